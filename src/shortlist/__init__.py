@@ -1,0 +1,1 @@
+"""Find the m best of K arms with a guaranteed confidence."""

@@ -1,0 +1,68 @@
+"""An algorithm on a problem, and in words what its answer is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shortlist.core.engine import Engine
+from shortlist.problem import Problem
+from shortlist.rules.thresholds import Setting, Threshold
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a study or a comparison runs.
+
+    Attributes
+    ----------
+    name : str
+        The algorithm's.
+    problem : Problem
+        What is asked.
+    threshold : Threshold
+        How wide the indices are.
+    setting : Setting
+        What the threshold was computed from.
+    engine : Engine
+        The compiled rules.
+    unproven_rules : list of str
+        Why the rules themselves are not covered by Theorem 1; empty if they are.
+    """
+
+    name: str
+    problem: Problem
+    threshold: Threshold
+    setting: Setting
+    engine: Engine
+    unproven_rules: list[str]
+
+    @property
+    def why_heuristic(self) -> list[str]:
+        """Why no theorem covers the answer; empty if one does."""
+        return self.unproven_rules + self.threshold.why_not_proven(self.setting)
+
+    @property
+    def proven(self) -> bool:
+        """Whether a theorem covers the answer."""
+        return not self.why_heuristic
+
+    def guarantee(self) -> str:
+        """What the answer is worth, in words."""
+        problem = self.problem
+        slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
+        bound = "" if problem.S is None else f", S = {problem.S:g}"
+        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, σ = {problem.sigma:g}{bound}"
+        claim = (
+            f"every arm of the shortlist has a mean of at least the {problem.m}-th largest{slack}"
+        )
+        if not self.proven:
+            return (
+                f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "
+                f"Meant is: {claim}, with probability {1 - problem.delta:g} "
+                f"({figures}, threshold {self.threshold.name!r})."
+            )
+        return (
+            f"Proven: with probability at least {1 - problem.delta:g}, {claim} "
+            f"({figures}, threshold {self.threshold.name!r}, {self.threshold.source}), provided "
+            f"{self.threshold.assumptions}."
+        )

@@ -1,0 +1,37 @@
+"""Every algorithm by its name."""
+
+from __future__ import annotations
+
+from shortlist.algorithms.gifa import ALGORITHMS, ALIASES, GIFA
+from shortlist.errors import InvalidSetting, unknown_name
+
+
+def algorithms() -> dict[str, str]:
+    """The names of all algorithms, with a line about each.
+
+    Examples
+    --------
+    >>> algorithms()["m-LinGapE"]
+    'Réda et al. 2021; LinGapE for any m; pulls by greedy'
+    """
+    return {name: algorithm.summary for name, algorithm in ALGORITHMS.items()}
+
+
+def find_algorithm(choice: str | GIFA) -> GIFA:
+    """The algorithm meant by a name; one that is composed already is given back.
+
+    Examples
+    --------
+    >>> find_algorithm("m-LinGapE greedy").name
+    'm-LinGapE'
+    """
+    if isinstance(choice, GIFA):
+        return choice
+    if not isinstance(choice, str):
+        raise InvalidSetting(
+            f"an algorithm is a name or a shortlist.GIFA, got {type(choice).__name__}."
+        )
+    name = ALIASES.get(choice, choice)
+    if name not in ALGORITHMS:
+        raise unknown_name("algorithm", choice, ALGORITHMS)
+    return ALGORITHMS[name]

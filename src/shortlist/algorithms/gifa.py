@@ -1,0 +1,294 @@
+"""The gap-index focused algorithms: Table 1 of the paper, and how to compose another row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shortlist.algorithms.bound import Bound
+from shortlist.core.engine import Engine
+from shortlist.core.rule import Rule, rule
+from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.problem import Problem
+from shortlist.rules import ambiguous, candidates, indices, selection, stopping
+from shortlist.rules.designs import Designs
+from shortlist.rules.initialization import INITIALIZATIONS, weakest_direction
+from shortlist.rules.thresholds import (
+    THRESHOLDS,
+    Setting,
+    Threshold,
+    published_regularization,
+    user_threshold,
+)
+
+
+def _named(*rules: Rule) -> dict[str, Rule]:
+    return {each.name: each for each in rules}
+
+
+RULES: dict[str, dict[str, Rule]] = {
+    "indices": _named(indices.paired, indices.individual),
+    "candidates": _named(candidates.top_means, candidates.smallest_gap),
+    "ambiguous": _named(ambiguous.largest_gap, ambiguous.mth_gap),
+    "selection": _named(
+        selection.largest_variance, selection.greedy, selection.optimized, selection.both
+    ),
+    "stopping": _named(stopping.lucb, stopping.ugape, stopping.lucb_lagged),
+}
+
+Choice = str | Rule | Callable[..., Any]
+
+
+def find_rule(kind: str, choice: Choice) -> Rule:
+    """The rule meant by a name or by a function."""
+    if isinstance(choice, Rule):
+        if choice.kind != kind:
+            raise InvalidSetting(
+                f"{choice.name!r} is a rule of kind {choice.kind!r} where one of kind {kind!r} is "
+                "needed."
+            )
+        return choice
+    if isinstance(choice, str):
+        if choice not in RULES[kind]:
+            raise unknown_name(f"{kind} rule", choice, RULES[kind])
+        return RULES[kind][choice]
+    return rule(kind)(choice)
+
+
+def find_threshold(choice: str | Threshold | Rule | Callable[..., float]) -> Threshold:
+    """The threshold meant by a name or by a function."""
+    if isinstance(choice, Threshold):
+        return choice
+    if isinstance(choice, str):
+        if choice not in THRESHOLDS:
+            raise unknown_name("threshold", choice, THRESHOLDS)
+        return THRESHOLDS[choice]
+    return user_threshold(choice if isinstance(choice, Rule) else rule("threshold")(choice))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GIFA:
+    """A gap-index focused algorithm (Algorithm 1), composed of rules.
+
+    Parameters
+    ----------
+    candidates, ambiguous, selection, stopping, indices : str, Rule or function
+        The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
+    threshold : str, Threshold, Rule or function
+        C_{t,δ}.
+    regularization : float or function of σ, optional
+        λ_V; by default what the threshold is meant to be used with.
+    initialization : {"span", "each", None}
+        Pulls before the first round.
+    classical : bool
+        Forget the features: every arm is its own dimension.
+    only_m : int, optional
+        The only m it is defined for.
+    name, summary : str
+        For tables.
+
+    Examples
+    --------
+    >>> algorithm = GIFA(candidates="top_means", selection="largest_variance")
+    >>> algorithm.name
+    'GIFA(top_means, largest_gap, largest_variance, lucb, paired)'
+    >>> GIFA(selection="gredy")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both.
+    """
+
+    candidates: Choice = "top_means"
+    ambiguous: Choice = "largest_gap"
+    selection: Choice = "greedy"
+    stopping: Choice = "lucb"
+    indices: Choice = "paired"
+    threshold: str | Threshold | Rule | Callable[..., float] = "self_normalized"
+    regularization: float | Callable[[float], float] | None = None
+    initialization: str | None = "span"
+    classical: bool = False
+    only_m: int | None = None
+    name: str = ""
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        for kind in RULES:
+            object.__setattr__(self, kind, find_rule(kind, getattr(self, kind)))
+        object.__setattr__(self, "threshold", find_threshold(self.threshold))
+        if self.initialization not in INITIALIZATIONS:
+            known = [str(name) for name in INITIALIZATIONS]
+            raise unknown_name("initialization", self.initialization, known)
+        if not self.name:
+            parts = (self.candidates, self.ambiguous, self.selection, self.stopping, self.indices)
+            composed = ", ".join(part.name for part in parts)  # type: ignore[union-attr]
+            object.__setattr__(self, "name", f"GIFA({composed})")
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """The rules by kind, the threshold's apart."""
+        return {kind: getattr(self, kind) for kind in RULES}
+
+    def interpreted(self) -> GIFA:
+        """The same algorithm with every rule run by the Python interpreter."""
+        assert isinstance(self.threshold, Threshold)
+        plain: dict[str, Any] = {kind: each.interpreted() for kind, each in self.rules.items()}
+        plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
+        return replace(self, **plain)
+
+    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+        """This algorithm on this problem, with another threshold if one is given."""
+        if self.only_m is not None and problem.m != self.only_m:
+            raise InvalidSetting(
+                f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
+            )
+        chosen = find_threshold(self.threshold if threshold is None else threshold)
+        features = np.eye(problem.arms) if self.classical else problem.reduced
+        initial = INITIALIZATIONS[self.initialization](features)
+        if self.regularization is None:
+            regularization = chosen.regularization(problem.sigma, problem.S)
+        elif callable(self.regularization):
+            regularization = self.regularization(problem.sigma)
+        else:
+            regularization = float(self.regularization)
+        setting = Setting(
+            arms=problem.arms,
+            dimension=problem.arms if self.classical else problem.dimension,
+            rank=features.shape[1],
+            longest=1.0 if self.classical else problem.longest,
+            sigma=problem.sigma,
+            delta=problem.delta,
+            S=problem.S,
+            regularization=regularization,
+            weakest=weakest_direction(features, initial),
+            classical=self.classical or _is_identity(problem.features),
+            indices=self.rules["indices"].name,
+        )
+        chosen.check(setting)
+        if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
+            raise InvalidSetting(
+                f"regularization={regularization} without spanning initial pulls leaves least "
+                "squares undefined: use initialization='span' or 'each', or a regularization "
+                "above 0."
+            )
+        engine = Engine(
+            features=features,
+            rules={**self.rules, "threshold": chosen.rule},
+            m=problem.m,
+            sigma=problem.sigma,
+            epsilon=problem.epsilon,
+            regularization=regularization,
+            shift=chosen.shift(setting),
+            constants=chosen.constants(setting),
+            initial=initial,
+            design=Designs(features).of,
+        )
+        return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+
+    def _unproven_rules(self) -> list[str]:
+        """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""
+        rules, reasons = self.rules, []
+        for kind in ("indices", "stopping"):
+            if rules[kind] is not RULES[kind].get(rules[kind].name) and not _plain(rules[kind]):
+                reasons.append(f"the {kind} rule {rules[kind].name!r} is the user's own")
+        if "heuristic" in rules["stopping"].traits:
+            reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
+        # τ_LUCB looks at one pair only, so it must be a pair that speaks for all others.
+        own = rules["ambiguous"].name not in RULES["ambiguous"]
+        if own and rules["stopping"].name == "lucb":
+            reasons.append(f"τ_LUCB relies on b_t, whose rule {rules['ambiguous'].name!r} is own")
+        return reasons
+
+
+def _plain(one: Rule) -> bool:
+    known = RULES[one.kind].get(one.name)
+    return known is not None and known.py_func is one.py_func
+
+
+def _is_identity(features: np.ndarray) -> bool:
+    return features.shape[0] == features.shape[1] and bool(np.all(features == np.eye(len(features))))
+
+
+class Row(NamedTuple):
+    """A row of Table 1; the first selection rule is the one meant by the bare name."""
+
+    algorithm: str
+    candidates: str
+    ambiguous: str
+    selections: tuple[str, ...]
+    stopping: str
+    indices: str
+    classical: bool
+    only_m: int | None
+    about: str
+
+
+# fmt: off
+TABLE_1 = (
+    Row("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
+        True, None, "Kalyanakrishnan et al. 2012; no features"),
+    Row("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
+        True, None, "Gabillon et al. 2012; no features"),
+    Row("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
+        False, 1, "Xu et al. 2018; the best arm only (m = 1)"),
+    Row("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
+        "lucb", "paired", False, None, "Réda et al. 2021; LinGapE for any m"),
+    Row("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
+        False, None, "Réda et al. 2021; all in terms of gap indices"),
+    Row("LinGIFA (individual)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape",
+        "individual", False, None, "LinGIFA with each arm bounded alone"),
+    Row("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
+        "paired", False, None, "LinGIFA with the stop of LUCB"),
+)
+# fmt: on
+
+
+def words(name: str) -> str:
+    """A rule's name as the paper writes it."""
+    return name.replace("_", " ")
+
+
+def _as_table_1(row: Row, selection_rule: str) -> GIFA:
+    default = selection_rule == row.selections[0]
+    return GIFA(
+        candidates=row.candidates,
+        ambiguous=row.ambiguous,
+        selection=selection_rule,
+        stopping=row.stopping,
+        indices=row.indices,
+        threshold="lucb1" if row.classical else "self_normalized",
+        classical=row.classical,
+        only_m=row.only_m,
+        name=row.algorithm if default else f"{row.algorithm} {words(selection_rule)}",
+        summary=f"{row.about}; pulls by {words(selection_rule)}",
+    )
+
+
+def _as_published(row: Row, selection_rule: str) -> GIFA:
+    """The settings of the authors' logged runs, which differ from Algorithm 1."""
+    plain = _as_table_1(row, selection_rule)
+    starts_by_each = row.candidates == "top_means" or row.classical
+    frequentist = THRESHOLDS["frequentist"].with_regularization(published_regularization)
+    ridge: float | Callable[[float], float] = 1.0 if starts_by_each else published_regularization
+    return replace(
+        plain,
+        stopping="lucb_lagged" if row.stopping == "lucb" else row.stopping,
+        threshold="lucb1" if row.classical else frequentist,
+        regularization=0.0 if row.classical else ridge,
+        initialization="each" if starts_by_each else None,
+        name=f"{row.algorithm} {words(selection_rule)} (as published)",
+        summary=f"{row.algorithm} with the settings of the published runs; to reproduce them only",
+    )
+
+
+ALGORITHMS: dict[str, GIFA] = {
+    algorithm.name: algorithm
+    for make in (_as_table_1, _as_published)
+    for row in TABLE_1
+    for algorithm in (make(row, name) for name in row.selections)
+}
+ALIASES: dict[str, str] = {
+    f"{row.algorithm} {words(row.selections[0])}": row.algorithm for row in TABLE_1
+}

@@ -1,0 +1,1 @@
+"""Posterior, rules and the loop: everything that runs compiled."""

@@ -1,0 +1,114 @@
+"""The m best of many, with ties broken by a key."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shortlist.core.random import priority
+from shortlist.core.rule import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    KEY,
+    MASK,
+    REAL,
+    REALS,
+    VOID,
+    compiled,
+)
+
+
+@compiled(REAL(REALS, INTEGER, INTEGER, REALS))
+def mth_largest(values: np.ndarray, skip: int, m: int, heap: np.ndarray) -> float:
+    """The m-th largest of ``values``, entry ``skip`` left out; ``heap`` is scratch."""
+    size = 0
+    for i in range(values.shape[0]):
+        if i == skip:
+            continue
+        value = values[i]
+        if size < m:
+            child = size
+            size += 1
+            while child > 0 and heap[(child - 1) // 2] > value:
+                heap[child] = heap[(child - 1) // 2]
+                child = (child - 1) // 2
+            heap[child] = value
+        elif value > heap[0]:
+            hole = 0
+            while True:
+                child = 2 * hole + 1
+                if child >= m:
+                    break
+                if child + 1 < m and heap[child + 1] < heap[child]:
+                    child += 1
+                if heap[child] >= value:
+                    break
+                heap[hole] = heap[child]
+                hole = child
+            heap[hole] = value
+    return heap[0]
+
+
+@compiled(BOOLEAN(REALS, REAL, KEY, INTEGER, INTEGER))
+def precedes(values: np.ndarray, sign: float, key: np.uint64, i: int, j: int) -> bool:
+    """Whether arm i comes before arm j: the larger ``sign * value``, then the larger priority."""
+    first, second = sign * values[i], sign * values[j]
+    return first > second or (first == second and priority(key, i) > priority(key, j))
+
+
+@compiled(VOID(REALS, REAL, INTEGER, KEY, INTEGERS, MASK))
+def mark_best(
+    values: np.ndarray, sign: float, m: int, key: np.uint64, heap: np.ndarray, best: np.ndarray
+) -> None:
+    """Mark the m arms of largest ``sign * value``; ``heap`` is scratch, its root the worst kept."""
+    # Most rounds change nothing: if the last marks still part the arms strictly, they are right.
+    marked = 0
+    lowest, highest = np.inf, -np.inf
+    for arm in range(values.shape[0]):
+        value = sign * values[arm]
+        if best[arm]:
+            marked += 1
+            lowest = min(lowest, value)
+        else:
+            highest = max(highest, value)
+    if marked == m and lowest > highest:
+        return
+    for arm in range(values.shape[0]):
+        best[arm] = False
+        if arm < m:
+            child = arm
+            while child > 0 and precedes(values, sign, key, heap[(child - 1) // 2], arm):
+                heap[child] = heap[(child - 1) // 2]
+                child = (child - 1) // 2
+            heap[child] = arm
+        elif precedes(values, sign, key, arm, heap[0]):
+            hole = 0
+            while True:
+                child = 2 * hole + 1
+                if child >= m:
+                    break
+                if child + 1 < m and precedes(values, sign, key, heap[child], heap[child + 1]):
+                    child += 1
+                if precedes(values, sign, key, heap[child], arm):
+                    break
+                heap[hole] = heap[child]
+                hole = child
+            heap[hole] = arm
+    for i in range(m):
+        best[heap[i]] = True
+
+
+@compiled(INTEGER(REALS, MASK, BOOLEAN, KEY))
+def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.uint64) -> int:
+    """The arm of largest value among those whose mask is ``wanted``; ties by priority."""
+    best = -1
+    largest = -np.inf
+    for arm in range(values.shape[0]):
+        if mask[arm] != wanted:
+            continue
+        value = values[arm]
+        if value > largest or best < 0:
+            best, largest = arm, value
+        elif value == largest and priority(key, arm) > priority(key, best):
+            best = arm
+    return best

@@ -1,0 +1,78 @@
+"""What can go wrong, as a tree::
+
+    ShortlistError
+    ├── InvalidInput            (also a ValueError)
+    │   ├── InvalidFeatures
+    │   │   └── IndistinguishableArms
+    │   ├── UnknownName
+    │   └── InvalidSetting
+    ├── TrialError
+    │   ├── UnknownTrial
+    │   └── TrialClosed
+    ├── StudyStopped
+    └── SingularDesign
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ShortlistError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class InvalidInput(ShortlistError, ValueError):
+    """A value from outside that cannot be used; the message names it and says what to do."""
+
+
+class InvalidFeatures(InvalidInput):
+    """Features of a wrong shape, with missing numbers, or names that repeat."""
+
+
+class IndistinguishableArms(InvalidFeatures):
+    """Arms that no number of evaluations can tell apart."""
+
+
+class UnknownName(InvalidInput):
+    """No algorithm, rule or threshold goes by this name."""
+
+
+class InvalidSetting(InvalidInput):
+    """A number outside its range, or settings that contradict each other."""
+
+
+class TrialError(ShortlistError):
+    """A trial was told, failed or cancelled in a way that its state does not allow."""
+
+
+class UnknownTrial(TrialError):
+    """The study never asked for this trial."""
+
+
+class TrialClosed(TrialError):
+    """The trial is no longer pending."""
+
+
+class StudyStopped(ShortlistError):
+    """The study has stopped: its answer is final until it is reopened."""
+
+
+class SingularDesign(ShortlistError):
+    """The evaluations so far do not span the features, and no regularisation makes up for it."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
+    """The error for a name that is not among ``known``, with the nearest that is.
+
+    Examples
+    --------
+    >>> print(unknown_name("selection rule", "gredy", ["greedy", "both"]))
+    unknown selection rule 'gredy': did you mean 'greedy'? Known: greedy, both.
+    """
+    names = list(known)
+    lower = {candidate.lower(): candidate for candidate in names}
+    near = difflib.get_close_matches(str(name).lower(), list(lower), n=1, cutoff=0.5)
+    hint = f" did you mean {lower[near[0]]!r}?" if near else ""
+    return UnknownName(f"unknown {kind} {name!r}:{hint} Known: {', '.join(names)}.")

@@ -1,0 +1,27 @@
+"""b_t: the candidate whose place is least certain (Table 1, compute_bt).
+
+Its challenger c_t is the arm outside J(t) of largest B_{i,b}, the same for every algorithm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shortlist.core.order import largest_among
+from shortlist.core.rule import rule
+
+
+@rule("ambiguous", needs=("outside_gaps",))
+def largest_gap(
+    inside: np.ndarray, mth_gaps: np.ndarray, outside_gaps: np.ndarray, key: np.uint64
+) -> int:
+    """argmax_{j∈J} max_{i∉J} B_ij (LUCB, UGapE, LinGapE, m-LinGapE)."""
+    return largest_among(outside_gaps, inside, True, key)
+
+
+@rule("ambiguous", needs=("mth_gaps",))
+def mth_gap(
+    inside: np.ndarray, mth_gaps: np.ndarray, outside_gaps: np.ndarray, key: np.uint64
+) -> int:
+    """argmax_{j∈J} of the m-th largest B_ij over i ≠ j (LinGIFA)."""
+    return largest_among(mth_gaps, inside, True, key)

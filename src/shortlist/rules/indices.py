@@ -1,0 +1,40 @@
+"""Gap indices B_ij(t): upper confidence bounds on μ_i − μ_j (Section 2 of the paper)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.core.rule import rule
+
+
+@rule("indices")
+def paired(
+    j: int,
+    means: np.ndarray,
+    variances: np.ndarray,
+    row: np.ndarray,
+    scale: float,
+    column: np.ndarray,
+) -> None:
+    """B_ij = μ̂_i − μ̂_j + Cσ‖x_i − x_j‖_{V⁻¹}, the difference bounded as one."""
+    for i in range(means.shape[0]):
+        square = variances[i] + variances[j] - 2.0 * row[i]
+        column[i] = means[i] - means[j] + scale * math.sqrt(max(square, 0.0))
+
+
+@rule("indices")
+def individual(
+    j: int,
+    means: np.ndarray,
+    variances: np.ndarray,
+    row: np.ndarray,
+    scale: float,
+    column: np.ndarray,
+) -> None:
+    """B_ij = U_i − L_j = μ̂_i − μ̂_j + Cσ(‖x_i‖_{V⁻¹} + ‖x_j‖_{V⁻¹}), each arm bounded alone."""
+    width = math.sqrt(max(variances[j], 0.0))
+    for i in range(means.shape[0]):
+        own = math.sqrt(max(variances[i], 0.0))
+        column[i] = means[i] - means[j] + scale * (own + width)

@@ -1,0 +1,92 @@
+"""a_t: the arm to evaluate in order to tell b_t from c_t (Section 3.2 of the paper)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shortlist.core.random import priority
+from shortlist.core.rule import rule
+
+
+@rule("selection", needs=())
+def largest_variance(
+    b: int,
+    c: int,
+    row_b: np.ndarray,
+    row_c: np.ndarray,
+    variances: np.ndarray,
+    pulls: np.ndarray,
+    design: np.ndarray,
+    key: np.uint64,
+) -> int:
+    """argmax of W_t over b_t and c_t: the less certain of the two."""
+    if variances[b] == variances[c]:
+        return b if priority(key, b) > priority(key, c) else c
+    return b if variances[b] > variances[c] else c
+
+
+@rule("selection", needs=())
+def greedy(
+    b: int,
+    c: int,
+    row_b: np.ndarray,
+    row_c: np.ndarray,
+    variances: np.ndarray,
+    pulls: np.ndarray,
+    design: np.ndarray,
+    key: np.uint64,
+) -> int:
+    """argmin_a ‖x_b − x_c‖_{(V + x_a x_aᵀ)⁻¹}: the evaluation that most shrinks the pair."""
+    # Sherman–Morrison: the square norm falls by (G_ba − G_ca)² / (1 + G_aa).
+    best = 0
+    largest = -1.0
+    for a in range(variances.shape[0]):
+        difference = row_b[a] - row_c[a]
+        gain = difference * difference / (1.0 + variances[a])
+        if gain > largest:
+            best, largest = a, gain
+        elif gain == largest and priority(key, a) > priority(key, best):
+            best = a
+    return best
+
+
+@rule("selection", needs=("design",))
+def optimized(
+    b: int,
+    c: int,
+    row_b: np.ndarray,
+    row_c: np.ndarray,
+    variances: np.ndarray,
+    pulls: np.ndarray,
+    design: np.ndarray,
+    key: np.uint64,
+) -> int:
+    """argmin over w*_a(b, c) ≠ 0 of N_a ‖w*‖₁ / |w*_a|: the arm furthest behind the design."""
+    # Equation (1) of the paper prints argmax; argmin is meant (Xu et al. 2018). ‖w*‖₁ is common.
+    best = -1
+    smallest = np.inf
+    for a in range(variances.shape[0]):
+        weight = abs(design[a])
+        if weight == 0.0:
+            continue
+        ratio = pulls[a] / weight
+        if ratio < smallest:
+            best, smallest = a, ratio
+        elif ratio == smallest and priority(key, a) > priority(key, best):
+            best = a
+    return best
+
+
+@rule("selection", needs=(), traits=("both",))
+def both(
+    b: int,
+    c: int,
+    row_b: np.ndarray,
+    row_c: np.ndarray,
+    variances: np.ndarray,
+    pulls: np.ndarray,
+    design: np.ndarray,
+    key: np.uint64,
+) -> int:
+    """b_t, and then c_t in the same round (the original LUCB)."""
+    return b

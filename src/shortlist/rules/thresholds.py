@@ -1,0 +1,268 @@
+"""C_{t,δ}: how many standard deviations wide the indices are, and who has proven that it is enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from shortlist.core.rule import Rule, rule
+from shortlist.errors import InvalidSetting
+
+INFLATION = 0.1  # u of the self-normalised bound
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a threshold may depend on; nothing of it is learnt from rewards."""
+
+    arms: int
+    dimension: int
+    rank: int
+    longest: float
+    sigma: float
+    delta: float
+    S: float | None
+    regularization: float
+    weakest: float
+    classical: bool
+    indices: str
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold: its compiled function, its constants, and what its proof asks for.
+
+    Attributes
+    ----------
+    rule : Rule
+        ``(t, log_det, constants) → C``.
+    formula : callable
+        From the setting and λ_V as the formula has it, the constants that the function is given.
+    proven : bool
+        Whether a theorem covers it at all.
+    assumptions : str
+        What that theorem assumes, in words.
+    source : str
+        Where it stands.
+    needs_S : bool
+        Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
+    needs_span : bool
+        Whether it needs initial pulls that span the features.
+    regularization : callable
+        (σ, S) → the regularisation it is meant to be used with.
+    shift : callable
+        From the setting, s of the ln det(I + A/s) it reads; 0 where it reads none.
+    broken : callable
+        From the setting, which assumptions do not hold.
+    own_regularization : callable, optional
+        σ → λ_V as the formula has it, where it differs from the posterior's (as published).
+    """
+
+    rule: Rule
+    formula: Callable[[Setting, float], list[float]]
+    proven: bool
+    assumptions: str
+    source: str
+    needs_S: bool = False
+    needs_span: bool = False
+    regularization: Callable[[float, float | None], float] = lambda sigma, S: 0.0
+    shift: Callable[[Setting], float] = lambda setting: 0.0
+    broken: Callable[[Setting], list[str]] = field(default=lambda setting: [])
+    own_regularization: Callable[[float], float] | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.rule.name
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+        return self.rule.summary
+
+    def with_regularization(self, own: Callable[[float], float]) -> Threshold:
+        """The formula with a λ_V of its own, whatever the posterior's."""
+        return replace(self, own_regularization=own)
+
+    def constants(self, setting: Setting) -> np.ndarray:
+        """What the compiled function is given."""
+        self.check(setting)
+        return np.array(self.formula(setting, self.inside(setting)), dtype=np.float64)
+
+    def check(self, setting: Setting) -> None:
+        """Raise where the threshold cannot be computed at all."""
+        if self.needs_S and setting.S is None:
+            raise InvalidSetting(
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: pass S=…, "
+                "or use threshold='self_normalized', which needs none."
+            )
+        if self.needs_S and self.inside(setting) <= 0.0:
+            raise InvalidSetting(
+                f"threshold {self.name!r} needs a regularization above 0, got "
+                f"{self.inside(setting)}: leave regularization=None for its own choice, or use "
+                "threshold='self_normalized'."
+            )
+        if self.needs_span and setting.weakest <= 0.0:
+            raise InvalidSetting(
+                f"threshold {self.name!r} needs initial pulls that span the features: use "
+                "initialization='span' or 'each', or threshold='determinant' with S=…."
+            )
+
+    def inside(self, setting: Setting) -> float:
+        """λ_V as it enters the formula."""
+        if self.own_regularization is not None:
+            return self.own_regularization(setting.sigma)
+        return setting.regularization
+
+    def why_not_proven(self, setting: Setting) -> list[str]:
+        """The reasons why no theorem covers this threshold in this setting; empty if one does."""
+        if not self.proven:
+            return [f"the threshold {self.name!r} has no proof"]
+        reasons = list(self.broken(setting))
+        if self.inside(setting) != setting.regularization:
+            reasons.append(
+                f"the threshold is computed with λ_V = {self.inside(setting):.3g} but the "
+                f"posterior uses {setting.regularization:.3g}"
+            )
+        return reasons
+
+
+def published_regularization(sigma: float) -> float:
+    """λ_V = (σ/20)² of the published runs (Hoffman et al. 2014)."""
+    return (sigma / 20.0) ** 2
+
+
+@rule("threshold")
+def self_normalized(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2(1+u)(ln(1/δ) + ½ ln det(I + A/(uc)))), c = λ_min of the initial pulls, u = 0.1."""
+    return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
+
+
+@rule("threshold")
+def determinant(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2 ln(1/δ) + ln det(V/λ_V)) + sqrt(λ_V) S/σ."""
+    return math.sqrt(2.0 * constants[0] + log_det) + constants[1]
+
+
+@rule("threshold")
+def frequentist(t: int, log_det: float, constants: np.ndarray) -> float:
+    """Equation (2) of the paper: sqrt(2 ln(1/δ) + N ln(1 + (t+1)L²/(λ_V N))) + sqrt(λ_V) S/σ."""
+    spread = constants[2] * math.log(1.0 + (t + 1) * constants[3])
+    return math.sqrt(2.0 * constants[0] + spread) + constants[1]
+
+
+@rule("threshold")
+def lucb1(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2 ln(5Kt⁴/(4δ))): a union over arms, counts and rounds."""
+    return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(t)))
+
+
+@rule("threshold", traits=("heuristic",))
+def heuristic(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
+    return math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
+
+
+def _bias(setting: Setting, ridge: float) -> float:
+    return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
+
+
+def _unregularized(setting: Setting) -> list[str]:
+    return [] if setting.regularization == 0.0 else ["it needs unregularised least squares"]
+
+
+def _classical(setting: Setting) -> list[str]:
+    reasons = []
+    if not setting.classical:
+        reasons.append("it bounds each arm by its own pulls and does not cover a linear model")
+    if setting.indices != "individual":
+        reasons.append("it bounds arms one by one and does not cover paired indices")
+    if setting.regularization != 0.0:
+        reasons.append("it needs unregularised means")
+    return reasons
+
+
+THRESHOLDS: dict[str, Threshold] = {
+    threshold.name: threshold
+    for threshold in (
+        Threshold(
+            self_normalized,
+            lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + INFLATION],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            source="Jedra and Proutière 2020",
+            needs_span=True,
+            shift=lambda s: INFLATION * s.weakest,
+            broken=_unregularized,
+        ),
+        Threshold(
+            determinant,
+            lambda s, ridge: [math.log(1.0 / s.delta), _bias(s, ridge)],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian, the means are linear in the features and "
+            "‖θ‖ ≤ S",
+            source="Abbasi-Yadkori et al. 2011",
+            needs_S=True,
+            regularization=lambda sigma, S: 0.2 * (sigma / (S or 1.0)) ** 2,
+            shift=lambda s: s.regularization,
+        ),
+        Threshold(
+            frequentist,
+            lambda s, ridge: [
+                math.log(1.0 / s.delta),
+                _bias(s, ridge),
+                s.dimension,
+                s.longest**2 / (ridge * s.dimension),
+            ],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian, the means are linear in the features and "
+            "‖θ‖ ≤ S",
+            source="equation (2) of the paper",
+            needs_S=True,
+            regularization=lambda sigma, S: published_regularization(sigma),
+        ),
+        Threshold(
+            lucb1,
+            lambda s, ridge: [math.log(5.0 * s.arms / (4.0 * s.delta))],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian",
+            source="Kalyanakrishnan et al. 2012",
+            broken=_classical,
+        ),
+        Threshold(
+            heuristic,
+            lambda s, ridge: [math.log(1.0 / s.delta)],
+            proven=False,
+            assumptions="none would make it valid",
+            source="Section 5 of the paper",
+        ),
+    )
+}
+
+
+def user_threshold(function: Rule) -> Threshold:
+    """A threshold of the user's own: never called proven.
+
+    Its function is given (t, log_det, constants) with constants = (δ, σ, K, N, rank, L, λ_V, S),
+    S being NaN where unknown; log_det is ln det(V/λ_V), or 0 without regularisation.
+    """
+    return Threshold(
+        function,
+        lambda s, ridge: [
+            s.delta,
+            s.sigma,
+            s.arms,
+            s.dimension,
+            s.rank,
+            s.longest,
+            ridge,
+            math.nan if s.S is None else s.S,
+        ],
+        proven=False,
+        assumptions="whatever its author assumes",
+        source="the user",
+        shift=lambda s: s.regularization,
+    )

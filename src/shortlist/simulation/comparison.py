@@ -1,0 +1,180 @@
+"""Many runs of several algorithms on one instance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shortlist.algorithms.bound import Bound
+from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.gifa import GIFA
+from shortlist.core.engine import Runs, run_seeds
+from shortlist.errors import InvalidSetting
+from shortlist.simulation.instances import Instance
+from shortlist.simulation.results import Results
+
+TASKS_A_WORKER = 16
+
+
+def compare(
+    algorithms: str | GIFA | Iterable[str | GIFA],
+    instance: Instance,
+    runs: int = 100,
+    *,
+    delta: float = 0.05,
+    epsilon: float = 0.0,
+    seed: int = 0,
+    max_samples: int = 10**8,
+    workers: int | None = None,
+    threshold: Any = None,
+    S: float | None = None,
+    progress: bool = True,
+) -> Results:
+    """Run each algorithm ``runs`` times, on all cores, in compiled code.
+
+    Parameters
+    ----------
+    algorithms : str, GIFA or several of them
+        By name (see :func:`shortlist.algorithms`) or composed.
+    instance : Instance
+        What they are run on.
+    runs : int
+        Replicates of each; replicate k has the same seed for every algorithm.
+    delta, epsilon : float
+        Risk and slack.
+    seed : int
+        Results depend on it and on nothing else: not on the number of workers.
+    max_samples : int
+        A run that has not stopped by then is cut, and counted as unfinished.
+    workers : int, optional
+        Threads; by default one a core.
+    threshold : optional
+        Used by all in place of each algorithm's own.
+    S : float, optional
+        The bound on ‖θ‖ that thresholds are told; by default the instance's own ‖θ‖.
+    progress : bool
+        Show a bar.
+
+    Examples
+    --------
+    >>> from shortlist.simulation import instances
+    >>> instance = instances.classic(K=4, m=2, omega=np.pi / 3)
+    >>> results = compare(["LUCB", "m-LinGapE"], instance, runs=20, progress=False)
+    >>> results.frame.groupby("algorithm").samples.mean().idxmin()
+    'm-LinGapE'
+    """
+    if isinstance(algorithms, (str, GIFA)):
+        algorithms = [algorithms]
+    if runs < 1:
+        raise InvalidSetting(f"runs must be at least 1, got {runs}.")
+    if workers is not None and workers < 1:
+        raise InvalidSetting(f"workers must be at least 1, got {workers}.")
+    if not 0 <= seed < 2**64:
+        raise InvalidSetting(f"seed must lie between 0 and 2**64 − 1, got {seed}.")
+    problem = instance.problem(delta, epsilon, S)
+    bounds: dict[str, Bound] = {}
+    for choice in algorithms:
+        algorithm = find_algorithm(choice)
+        if algorithm.name in bounds:
+            raise InvalidSetting(
+                f"algorithm {algorithm.name!r} is listed twice: give one of them another name."
+            )
+        bounds[algorithm.name] = algorithm.bind(problem, threshold)
+    shortest = max(len(bound.engine.initial) for bound in bounds.values())
+    if max_samples < shortest:
+        raise InvalidSetting(
+            f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
+        )
+    cores = workers or os.cpu_count() or 1
+    parts = _replicate_all(bounds, instance, run_seeds(seed, runs), max_samples, cores, progress)
+    frame = pd.concat(
+        [_rows(name, instance, epsilon, parts[name]) for name in bounds], ignore_index=True
+    )
+    return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
+
+
+def _replicate_all(
+    bounds: dict[str, Bound],
+    instance: Instance,
+    seeds: np.ndarray,
+    max_samples: int,
+    workers: int,
+    progress: bool,
+) -> dict[str, list[Runs]]:
+    pieces = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
+    parts: dict[str, list[Any]] = {name: [None] * len(pieces) for name in bounds}
+    with (
+        _bar(progress, len(bounds) * len(seeds)) as bar,
+        ThreadPoolExecutor(max_workers=workers) as pool,
+    ):
+        waiting: dict[Future[Runs], tuple[str, int]] = {}
+        for name, bound in bounds.items():
+            for k, piece in enumerate(pieces):
+                task = pool.submit(
+                    bound.engine.replicate, instance.reward, instance.parameters, piece, max_samples
+                )
+                waiting[task] = (name, k)
+        try:
+            while waiting:
+                for task in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    name, k = waiting.pop(task)
+                    parts[name][k] = task.result()
+                    bar(name, len(pieces[k]))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return parts
+
+
+class _bar:
+    """A progress bar on a terminal, nothing elsewhere."""
+
+    def __init__(self, wanted: bool, total: int) -> None:
+        self._wanted, self._total = wanted, total
+
+    def __enter__(self) -> _bar:
+        self._progress = None
+        if self._wanted:
+            from rich.console import Console
+            from rich.progress import Progress, TimeRemainingColumn
+
+            console = Console(stderr=True)
+            if console.is_terminal:
+                self._progress = Progress(
+                    *Progress.get_default_columns()[:3], TimeRemainingColumn(), console=console
+                )
+                self._progress.start()
+                self._task = self._progress.add_task("runs", total=self._total)
+        return self
+
+    def __call__(self, name: str, runs: int) -> None:
+        if self._progress is not None:
+            self._progress.update(self._task, advance=runs, description=name)
+
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _rows(name: str, instance: Instance, epsilon: float, parts: list[Runs]) -> pd.DataFrame:
+    recommended = np.concatenate([part.recommended for part in parts])
+    pulls = np.concatenate([part.pulls for part in parts])
+    wrong = (recommended & ~instance.acceptable(epsilon)).any(axis=1)
+    names = np.array(instance.names, dtype=object)
+    return pd.DataFrame(
+        {
+            "algorithm": name,
+            "run": np.arange(len(recommended)),
+            "seed": np.concatenate([part.seeds for part in parts]),
+            "samples": np.concatenate([part.samples for part in parts]),
+            "stopped": np.concatenate([part.stopped for part in parts]),
+            "correct": ~wrong,
+            "recommendation": [names[row].tolist() for row in recommended],
+            "pulls": pulls.tolist(),
+        }
+    )

@@ -1,0 +1,234 @@
+"""Instances: features, true means and noise, with the answer known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from shortlist.core.rule import Rule
+from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
+from shortlist.problem import Problem
+from shortlist.simulation import rewards as models
+
+FITS = 1e-8  # a residual below this share of the means counts as an exact linear model
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A bandit whose truth is known.
+
+    Attributes
+    ----------
+    label : str
+        For tables and pictures.
+    features : array, K × N
+        One row an arm.
+    means : array, K
+        True means.
+    m : int
+        How many arms are wanted.
+    sigma : float
+        The noise that the algorithms are told.
+    names : tuple of str
+        Of the arms.
+    reward : Rule
+        How a pull is answered.
+    parameters : array
+        Of the reward model.
+    S : float or None
+        ‖θ‖ where the means are linear in the features.
+    """
+
+    label: str
+    features: NDArray[np.float64]
+    means: NDArray[np.float64]
+    m: int
+    sigma: float
+    names: tuple[str, ...]
+    reward: Rule
+    parameters: NDArray[np.float64]
+    S: float | None
+
+    def problem(self, delta: float, epsilon: float, S: float | None = None) -> Problem:
+        """The question that this instance poses to an algorithm."""
+        problem = Problem.of(
+            self.features,
+            self.m,
+            sigma=self.sigma,
+            delta=delta,
+            epsilon=epsilon,
+            S=self.S if S is None else S,
+            arms=self.names,
+        )
+        ordered = np.sort(self.means)[::-1]
+        if epsilon == 0.0 and ordered[self.m - 1] == ordered[self.m]:
+            raise InvalidSetting(
+                f"instance {self.label!r} has equal means ({ordered[self.m]:g}) at ranks "
+                f"{self.m} and {self.m + 1}: no algorithm stops at epsilon=0. Set epsilon > 0 or "
+                "another m."
+            )
+        return problem
+
+    def acceptable(self, epsilon: float = 0.0) -> NDArray[np.bool_]:
+        """The arms that a right answer may hold: μ_a ≥ μ_m − ε."""
+        return np.asarray(self.means >= np.sort(self.means)[-self.m] - epsilon)
+
+    def draw(self, arm: int, seed: int) -> float:
+        """One reward, for examples and tests; the compiled loop draws its own.
+
+        Examples
+        --------
+        >>> classic(K=3, m=1, omega=0.1, sigma=0.5).draw(0, seed=1)
+        1.1...
+        """
+        from shortlist.core.random import seed_stream
+
+        stream = np.zeros(4, np.uint64)
+        with np.errstate(over="ignore"):
+            seed_stream(np.uint64(seed), stream)
+            return float(self.reward(arm, self.parameters, stream))
+
+
+def classic(K: int, m: int, omega: float, sigma: float = 0.5) -> Instance:
+    """The paper's classic instance: ever harder as ω goes to 0.
+
+    x_1 = e_1; x_a = e_1 + e_a for 2 ≤ a ≤ m; x_{m+1} = cos ω e_1 + sin ω e_{m+1}; x_a = e_{a−1}
+    for a > m + 1; θ = e_1. (The paper prints e_1 + e_1 for the first.)
+
+    Examples
+    --------
+    >>> classic(K=4, m=2, omega=np.pi / 3).means.round(3).tolist()
+    [1.0, 1.0, 0.5, 0.0]
+    """
+    if not 1 <= m < K or K < 3:
+        raise InvalidSetting(f"the classic instance needs K ≥ 3 and 1 ≤ m < K, got K={K}, m={m}.")
+    features = np.zeros((K, K - 1))
+    features[0, 0] = 1.0
+    for a in range(1, m):
+        features[a, 0] = features[a, a] = 1.0
+    features[m, 0] = np.cos(omega)
+    if m < K - 1:
+        features[m, m] = np.sin(omega)
+    else:
+        raise InvalidSetting(f"the classic instance needs m ≤ K − 2, got K={K}, m={m}.")
+    for a in range(m + 1, K):
+        features[a, a - 1] = 1.0
+    theta = np.zeros(K - 1)
+    theta[0] = 1.0
+    return from_arrays(
+        features, theta=theta, m=m, sigma=sigma, label=f"classic K={K} m={m} omega={omega:.4g}"
+    )
+
+
+def random(K: int, N: int, m: int, seed: int, sigma: float = 0.5) -> Instance:
+    """Gaussian features divided by their spectral norm, θ = e_1 (the paper's Section 4.4).
+
+    Examples
+    --------
+    >>> random(K=10, N=5, m=3, seed=0).features.shape
+    (10, 5)
+    """
+    features = np.random.default_rng(seed).standard_normal((K, N))
+    features /= np.linalg.norm(features, 2)
+    theta = np.zeros(N)
+    theta[0] = 1.0
+    label = f"random K={K} N={N} m={m} seed={seed}"
+    return from_arrays(features, theta=theta, m=m, sigma=sigma, label=label)
+
+
+def from_arrays(
+    features: ArrayLike | pd.DataFrame,
+    *,
+    m: int,
+    sigma: float,
+    means: ArrayLike | None = None,
+    theta: ArrayLike | None = None,
+    noise: str = "gaussian",
+    arms: Sequence[Any] | None = None,
+    label: str = "instance",
+) -> Instance:
+    """An instance from its features and either its means or its θ.
+
+    Examples
+    --------
+    >>> from_arrays(np.eye(3), means=[0.9, 0.5, 0.1], m=1, sigma=0.5, noise="bernoulli").label
+    'instance'
+    """
+    if (means is None) == (theta is None):
+        raise InvalidSetting("give either means or theta, not both and not neither.")
+    problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
+    truth = np.asarray(means if theta is None else problem.features @ np.asarray(theta), float)
+    if truth.shape != (problem.arms,) or not np.all(np.isfinite(truth)):
+        raise InvalidFeatures(
+            f"means must be {problem.arms} finite numbers, one an arm, got shape {truth.shape}."
+        )
+    if noise == "gaussian":
+        model, parameters = models.gaussian, np.vstack([truth, np.full(problem.arms, sigma)])
+    elif noise == "bernoulli":
+        if truth.min() < 0.0 or truth.max() > 1.0:
+            raise InvalidSetting(
+                f"Bernoulli means must lie in [0, 1], got {truth.min():g} … {truth.max():g}."
+            )
+        model, parameters = models.bernoulli, truth[None, :].copy()
+    else:
+        raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
+    norm = _theta_norm(problem.features, truth) if theta is None else _norm(theta)
+    return Instance(
+        label, problem.features, truth, m, sigma, problem.names, model, parameters, norm
+    )
+
+
+def recorded(
+    features: ArrayLike | pd.DataFrame,
+    rewards: ArrayLike | pd.DataFrame,
+    *,
+    m: int,
+    sigma: float,
+    arms: Sequence[Any] | None = None,
+    label: str = "recorded",
+) -> Instance:
+    """An instance that answers a pull with one of the arm's recorded rewards.
+
+    Parameters
+    ----------
+    features : array, K × N
+        One row an arm.
+    rewards : array, n × K
+        One column an arm; a pull draws a row.
+    m, sigma, arms, label
+        As for :func:`from_arrays`.
+
+    Examples
+    --------
+    >>> recorded(np.eye(2), [[0.0, 1.0], [0.2, 1.0]], m=1, sigma=0.5).means.tolist()
+    [0.1, 1.0]
+    """
+    problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
+    table = np.ascontiguousarray(rewards, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != problem.arms or len(table) == 0:
+        raise InvalidFeatures(
+            f"recorded rewards must have one column an arm ({problem.arms}), got shape "
+            f"{table.shape}."
+        )
+    if not np.all(np.isfinite(table)):
+        raise InvalidFeatures("recorded rewards must be finite: drop the rows that are not.")
+    means = table.mean(axis=0)
+    norm = _theta_norm(problem.features, means)
+    return Instance(
+        label, problem.features, means, m, sigma, problem.names, models.recorded, table, norm
+    )
+
+
+def _norm(theta: ArrayLike) -> float:
+    return float(np.linalg.norm(np.asarray(theta, float)))
+
+
+def _theta_norm(features: NDArray[np.float64], means: NDArray[np.float64]) -> float | None:
+    theta = np.linalg.lstsq(features, means, rcond=None)[0]
+    residual = np.abs(features @ theta - means).max()
+    return _norm(theta) if residual <= FITS * max(np.abs(means).max(), 1e-300) else None

@@ -1,0 +1,78 @@
+"""What a comparison gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+
+import pandas as pd
+from scipy.stats import beta
+
+from shortlist.simulation.instances import Instance
+
+QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """One row a run in ``frame``: algorithm, run, seed, samples, stopped, correct, recommendation
+    (names) and pulls (one number an arm)."""
+
+    frame: pd.DataFrame
+    instance: Instance
+    delta: float
+    epsilon: float
+
+    def summary(self) -> pd.DataFrame:
+        """One row an algorithm: samples needed, and errors with their 95 % interval.
+
+        Runs that were cut by ``max_samples`` are counted as ``unfinished``; their samples are
+        what they had used, so the mean is then too small.
+        """
+        rows = {}
+        for name, group in self.frame.groupby("algorithm", sort=False):
+            errors = int((~group["correct"]).sum())
+            low, high = clopper_pearson(errors, len(group))
+            rows[name] = {
+                "runs": len(group),
+                "unfinished": int((~group["stopped"]).sum()),
+                "mean": group["samples"].mean(),
+                "std": group["samples"].std(),
+                **{key: group["samples"].quantile(q) for key, q in QUANTILES.items()},
+                "error_rate": errors / len(group),
+                "error_low": low,
+                "error_high": high,
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("algorithm")
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the runs; needs ``pip install 'shortlist[parquet]'``."""
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise ImportError(
+                "writing Parquet needs pyarrow: pip install 'shortlist[parquet]', or use to_csv."
+            ) from None
+        self.frame.to_parquet(path, index=False)
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the runs; lists become words separated by semicolons."""
+        flat = self.frame.copy()
+        for column in ("recommendation", "pulls"):
+            flat[column] = [";".join(map(str, values)) for values in flat[column]]
+        flat.to_csv(path, index=False)
+
+
+def clopper_pearson(errors: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact interval for a probability of which ``errors`` in ``runs`` were seen.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(0, 500)
+    >>> low, round(high, 4)
+    (0.0, 0.0073)
+    """
+    tail = (1.0 - confidence) / 2.0
+    low = 0.0 if errors == 0 else float(beta.ppf(tail, errors, runs - errors + 1))
+    high = 1.0 if errors == runs else float(beta.ppf(1.0 - tail, errors + 1, runs - errors))
+    return low, high
