@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shortlist.core.engine import Engine
+from shortlist.algorithms.engine import Engine
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 

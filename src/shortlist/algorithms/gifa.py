@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shortlist.algorithms.bound import Bound
-from shortlist.core.engine import Engine
+from shortlist.algorithms.engine import Engine
 from shortlist.core.rule import Rule, rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem

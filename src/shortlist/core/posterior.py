@@ -203,11 +203,12 @@ def start(state: State) -> bool:
     return True
 
 
-@compiled(VOID(TABLE, REALS, REAL))
+@compiled(VOID(TABLE, REALS, REAL), inline=True)
 def downdate(matrix: Reals, product: Reals, growth: float) -> None:
     """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (1 + xᵀMx)."""
+    shrink = 1.0 / growth
     for i in range(matrix.shape[0]):
-        factor = product[i] / growth
+        factor = product[i] * shrink
         for k in range(matrix.shape[0]):
             matrix[i, k] -= factor * product[k]
 
@@ -236,13 +237,15 @@ def observe(state: State, arm: int, value: float) -> None:
         for i in range(arms):
             u[i] = dot(state, i, state.scratch)
     growth = 1.0 + u[arm]
-    step = (value - state.means[arm]) / growth
+    shrink = 1.0 / growth
+    step = (value - state.means[arm]) * shrink
     for i in range(arms):
         state.means[i] += u[i] * step
-        state.variances[i] -= (u[i] / growth) * u[i]
+        state.variances[i] -= (u[i] * shrink) * u[i]
     for s in range(state.rows.shape[0]):
-        if state.owners[s] >= 0:
-            factor = u[state.owners[s]] / growth
+        owner = s if whole else state.owners[s]
+        if owner >= 0:
+            factor = u[owner] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
     if not whole:
@@ -259,6 +262,8 @@ def observe(state: State, arm: int, value: float) -> None:
 @compiled(INTEGER(STATE, INTEGER), inline=True)
 def row(state: State, arm: int) -> int:
     """The slot where the arm's row of G is, made on demand in the slot used longest ago."""
+    if state.rows.shape[0] == state.slots.shape[0]:
+        return arm
     state.clock[TICK] += 1
     slot = state.slots[arm]
     if slot < 0:
@@ -385,11 +390,11 @@ class Posterior:
 
     def observe(self, arm: int, value: float) -> None:
         """Take in one evaluation."""
-        observe(self.state, arm, value)
+        observe(self.state, int(arm), float(value))
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""
-        return self.state.rows[row(self.state, arm)].copy()
+        return self.state.rows[row(self.state, int(arm))].copy()
 
     def refresh(self) -> None:
         """Recompute everything from the counts and sums, by Cholesky."""

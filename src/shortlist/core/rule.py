@@ -1,4 +1,4 @@
-"""What a rule is: a small function of a fixed signature, compiled once and called by pointer."""
+"""What a rule is: a small function of a fixed signature, compiled once."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ SIGNATURES: dict[str, Any] = {
 }
 POINTERS: dict[str, Any] = {kind: types.FunctionType(s) for kind, s in SIGNATURES.items()}
 
+OWN = -1
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -53,13 +55,27 @@ def compiled(signature: Any, *, inline: bool = False) -> Callable[[Function], Fu
     """
 
     def decorate(function: Function) -> Function:
-        where = "always" if inline else "never"
-        return cast(Function, _compile(function, signature, cache=True, _nrt=False, inline=where))
+        if inline:
+            # Compiled as part of its callers; alone only if Python ever calls it.
+            return cast(Function, _compile(function, None, cache=True, _nrt=False, inline="always"))
+        return cast(Function, _compile(function, signature, cache=True, _nrt=False))
 
     return decorate
 
 
-def _compile(function: Callable[..., Any], signature: Any, **options: Any) -> Any:
+def chooser(kind: str) -> Callable[[Function], Function]:
+    """Compile a function that is given a rule's number and pointer before the rule's arguments.
+
+    It calls the package's own rules by number, so that they are compiled into the loop, and
+    everything else by pointer.
+    """
+    signature = SIGNATURES[kind]
+    return compiled(
+        signature.return_type(INTEGER, POINTERS[kind], *signature.args), inline=True
+    )
+
+
+def _compile(function: Callable[..., Any], signature: Any | None, **options: Any) -> Any:
     return numba.njit(signature, nogil=True, error_model="numpy", **options)(function)
 
 
@@ -78,7 +94,9 @@ class Rule:
     needs : frozenset of str
         What the loop must prepare for it: ``mth_gaps``, ``outside_gaps``, ``design``.
     traits : frozenset of str
-        How the loop treats it: ``both``, ``lagged``, ``heuristic``.
+        How the loop treats it: ``both``, ``lagged``, ``heuristic``, ``symmetric``.
+    number : int
+        By which the loop calls a rule that is compiled into it; ``OWN`` if called by pointer.
     """
 
     kind: str
@@ -88,6 +106,7 @@ class Rule:
     py_func: Callable[..., Any]
     needs: frozenset[str]
     traits: frozenset[str]
+    number: int = OWN
 
     @property
     def is_compiled(self) -> bool:
@@ -119,7 +138,11 @@ NEEDS: dict[str, frozenset[str]] = {
 
 
 def rule(
-    kind: str, *, needs: Iterable[str] | None = None, traits: Iterable[str] = ()
+    kind: str,
+    *,
+    needs: Iterable[str] | None = None,
+    traits: Iterable[str] = (),
+    number: int = OWN,
 ) -> Callable[[Callable[..., Any]], Rule]:
     """Make a rule of a function.
 
@@ -132,6 +155,8 @@ def rule(
         What the loop must prepare; by default all that a rule of this kind may look at.
     traits : iterable of str, optional
         How the loop treats it.
+    number : int, optional
+        For the rules of this package, which are compiled into the loop.
 
     Examples
     --------
@@ -155,6 +180,7 @@ def rule(
             py_func=function,
             needs=wanted,
             traits=frozenset(traits),
+            number=number,
         )
 
     return decorate
@@ -162,7 +188,7 @@ def rule(
 
 def _compile_rule(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     # A rule typed at a prompt cannot be cached; one that allocates needs reference counts.
-    attempts: list[dict[str, Any]] = [{"cache": True, "_nrt": False}, {"_nrt": False}, {}]
+    attempts: list[dict[str, Any]] = [{"cache": True, "_nrt": False, "inline": "always"}, {"_nrt": False}, {}]
     reason: Exception | None = None
     for options in attempts:
         try:

@@ -5,13 +5,15 @@ Its challenger c_t is the arm outside J(t) of largest B_{i,b}, the same for ever
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from shortlist.core.order import largest_among
-from shortlist.core.rule import rule
+from shortlist.core.rule import chooser, rule
 
 
-@rule("ambiguous", needs=("outside_gaps",))
+@rule("ambiguous", needs=("outside_gaps",), number=0)
 def largest_gap(
     inside: np.ndarray, mth_gaps: np.ndarray, outside_gaps: np.ndarray, key: np.uint64
 ) -> int:
@@ -19,9 +21,30 @@ def largest_gap(
     return largest_among(outside_gaps, inside, True, key)
 
 
-@rule("ambiguous", needs=("mth_gaps",))
+@rule("ambiguous", needs=("mth_gaps",), number=1)
 def mth_gap(
     inside: np.ndarray, mth_gaps: np.ndarray, outside_gaps: np.ndarray, key: np.uint64
 ) -> int:
     """argmax_{j∈J} of the m-th largest B_ij over i ≠ j (LinGIFA)."""
     return largest_among(mth_gaps, inside, True, key)
+
+
+_largest_gap = largest_gap.function
+_mth_gap = mth_gap.function
+
+
+@chooser("ambiguous")
+def most_ambiguous(
+    number: int,
+    own: Callable[..., int],
+    inside: np.ndarray,
+    mth_gaps: np.ndarray,
+    outside_gaps: np.ndarray,
+    key: np.uint64,
+) -> int:
+    """b_t by the rule of this number, or by the user's own."""
+    if number == 0:
+        return _largest_gap(inside, mth_gaps, outside_gaps, key)
+    if number == 1:
+        return _mth_gap(inside, mth_gaps, outside_gaps, key)
+    return own(inside, mth_gaps, outside_gaps, key)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from shortlist.core.order import mark_best
-from shortlist.core.rule import rule
+from shortlist.core.rule import chooser, rule
 
 
-@rule("candidates", needs=())
+@rule("candidates", needs=(), number=0)
 def top_means(
     m: int,
     means: np.ndarray,
@@ -21,7 +23,7 @@ def top_means(
     mark_best(means, 1.0, m, key, scratch, inside)
 
 
-@rule("candidates", needs=("mth_gaps",))
+@rule("candidates", needs=("mth_gaps",), number=1)
 def smallest_gap(
     m: int,
     means: np.ndarray,
@@ -32,3 +34,27 @@ def smallest_gap(
 ) -> None:
     """The m arms of smallest m-th largest B_ij over i ≠ j (UGapE, LinGIFA)."""
     mark_best(mth_gaps, -1.0, m, key, scratch, inside)
+
+
+_top_means = top_means.function
+_smallest_gap = smallest_gap.function
+
+
+@chooser("candidates")
+def mark_candidates(
+    number: int,
+    own: Callable[..., None],
+    m: int,
+    means: np.ndarray,
+    mth_gaps: np.ndarray,
+    key: np.uint64,
+    scratch: np.ndarray,
+    inside: np.ndarray,
+) -> None:
+    """J(t) by the rule of this number, or by the user's own."""
+    if number == 0:
+        _top_means(m, means, mth_gaps, key, scratch, inside)
+    elif number == 1:
+        _smallest_gap(m, means, mth_gaps, key, scratch, inside)
+    else:
+        own(m, means, mth_gaps, key, scratch, inside)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import math
 
 import numpy as np
 
-from shortlist.core.rule import rule
+from shortlist.core.rule import chooser, rule
 
 
-@rule("indices")
+@rule("indices", traits=("symmetric",), number=0)
 def paired(
     j: int,
     means: np.ndarray,
@@ -24,7 +26,7 @@ def paired(
         column[i] = means[i] - means[j] + scale * math.sqrt(max(square, 0.0))
 
 
-@rule("indices")
+@rule("indices", traits=("symmetric",), number=1)
 def individual(
     j: int,
     means: np.ndarray,
@@ -38,3 +40,27 @@ def individual(
     for i in range(means.shape[0]):
         own = math.sqrt(max(variances[i], 0.0))
         column[i] = means[i] - means[j] + scale * (own + width)
+
+
+_paired = paired.function
+_individual = individual.function
+
+
+@chooser("indices")
+def fill_column(
+    number: int,
+    own: Callable[..., None],
+    j: int,
+    means: np.ndarray,
+    variances: np.ndarray,
+    row: np.ndarray,
+    scale: float,
+    column: np.ndarray,
+) -> None:
+    """B_ij over i by the rule of this number, or by the user's own."""
+    if number == 0:
+        _paired(j, means, variances, row, scale, column)
+    elif number == 1:
+        _individual(j, means, variances, row, scale, column)
+    else:
+        own(j, means, variances, row, scale, column)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from shortlist.core.random import priority
-from shortlist.core.rule import rule
+from shortlist.core.rule import chooser, rule
 
 
-@rule("selection", needs=())
+@rule("selection", needs=(), number=0)
 def largest_variance(
     b: int,
     c: int,
@@ -25,7 +27,7 @@ def largest_variance(
     return b if variances[b] > variances[c] else c
 
 
-@rule("selection", needs=())
+@rule("selection", needs=(), number=1)
 def greedy(
     b: int,
     c: int,
@@ -41,8 +43,7 @@ def greedy(
     best = 0
     largest = -1.0
     for a in range(variances.shape[0]):
-        difference = row_b[a] - row_c[a]
-        gain = difference * difference / (1.0 + variances[a])
+        gain = (row_b[a] - row_c[a]) ** 2 / (1.0 + variances[a])
         if gain > largest:
             best, largest = a, gain
         elif gain == largest and priority(key, a) > priority(key, best):
@@ -50,7 +51,7 @@ def greedy(
     return best
 
 
-@rule("selection", needs=("design",))
+@rule("selection", needs=("design",), number=2)
 def optimized(
     b: int,
     c: int,
@@ -77,7 +78,7 @@ def optimized(
     return best
 
 
-@rule("selection", needs=(), traits=("both",))
+@rule("selection", needs=(), traits=("both",), number=3)
 def both(
     b: int,
     c: int,
@@ -90,3 +91,34 @@ def both(
 ) -> int:
     """b_t, and then c_t in the same round (the original LUCB)."""
     return b
+
+
+_largest_variance = largest_variance.function
+_greedy = greedy.function
+_optimized = optimized.function
+_both = both.function
+
+
+@chooser("selection")
+def select(
+    number: int,
+    own: Callable[..., int],
+    b: int,
+    c: int,
+    row_b: np.ndarray,
+    row_c: np.ndarray,
+    variances: np.ndarray,
+    pulls: np.ndarray,
+    design: np.ndarray,
+    key: np.uint64,
+) -> int:
+    """a_t by the rule of this number, or by the user's own."""
+    if number == 0:
+        return _largest_variance(b, c, row_b, row_c, variances, pulls, design, key)
+    if number == 1:
+        return _greedy(b, c, row_b, row_c, variances, pulls, design, key)
+    if number == 2:
+        return _optimized(b, c, row_b, row_c, variances, pulls, design, key)
+    if number == 3:
+        return _both(b, c, row_b, row_c, variances, pulls, design, key)
+    return own(b, c, row_b, row_c, variances, pulls, design, key)

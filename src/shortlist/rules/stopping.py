@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from shortlist.core.rule import rule
+from shortlist.core.rule import chooser, rule
 
 
-@rule("stopping", needs=())
+@rule("stopping", needs=(), number=0)
 def lucb(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
     """τ_LUCB: B_{c,b} of the ambiguous pair."""
     return gap
 
 
-@rule("stopping", needs=("mth_gaps",))
+@rule("stopping", needs=("mth_gaps",), number=1)
 def ugape(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
     """τ_UGapE: max_{j∈J} of the m-th largest B_ij over i ≠ j."""
     largest = -np.inf
@@ -23,7 +25,7 @@ def ugape(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
     return largest
 
 
-@rule("stopping", needs=(), traits=("lagged", "heuristic"))
+@rule("stopping", needs=(), traits=("lagged", "heuristic"), number=2)
 def lucb_lagged(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
     """τ_LUCB of the pair chosen before the last pull: as published, and not valid.
 
@@ -31,3 +33,26 @@ def lucb_lagged(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
     that older pair. It exists to reproduce the published figures.
     """
     return gap
+
+
+_lucb = lucb.function
+_ugape = ugape.function
+_lucb_lagged = lucb_lagged.function
+
+
+@chooser("stopping")
+def stopping_statistic(
+    number: int,
+    own: Callable[..., float],
+    gap: float,
+    inside: np.ndarray,
+    mth_gaps: np.ndarray,
+) -> float:
+    """The statistic by the rule of this number, or by the user's own."""
+    if number == 0:
+        return _lucb(gap, inside, mth_gaps)
+    if number == 1:
+        return _ugape(gap, inside, mth_gaps)
+    if number == 2:
+        return _lucb_lagged(gap, inside, mth_gaps)
+    return own(gap, inside, mth_gaps)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shortlist.core.rule import Rule, rule
+from shortlist.core.rule import Rule, chooser, rule
 from shortlist.errors import InvalidSetting
 
 INFLATION = 0.1  # u of the self-normalised bound
@@ -135,32 +135,32 @@ def published_regularization(sigma: float) -> float:
     return (sigma / 20.0) ** 2
 
 
-@rule("threshold")
+@rule("threshold", number=0)
 def self_normalized(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2(1+u)(ln(1/δ) + ½ ln det(I + A/(uc)))), c = λ_min of the initial pulls, u = 0.1."""
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
-@rule("threshold")
+@rule("threshold", number=1)
 def determinant(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2 ln(1/δ) + ln det(V/λ_V)) + sqrt(λ_V) S/σ."""
     return math.sqrt(2.0 * constants[0] + log_det) + constants[1]
 
 
-@rule("threshold")
+@rule("threshold", number=2)
 def frequentist(t: int, log_det: float, constants: np.ndarray) -> float:
     """Equation (2) of the paper: sqrt(2 ln(1/δ) + N ln(1 + (t+1)L²/(λ_V N))) + sqrt(λ_V) S/σ."""
     spread = constants[2] * math.log(1.0 + (t + 1) * constants[3])
     return math.sqrt(2.0 * constants[0] + spread) + constants[1]
 
 
-@rule("threshold")
+@rule("threshold", number=3)
 def lucb1(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2 ln(5Kt⁴/(4δ))): a union over arms, counts and rounds."""
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(t)))
 
 
-@rule("threshold", traits=("heuristic",))
+@rule("threshold", traits=("heuristic",), number=4)
 def heuristic(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
     return math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
@@ -266,3 +266,32 @@ def user_threshold(function: Rule) -> Threshold:
         source="the user",
         shift=lambda s: s.regularization,
     )
+
+
+_self_normalized = self_normalized.function
+_determinant = determinant.function
+_frequentist = frequentist.function
+_lucb1 = lucb1.function
+_heuristic = heuristic.function
+
+
+@chooser("threshold")
+def evaluate(
+    number: int,
+    own: Callable[..., float],
+    t: int,
+    log_det: float,
+    constants: np.ndarray,
+) -> float:
+    """C by the threshold of this number, or by the user's own."""
+    if number == 0:
+        return _self_normalized(t, log_det, constants)
+    if number == 1:
+        return _determinant(t, log_det, constants)
+    if number == 2:
+        return _frequentist(t, log_det, constants)
+    if number == 3:
+        return _lucb1(t, log_det, constants)
+    if number == 4:
+        return _heuristic(t, log_det, constants)
+    return own(t, log_det, constants)

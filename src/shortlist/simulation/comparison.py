@@ -13,7 +13,7 @@ import pandas as pd
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.gifa import GIFA
-from shortlist.core.engine import Runs, run_seeds
+from shortlist.algorithms.engine import Runs, run_seeds
 from shortlist.errors import InvalidSetting
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results

@@ -1,0 +1,233 @@
+"""One algorithm bound to one problem: the arrays, the rules' pointers, and the calls into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.algorithms import kernel
+from shortlist.core.posterior import Posterior, keeps_all_rows
+from shortlist.core.random import run_seed
+from shortlist.core.rule import OWN, Rule
+from shortlist.errors import SingularDesign
+
+RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
+GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What many replicates gave, one row a run."""
+
+    seeds: NDArray[np.uint64]
+    samples: NDArray[np.int64]
+    stopped: NDArray[np.bool_]
+    recommended: NDArray[np.bool_]
+    pulls: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One round, read out: why an arm is pulled, or why the search stops."""
+
+    stop: bool
+    arm: int
+    queued: int | None
+    b: int
+    c: int
+    threshold: float
+    gap: float
+    statistic: float
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The rules of an algorithm, their settings, and the calls into the compiled loop.
+
+    Attributes
+    ----------
+    features : array, K × rank
+        Features in a basis of their row space.
+    rules : dict
+        One rule of each kind in :data:`RULE_ORDER`.
+    m, sigma, epsilon
+        The problem's.
+    regularization, shift : float
+        Of the posterior.
+    constants : array
+        Of the threshold.
+    initial : array of int
+        Arms pulled before the first round.
+    design : callable
+        (b, c) → w*(b, c), asked once a pair.
+    """
+
+    features: NDArray[np.float64]
+    rules: dict[str, Rule]
+    m: int
+    sigma: float
+    epsilon: float
+    regularization: float
+    shift: float
+    constants: NDArray[np.float64]
+    initial: NDArray[np.int64]
+    design: Callable[[int, int], NDArray[np.float64]]
+
+    @property
+    def flags(self) -> int:
+        """What the loop must prepare, as bits."""
+        needs = frozenset().union(*(self.rules[kind].needs for kind in RULE_ORDER))
+        traits = frozenset().union(*(self.rules[kind].traits for kind in RULE_ORDER))
+        # Rules of the package look at the m-th gaps of candidates only; others may look at all.
+        readers = ("candidates", "ambiguous", "stopping")
+        own = any(
+            self.rules[kind].number == OWN and "mth_gaps" in self.rules[kind].needs
+            for kind in readers
+        )
+        symmetric = "symmetric" in self.rules["indices"].traits
+        bits = {
+            kernel.ONLY_CANDIDATES: symmetric and not own,
+            kernel.MTH_GAPS: "mth_gaps" in needs,
+            kernel.OUTSIDE_GAPS: "outside_gaps" in needs,
+            kernel.DESIGN: "design" in needs,
+            kernel.BOTH: "both" in traits,
+            kernel.LAGGED: "lagged" in traits,
+            kernel.INITIALIZED: len(self.initial) > 0,
+        }
+        return sum(bit for bit, wanted in bits.items() if wanted)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether every rule is machine code; one that is not takes the loop with it."""
+        return all(self.rules[kind].is_compiled for kind in RULE_ORDER)
+
+    def posterior(self) -> Posterior:
+        """An empty posterior."""
+        return Posterior(
+            self.features,
+            regularization=self.regularization,
+            shift=self.shift,
+            resident=self._resident(),
+        )
+
+    def _resident(self) -> int:
+        arms, rank = self.features.shape
+        scans_all = bool(self.flags & kernel.MTH_GAPS)
+        if keeps_all_rows(arms, rank) or (scans_all and arms <= GRAM_LIMIT):
+            return arms
+        return self.m + 16
+
+    def round(self) -> kernel.Round:
+        """An empty round, to be used with one posterior only."""
+        arms = len(self.features)
+        return kernel.make_round(arms, min(arms, self._resident()), self.m)
+
+    def decide(
+        self, posterior: Posterior, now: kernel.Round, seed: int, *, check_stop: bool = True
+    ) -> tuple[Decision, kernel.Round]:
+        """One round of the algorithm; the round given back replaces the one given."""
+        flags = self.flags | (kernel.CHECK_STOP if check_stop else 0)
+        function: Any = kernel.decide if self.compiled else kernel.interpreted(kernel.decide)
+        while True:
+            with np.errstate(over="ignore"):
+                status = function(
+                    posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
+                    self.constants, self._numbers(), *self._pointers(),
+                )  # fmt: skip
+            if status != kernel.DESIGN_WANTED:
+                break
+            now = self._with_design(now)
+        pair, figures = now.pair, now.figures
+        queued = int(pair[kernel.QUEUED])
+        decision = Decision(
+            stop=status == kernel.STOP,
+            arm=int(pair[kernel.ARM]),
+            queued=None if queued == kernel.NOBODY else queued,
+            b=int(pair[kernel.B]),
+            c=int(pair[kernel.C]),
+            threshold=float(figures[kernel.THRESHOLD]),
+            gap=float(figures[kernel.GAP]),
+            statistic=float(figures[kernel.STATISTIC]),
+        )
+        return decision, now
+
+    def replicate(
+        self,
+        reward: Rule,
+        parameters: NDArray[np.float64],
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+    ) -> Runs:
+        """One run a seed, from the first pull to the stop, in the compiled loop."""
+        arms, runs = len(self.features), len(seeds)
+        posterior, now = self.posterior(), self.round()
+        stopped = np.zeros(runs, np.int64)
+        recommended = np.zeros((runs, arms), np.bool_)
+        pulls = np.zeros((runs, arms), np.int64)
+        progress, stream = np.zeros(2, np.int64), np.zeros(4, np.uint64)
+        flags = self.flags | kernel.CHECK_STOP
+        fast = self.compiled and reward.is_compiled
+        function: Any = kernel.replicate if fast else kernel.interpreted(kernel.replicate)
+        while True:
+            with np.errstate(over="ignore"):
+                status = function(
+                    posterior.state, now, self.m, self.sigma, self.epsilon, seeds, flags,
+                    self.constants, self._numbers(), *self._pointers(), self.initial, reward.function, parameters,
+                    max_samples, stream, stopped, recommended, pulls, progress,
+                )  # fmt: skip
+            if status != kernel.DESIGN_WANTED:
+                break
+            now = self._with_design(now)
+        if status == kernel.SINGULAR:
+            raise SingularDesign("the initial pulls do not span the features.")
+        return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+
+    def _numbers(self) -> NDArray[np.int64]:
+        return np.array([self.rules[kind].number for kind in RULE_ORDER], np.int64)
+
+    def _pointers(self) -> list[Callable[..., Any]]:
+        return [self.rules[kind].function for kind in RULE_ORDER]
+
+    def _with_design(self, now: kernel.Round) -> kernel.Round:
+        """The round with the design of its ambiguous pair added."""
+        b, c = int(now.pair[kernel.B]), int(now.pair[kernel.C])
+        keys, designs = now.design_keys, now.designs
+        solved = keys[keys != kernel.NOBODY]
+        if 2 * (len(solved) + 1) > len(keys):
+            rows = designs[keys != kernel.NOBODY]
+            keys = np.full(2 * len(keys), kernel.NOBODY, np.int64)
+            designs = np.zeros((len(keys), designs.shape[1]))
+            for key, weights in zip(solved, rows, strict=True):
+                first, second = divmod(int(key), designs.shape[1])
+                _store(keys, designs, first, second, weights)
+        _store(keys, designs, b, c, self.design(b, c))
+        return now._replace(design_keys=keys, designs=designs)
+
+
+def _store(
+    keys: NDArray[np.int64],
+    designs: NDArray[np.float64],
+    b: int,
+    c: int,
+    weights: NDArray[np.float64],
+) -> None:
+    arms = designs.shape[1]
+    place = -1 - kernel.design_slot(keys, arms, b, c)
+    keys[place] = min(b, c) * arms + max(b, c)
+    designs[place] = weights
+
+
+def run_seeds(seed: int, runs: int) -> NDArray[np.uint64]:
+    """The seeds of ``runs`` replicates.
+
+    Examples
+    --------
+    >>> run_seeds(0, 3)[:2].tolist() == run_seeds(0, 2).tolist()
+    True
+    """
+    with np.errstate(over="ignore"):
+        return np.array([run_seed(np.uint64(seed), k) for k in range(runs)], dtype=np.uint64)

@@ -1,0 +1,399 @@
+"""Algorithm 1 of the paper, once: a round (``decide``) and the loop over rounds (``replicate``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from shortlist.core.order import largest_among, mth_largest
+from shortlist.core.posterior import (
+    LOG_DET,
+    OBSERVED,
+    READY,
+    STATE,
+    TICK,
+    Integers,
+    Reals,
+    State,
+    observe,
+    refresh,
+    row,
+    start,
+)
+from shortlist.core.random import round_key, seed_stream
+from shortlist.core.rule import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    KEY,
+    KEYS,
+    MASK,
+    POINTERS,
+    REAL,
+    REALS,
+    TABLE,
+    compiled,
+)
+from shortlist.rules.ambiguous import most_ambiguous
+from shortlist.rules.candidates import mark_candidates
+from shortlist.rules.indices import fill_column
+from shortlist.rules.selection import select
+from shortlist.rules.stopping import stopping_statistic
+from shortlist.rules.thresholds import evaluate
+
+PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
+STOPPED, EXHAUSTED = 1, 0
+MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
+CHECK_STOP, INITIALIZED, ONLY_CANDIDATES = 32, 64, 128
+B, C, ARM, QUEUED, LAST_B, LAST_C = 0, 1, 2, 3, 4, 5
+THRESHOLD, GAP, STATISTIC = 0, 1, 2
+NOBODY = -1
+ROUNDING = 1e-9
+
+
+class Round(NamedTuple):
+    """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s."""
+
+    inside: Any
+    gaps: Reals
+    made: Integers
+    mth_gaps: Reals
+    outside_gaps: Reals
+    challengers: Integers
+    heap: Reals
+    arm_heap: Integers
+    design_keys: Integers
+    designs: Reals
+    pair: Integers
+    figures: Reals
+
+
+ROUND = types.NamedTuple(
+    [MASK, TABLE, INTEGERS, REALS, REALS, INTEGERS, REALS, INTEGERS, INTEGERS, TABLE, INTEGERS]
+    + [REALS],
+    Round,
+)
+RULES = (
+    POINTERS["indices"],
+    POINTERS["threshold"],
+    POINTERS["candidates"],
+    POINTERS["ambiguous"],
+    POINTERS["selection"],
+    POINTERS["stopping"],
+)
+
+
+def make_round(arms: int, resident: int, m: int) -> Round:
+    """An empty round for ``arms`` arms."""
+    return Round(
+        inside=np.zeros(arms, np.bool_),
+        gaps=np.zeros((resident, arms)),
+        made=np.full(resident, NOBODY, np.int64),
+        mth_gaps=np.full(arms, np.nan),
+        outside_gaps=np.full(arms, np.nan),
+        challengers=np.full(arms, NOBODY, np.int64),
+        heap=np.zeros(m),
+        arm_heap=np.zeros(m, np.int64),
+        design_keys=np.full(8, NOBODY, np.int64),
+        designs=np.zeros((8, arms)),
+        pair=np.full(6, NOBODY, np.int64),
+        figures=np.full(3, np.nan),
+    )
+
+
+@compiled(
+    INTEGER(STATE, ROUND, INTEGER, INTEGER, REAL, INTEGER, POINTERS["indices"]), inline=True
+)
+def column(
+    state: State,
+    now: Round,
+    j: int,
+    since: int,
+    scale: float,
+    number: int,
+    indices: Callable[..., None],
+) -> int:
+    """The slot of B_·j, made at most once a round."""
+    slot = row(state, j)
+    if now.made[slot] != since + j:
+        means, variances = state.means, state.variances
+        fill_column(
+            number, indices, j, means, variances, state.rows[slot], scale, now.gaps[slot]
+        )
+        now.made[slot] = since + j
+    return slot
+
+
+@compiled(
+    BOOLEAN(STATE, ROUND, INTEGER, INTEGER, REAL, INTEGER, POINTERS["indices"]), inline=True
+)
+def fill_candidates_mth_gaps(
+    state: State,
+    now: Round,
+    m: int,
+    since: int,
+    scale: float,
+    number: int,
+    indices: Callable[..., None],
+) -> bool:
+    """The m-th gaps of the last candidates, and a lower bound for every other arm.
+
+    The m candidates are m witnesses: the m-th largest B_ij is at least the smallest B_ij over
+    them. As widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j) costs no new column. True if every
+    bound clears the worst candidate, so that the candidates stay; else all must be computed.
+    """
+    means, inside, mth_gaps = state.means, now.inside, now.mth_gaps
+    arms = means.shape[0]
+    marked = 0
+    worst = -np.inf
+    for j in range(arms):
+        if inside[j]:
+            marked += 1
+            slot = column(state, now, j, since, scale, number, indices)
+            mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
+            worst = max(worst, mth_gaps[j])
+        else:
+            mth_gaps[j] = np.inf
+    if marked != m:
+        return False
+    for j in range(arms):
+        if inside[j]:
+            slot = state.slots[j]
+            for i in range(arms):
+                bound = now.gaps[slot, i] + 2.0 * (means[j] - means[i])
+                if not inside[i]:
+                    mth_gaps[i] = min(mth_gaps[i], bound)
+    settled = True
+    for i in range(arms):
+        room = ROUNDING * (abs(mth_gaps[i]) + abs(worst) + abs(means[i]))
+        if not inside[i] and not mth_gaps[i] - worst > room:
+            settled = False
+    return settled
+
+
+@compiled(INTEGER(INTEGERS, INTEGER, INTEGER, INTEGER))
+def design_slot(keys: Integers, arms: int, b: int, c: int) -> int:
+    """Where w*(b, c) is, or −1 − the free place for it."""
+    key = min(b, c) * arms + max(b, c)
+    place = key % keys.shape[0]
+    while keys[place] != key:
+        if keys[place] == NOBODY:
+            return -1 - place
+        place = (place + 1) % keys.shape[0]
+    return place
+
+
+@compiled(
+    INTEGER(STATE, ROUND, INTEGER, REAL, REAL, KEY, INTEGER, REALS, INTEGERS, *RULES), inline=True
+)
+def decide(
+    state: State,
+    now: Round,
+    m: int,
+    sigma: float,
+    epsilon: float,
+    seed: np.uint64,
+    flags: int,
+    constants: Reals,
+    numbers: Integers,
+    indices: Callable[..., None],
+    threshold: Callable[..., float],
+    candidates: Callable[..., None],
+    ambiguous: Callable[..., int],
+    selection: Callable[..., int],
+    stopping: Callable[..., float],
+) -> int:
+    """One round of Algorithm 1, up to the pull: J(t), b_t, c_t, the stop, the arm."""
+    arms = state.means.shape[0]
+    t = state.clock[OBSERVED]
+    # READING, erratum 6: C is evaluated at t after initial pulls, at t + 1 without them.
+    time = t if flags & INITIALIZED else t + 1
+    figures, pair = now.figures, now.pair
+    figures[THRESHOLD] = evaluate(
+        numbers[1], threshold, time, state.scalars[LOG_DET], constants
+    )
+    scale = sigma * figures[THRESHOLD]
+    # Columns made in this round are numbered from here on: a later round starts above them all.
+    since = (state.clock[TICK] + 1) * arms
+    state.clock[TICK] += 1
+
+    if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0:
+        slot = column(state, now, pair[LAST_B], since, scale, numbers[0], indices)
+        figures[GAP] = now.gaps[slot, pair[LAST_C]]
+        figures[STATISTIC] = stopping_statistic(
+            numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
+        )
+        if figures[STATISTIC] <= epsilon:
+            return STOP
+
+    if flags & MTH_GAPS:
+        settled = False
+        if flags & ONLY_CANDIDATES:
+            settled = fill_candidates_mth_gaps(state, now, m, since, scale, numbers[0], indices)
+        if not settled:
+            for j in range(arms):
+                slot = column(state, now, j, since, scale, numbers[0], indices)
+                now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
+    key = round_key(seed, t, 0)
+    mark_candidates(
+        numbers[2], candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
+    )
+    key = round_key(seed, t, 2)
+    if flags & OUTSIDE_GAPS:
+        for j in range(arms):
+            if now.inside[j]:
+                slot = column(state, now, j, since, scale, numbers[0], indices)
+                challenger = largest_among(now.gaps[slot], now.inside, False, key)
+                now.challengers[j] = challenger
+                now.outside_gaps[j] = now.gaps[slot, challenger]
+    b = most_ambiguous(
+        numbers[3],
+        ambiguous,
+        now.inside,
+        now.mth_gaps,
+        now.outside_gaps,
+        round_key(seed, t, 1),
+    )
+    slot = column(state, now, b, since, scale, numbers[0], indices)
+    if flags & OUTSIDE_GAPS:
+        c = now.challengers[b]
+    else:
+        c = largest_among(now.gaps[slot], now.inside, False, key)
+    pair[B], pair[C] = b, c
+    if not flags & LAGGED:
+        figures[GAP] = now.gaps[slot, c]
+        figures[STATISTIC] = stopping_statistic(
+            numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
+        )
+        if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
+            return STOP
+
+    place = 0
+    if flags & DESIGN:
+        place = design_slot(now.design_keys, arms, b, c)
+        if place < 0:
+            return DESIGN_WANTED
+    slot_c = row(state, c)
+    slot_b = row(state, b)
+    pair[ARM] = select(
+        numbers[4],
+        selection,
+        b,
+        c,
+        state.rows[slot_b],
+        state.rows[slot_c],
+        state.variances,
+        state.pulls,
+        now.designs[place],
+        round_key(seed, t, 3),
+    )
+    pair[QUEUED] = c if flags & BOTH else NOBODY
+    pair[LAST_B], pair[LAST_C] = b, c
+    return PULL
+
+
+@compiled(
+    INTEGER(
+        *(STATE, ROUND, INTEGER, REAL, REAL, KEYS, INTEGER, REALS, INTEGERS, *RULES),
+        *(INTEGERS, POINTERS["reward"], TABLE, INTEGER, KEYS, INTEGERS),
+        *(types.Array(types.boolean, 2, "C"), types.Array(types.int64, 2, "C"), INTEGERS),
+    )
+)
+def replicate(
+    state: State,
+    now: Round,
+    m: int,
+    sigma: float,
+    epsilon: float,
+    seeds: Any,
+    flags: int,
+    constants: Reals,
+    numbers: Integers,
+    indices: Callable[..., None],
+    threshold: Callable[..., float],
+    candidates: Callable[..., None],
+    ambiguous: Callable[..., int],
+    selection: Callable[..., int],
+    stopping: Callable[..., float],
+    initial: Integers,
+    reward: Callable[..., float],
+    parameters: Reals,
+    most: int,
+    stream: Any,
+    stopped: Integers,
+    recommended: Any,
+    pulls: Any,
+    progress: Integers,
+) -> int:
+    """Many runs, one a seed, each from its first pull to its stop.
+
+    ``progress`` is (runs finished, whether a run is under way): a run that wants a design returns
+    to its caller and is taken up again where it stood.
+    """
+    while progress[0] < seeds.shape[0]:
+        run = progress[0]
+        if progress[1] == 0:
+            start(state)
+            seed_stream(seeds[run], stream)
+            now.pair[:] = NOBODY
+            for k in range(initial.shape[0]):
+                observe(state, initial[k], reward(initial[k], parameters, stream))
+            if state.clock[READY] == 0 and not refresh(state):
+                return SINGULAR
+            progress[1] = 1
+        stopped[run] = EXHAUSTED
+        while True:
+            status = decide(
+                state,
+                now,
+                m,
+                sigma,
+                epsilon,
+                seeds[run],
+                flags,
+                constants,
+                numbers,
+                indices,
+                threshold,
+                candidates,
+                ambiguous,
+                selection,
+                stopping,
+            )
+            if status == DESIGN_WANTED:
+                return status
+            if status == STOP:
+                stopped[run] = STOPPED
+                break
+            if state.clock[OBSERVED] >= most:
+                break
+            arm = now.pair[ARM]
+            observe(state, arm, reward(arm, parameters, stream))
+            arm = now.pair[QUEUED]
+            if arm != NOBODY and state.clock[OBSERVED] < most:
+                observe(state, arm, reward(arm, parameters, stream))
+        for a in range(recommended.shape[1]):
+            recommended[run, a] = now.inside[a]
+            pulls[run, a] = state.pulls[a]
+        progress[1] = 0
+        progress[0] += 1
+    return STOP
+
+
+INTERPRETED = (
+    *("column", "fill_candidates_mth_gaps", "decide", "replicate", "fill_column", "evaluate", "mark_candidates"),
+    *("most_ambiguous", "select", "stopping_statistic"),
+)
+
+
+def interpreted(function: Any) -> Any:
+    """The function run by the Python interpreter, and so are all those that it gives rules to."""
+    namespace = dict(globals())
+    for name in INTERPRETED:
+        plain = getattr(namespace[name], "py_func", namespace[name])
+        namespace[name] = FunctionType(plain.__code__, namespace, name)
+    return namespace[function.__name__]
