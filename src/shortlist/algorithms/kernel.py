@@ -87,6 +87,9 @@ RULES = (
 )
 
 
+DECIDE = INTEGER(STATE, ROUND, INTEGER, REAL, REAL, KEY, INTEGER, REALS, INTEGERS, *RULES)
+
+
 def make_round(arms: int, resident: int, m: int) -> Round:
     """An empty round for ``arms`` arms."""
     return Round(
@@ -105,9 +108,7 @@ def make_round(arms: int, resident: int, m: int) -> Round:
     )
 
 
-@compiled(
-    INTEGER(STATE, ROUND, INTEGER, INTEGER, REAL, INTEGER, POINTERS["indices"]), inline=True
-)
+@compiled()
 def column(
     state: State,
     now: Round,
@@ -128,9 +129,7 @@ def column(
     return slot
 
 
-@compiled(
-    BOOLEAN(STATE, ROUND, INTEGER, INTEGER, REAL, INTEGER, POINTERS["indices"]), inline=True
-)
+@compiled()
 def fill_candidates_mth_gaps(
     state: State,
     now: Round,
@@ -187,9 +186,7 @@ def design_slot(keys: Integers, arms: int, b: int, c: int) -> int:
     return place
 
 
-@compiled(
-    INTEGER(STATE, ROUND, INTEGER, REAL, REAL, KEY, INTEGER, REALS, INTEGERS, *RULES), inline=True
-)
+@compiled(DECIDE, inline=True)
 def decide(
     state: State,
     now: Round,
@@ -334,48 +331,50 @@ def replicate(
     ``progress`` is (runs finished, whether a run is under way): a run that wants a design returns
     to its caller and is taken up again where it stood.
     """
+    pair, clock = now.pair, state.clock
     while progress[0] < seeds.shape[0]:
         run = progress[0]
         if progress[1] == 0:
+            progress[1] = 1
             start(state)
             seed_stream(seeds[run], stream)
-            now.pair[:] = NOBODY
-            for k in range(initial.shape[0]):
-                observe(state, initial[k], reward(initial[k], parameters, stream))
-            if state.clock[READY] == 0 and not refresh(state):
-                return SINGULAR
-            progress[1] = 1
+            pair[:] = NOBODY
         stopped[run] = EXHAUSTED
         while True:
-            status = decide(
-                state,
-                now,
-                m,
-                sigma,
-                epsilon,
-                seeds[run],
-                flags,
-                constants,
-                numbers,
-                indices,
-                threshold,
-                candidates,
-                ambiguous,
-                selection,
-                stopping,
-            )
-            if status == DESIGN_WANTED:
-                return status
-            if status == STOP:
-                stopped[run] = STOPPED
+            if clock[OBSERVED] < initial.shape[0]:
+                arm = initial[clock[OBSERVED]]
+            elif pair[QUEUED] != NOBODY:
+                arm = pair[QUEUED]
+                pair[QUEUED] = NOBODY
+            else:
+                if clock[READY] == 0 and not refresh(state):
+                    return SINGULAR
+                status = decide(
+                    state,
+                    now,
+                    m,
+                    sigma,
+                    epsilon,
+                    seeds[run],
+                    flags,
+                    constants,
+                    numbers,
+                    indices,
+                    threshold,
+                    candidates,
+                    ambiguous,
+                    selection,
+                    stopping,
+                )
+                if status == DESIGN_WANTED:
+                    return status
+                if status == STOP:
+                    stopped[run] = STOPPED
+                    break
+                arm = pair[ARM]
+            if clock[OBSERVED] >= most:
                 break
-            if state.clock[OBSERVED] >= most:
-                break
-            arm = now.pair[ARM]
             observe(state, arm, reward(arm, parameters, stream))
-            arm = now.pair[QUEUED]
-            if arm != NOBODY and state.clock[OBSERVED] < most:
-                observe(state, arm, reward(arm, parameters, stream))
         for a in range(recommended.shape[1]):
             recommended[run, a] = now.inside[a]
             pulls[run, a] = state.pulls[a]

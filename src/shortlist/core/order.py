@@ -20,7 +20,7 @@ from shortlist.core.rule import (
 SORTED_UP_TO = 16
 
 
-@compiled(REAL(REALS, INTEGER, INTEGER, REALS), inline=True)
+@compiled()
 def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> float:
     """The m-th largest of ``values``, entry ``skip`` left out; ``kept`` is scratch."""
     for k in range(m):
@@ -90,7 +90,7 @@ def mark_anew(
         best[heap[i]] = True
 
 
-@compiled(VOID(REALS, REAL, INTEGER, KEY, INTEGERS, MASK), inline=True)
+@compiled()
 def mark_best(
     values: np.ndarray, sign: float, m: int, key: np.uint64, heap: np.ndarray, best: np.ndarray
 ) -> None:
@@ -109,7 +109,7 @@ def mark_best(
         mark_anew(values, sign, m, key, heap, best)
 
 
-@compiled(INTEGER(REALS, MASK, BOOLEAN, KEY), inline=True)
+@compiled()
 def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.uint64) -> int:
     """The arm of largest value among those whose mask is ``wanted``; ties by priority."""
     best = -1

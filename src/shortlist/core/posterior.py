@@ -118,7 +118,7 @@ def invert(state: State, inverse: Reals) -> None:
         solve(state, inverse[i])
 
 
-@compiled(REAL(STATE, INTEGER, REALS), inline=True)
+@compiled()
 def dot(state: State, arm: int, vector: Reals) -> float:
     """x_aᵀ v."""
     total = 0.0
@@ -127,7 +127,7 @@ def dot(state: State, arm: int, vector: Reals) -> float:
     return total
 
 
-@compiled(VOID(STATE, INTEGER, TABLE, REALS), inline=True)
+@compiled()
 def apply(state: State, arm: int, matrix: Reals, product: Reals) -> None:
     """M x_a for a symmetric M."""
     for i in range(matrix.shape[0]):
@@ -203,7 +203,7 @@ def start(state: State) -> bool:
     return True
 
 
-@compiled(VOID(TABLE, REALS, REAL), inline=True)
+@compiled()
 def downdate(matrix: Reals, product: Reals, growth: float) -> None:
     """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (1 + xᵀMx)."""
     shrink = 1.0 / growth
@@ -213,7 +213,7 @@ def downdate(matrix: Reals, product: Reals, growth: float) -> None:
             matrix[i, k] -= factor * product[k]
 
 
-@compiled(VOID(STATE, INTEGER, REAL), inline=True)
+@compiled()
 def observe(state: State, arm: int, value: float) -> None:
     """Take in one evaluation: a rank-one update, or a refresh when it is due."""
     clock, scalars, u = state.clock, state.scalars, state.arm_scratch
@@ -259,25 +259,30 @@ def observe(state: State, arm: int, value: float) -> None:
         scalars[LOG_DET] += math.log(growth)
 
 
-@compiled(INTEGER(STATE, INTEGER), inline=True)
+@compiled(INTEGER(STATE, INTEGER))
+def make_row(state: State, arm: int) -> int:
+    """The arm's row of G, made in the slot used longest ago."""
+    slot = 0
+    for s in range(state.used.shape[0]):
+        if state.used[s] < state.used[slot]:
+            slot = s
+    if state.owners[slot] >= 0:
+        state.slots[state.owners[slot]] = -1
+    state.owners[slot] = arm
+    state.slots[arm] = slot
+    apply(state, arm, state.inverse, state.scratch)
+    for i in range(state.features.shape[0]):
+        state.rows[slot, i] = dot(state, i, state.scratch)
+    return slot
+
+
+@compiled()
 def row(state: State, arm: int) -> int:
-    """The slot where the arm's row of G is, made on demand in the slot used longest ago."""
-    if state.rows.shape[0] == state.slots.shape[0]:
-        return arm
-    state.clock[TICK] += 1
+    """The slot where the arm's row of G is; a missing one is made."""
     slot = state.slots[arm]
     if slot < 0:
-        slot = 0
-        for s in range(state.used.shape[0]):
-            if state.used[s] < state.used[slot]:
-                slot = s
-        if state.owners[slot] >= 0:
-            state.slots[state.owners[slot]] = -1
-        state.owners[slot] = arm
-        state.slots[arm] = slot
-        apply(state, arm, state.inverse, state.scratch)
-        for i in range(state.features.shape[0]):
-            state.rows[slot, i] = dot(state, i, state.scratch)
+        slot = make_row(state, arm)
+    state.clock[TICK] += 1
     state.used[slot] = state.clock[TICK]
     return slot
 

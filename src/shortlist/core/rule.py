@@ -47,32 +47,22 @@ OWN = -1
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(signature: Any, *, inline: bool = False) -> Callable[[Function], Function]:
+def compiled(
+    signature: Any | None = None, *, inline: bool = False
+) -> Callable[[Function], Function]:
     """Compile for ``signature``, cached on disk, without the GIL and without reference counts.
 
     The compiled code only reads and writes arrays that its caller holds, so counting references
-    to them would be pure cost: 2.5 times the time of a whole round at K = 4.
+    to them would be pure cost: 2.5 times the time of a whole round at K = 4. With ``inline`` it
+    becomes part of its callers too; without a signature it is compiled alone only if Python calls
+    it.
     """
 
     def decorate(function: Function) -> Function:
-        if inline:
-            # Compiled as part of its callers; alone only if Python ever calls it.
-            return cast(Function, _compile(function, None, cache=True, _nrt=False, inline="always"))
-        return cast(Function, _compile(function, signature, cache=True, _nrt=False))
+        where = "always" if inline or signature is None else "never"
+        return cast(Function, _compile(function, signature, cache=True, _nrt=False, inline=where))
 
     return decorate
-
-
-def chooser(kind: str) -> Callable[[Function], Function]:
-    """Compile a function that is given a rule's number and pointer before the rule's arguments.
-
-    It calls the package's own rules by number, so that they are compiled into the loop, and
-    everything else by pointer.
-    """
-    signature = SIGNATURES[kind]
-    return compiled(
-        signature.return_type(INTEGER, POINTERS[kind], *signature.args), inline=True
-    )
 
 
 def _compile(function: Callable[..., Any], signature: Any | None, **options: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shortlist.core.order import largest_among
-from shortlist.core.rule import chooser, rule
+from shortlist.core.rule import compiled, rule
 
 
 @rule("ambiguous", needs=("outside_gaps",), number=0)
@@ -33,7 +33,7 @@ _largest_gap = largest_gap.function
 _mth_gap = mth_gap.function
 
 
-@chooser("ambiguous")
+@compiled()
 def most_ambiguous(
     number: int,
     own: Callable[..., int],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shortlist.core.order import mark_best
-from shortlist.core.rule import chooser, rule
+from shortlist.core.rule import compiled, rule
 
 
 @rule("candidates", needs=(), number=0)
@@ -40,7 +40,7 @@ _top_means = top_means.function
 _smallest_gap = smallest_gap.function
 
 
-@chooser("candidates")
+@compiled()
 def mark_candidates(
     number: int,
     own: Callable[..., None],

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from shortlist.core.rule import chooser, rule
+from shortlist.core.rule import compiled, rule
 
 
 @rule("indices", traits=("symmetric",), number=0)
@@ -46,7 +46,7 @@ _paired = paired.function
 _individual = individual.function
 
 
-@chooser("indices")
+@compiled()
 def fill_column(
     number: int,
     own: Callable[..., None],

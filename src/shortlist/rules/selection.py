@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shortlist.core.random import priority
-from shortlist.core.rule import chooser, rule
+from shortlist.core.rule import compiled, rule
 
 
 @rule("selection", needs=(), number=0)
@@ -99,7 +99,7 @@ _optimized = optimized.function
 _both = both.function
 
 
-@chooser("selection")
+@compiled()
 def select(
     number: int,
     own: Callable[..., int],

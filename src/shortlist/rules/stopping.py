@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.rule import chooser, rule
+from shortlist.core.rule import compiled, rule
 
 
 @rule("stopping", needs=(), number=0)
@@ -40,7 +40,7 @@ _ugape = ugape.function
 _lucb_lagged = lucb_lagged.function
 
 
-@chooser("stopping")
+@compiled()
 def stopping_statistic(
     number: int,
     own: Callable[..., float],

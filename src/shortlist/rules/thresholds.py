@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shortlist.core.rule import Rule, chooser, rule
+from shortlist.core.rule import Rule, compiled, rule
 from shortlist.errors import InvalidSetting
 
 INFLATION = 0.1  # u of the self-normalised bound
@@ -275,7 +275,7 @@ _lucb1 = lucb1.function
 _heuristic = heuristic.function
 
 
-@chooser("threshold")
+@compiled()
 def evaluate(
     number: int,
     own: Callable[..., float],
