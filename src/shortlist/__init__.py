@@ -1,1 +1,55 @@
-"""Find the m best of K arms with a guaranteed confidence."""
+"""Find the m best of K candidates, with a guaranteed confidence, from few noisy evaluations."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shortlist import errors as errors
+    from shortlist import plot as plot
+    from shortlist.algorithms.catalog import algorithms as algorithms
+    from shortlist.algorithms.gifa import GIFA as GIFA
+    from shortlist.core.rule import rule as rule
+    from shortlist.simulation import instances as instances
+    from shortlist.simulation.comparison import compare as compare
+    from shortlist.study.study import Study as Study
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GIFA",
+    "Study",
+    "algorithms",
+    "compare",
+    "errors",
+    "instances",
+    "plot",
+    "rule",
+]
+
+# Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
+_HOMES = {
+    "GIFA": "shortlist.algorithms.gifa",
+    "Study": "shortlist.study.study",
+    "algorithms": "shortlist.algorithms",
+    "compare": "shortlist.simulation.comparison",
+    "errors": "shortlist.errors",
+    "instances": "shortlist.simulation.instances",
+    "plot": "shortlist.plot",
+    "rule": "shortlist.core.rule",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'shortlist' has no attribute {name!r}")
+    home = importlib.import_module(_HOMES[name])
+    is_module = _HOMES[name].rpartition(".")[2] == name
+    value = home if is_module else getattr(home, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

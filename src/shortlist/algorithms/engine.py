@@ -14,6 +14,7 @@ from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import run_seed
 from shortlist.core.rule import OWN, Rule
 from shortlist.errors import SingularDesign
+from shortlist.rules.candidates import smallest_gap
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
@@ -82,15 +83,8 @@ class Engine:
         """What the loop must prepare, as bits."""
         needs = frozenset().union(*(self.rules[kind].needs for kind in RULE_ORDER))
         traits = frozenset().union(*(self.rules[kind].traits for kind in RULE_ORDER))
-        # Rules of the package look at the m-th gaps of candidates only; others may look at all.
-        readers = ("candidates", "ambiguous", "stopping")
-        own = any(
-            self.rules[kind].number == OWN and "mth_gaps" in self.rules[kind].needs
-            for kind in readers
-        )
-        symmetric = "symmetric" in self.rules["indices"].traits
         bits = {
-            kernel.ONLY_CANDIDATES: symmetric and not own,
+            kernel.CANDIDATES_MAY_STAY: self._candidates_may_stay(),
             kernel.MTH_GAPS: "mth_gaps" in needs,
             kernel.OUTSIDE_GAPS: "outside_gaps" in needs,
             kernel.DESIGN: "design" in needs,
@@ -99,6 +93,13 @@ class Engine:
             kernel.INITIALIZED: len(self.initial) > 0,
         }
         return sum(bit for bit, wanted in bits.items() if wanted)
+
+    def _candidates_may_stay(self) -> bool:
+        """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
+        readers = [self.rules["ambiguous"], self.rules["stopping"]]
+        own = any(rule.number == OWN and "mth_gaps" in rule.needs for rule in readers)
+        by_gap = self.rules["candidates"].number == smallest_gap.number
+        return by_gap and not own and "symmetric" in self.rules["indices"].traits
 
     @property
     def compiled(self) -> bool:

@@ -81,8 +81,9 @@ class GIFA:
         C_{t,δ}.
     regularization : float or function of σ, optional
         λ_V; by default what the threshold is meant to be used with.
-    initialization : {"span", "each", None}
-        Pulls before the first round.
+    initialization : {"auto", "each", "span", None}
+        Pulls before the first round: every arm once, a spanning set of arms, or none; ``auto`` is
+        ``each`` while K ≤ 4 rank X, else ``span``.
     classical : bool
         Forget the features: every arm is its own dimension.
     only_m : int, optional
@@ -108,7 +109,7 @@ class GIFA:
     indices: Choice = "paired"
     threshold: str | Threshold | Rule | Callable[..., float] = "self_normalized"
     regularization: float | Callable[[float], float] | None = None
-    initialization: str | None = "span"
+    initialization: str | None = "auto"
     classical: bool = False
     only_m: int | None = None
     name: str = ""

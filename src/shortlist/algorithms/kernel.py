@@ -48,7 +48,7 @@ from shortlist.rules.thresholds import evaluate
 PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
-CHECK_STOP, INITIALIZED, ONLY_CANDIDATES = 32, 64, 128
+CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY = 32, 64, 128
 B, C, ARM, QUEUED, LAST_B, LAST_C = 0, 1, 2, 3, 4, 5
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
 NOBODY = -1
@@ -130,7 +130,7 @@ def column(
 
 
 @compiled()
-def fill_candidates_mth_gaps(
+def candidates_stay(
     state: State,
     now: Round,
     m: int,
@@ -139,39 +139,34 @@ def fill_candidates_mth_gaps(
     number: int,
     indices: Callable[..., None],
 ) -> bool:
-    """The m-th gaps of the last candidates, and a lower bound for every other arm.
+    """Whether the last J(t) is still the m arms of smallest m-th gap; fills their m-th gaps only.
 
-    The m candidates are m witnesses: the m-th largest B_ij is at least the smallest B_ij over
-    them. As widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j) costs no new column. True if every
-    bound clears the worst candidate, so that the candidates stay; else all must be computed.
+    The candidates are m witnesses: the m-th largest B_ij of another arm j is at least the smallest
+    B_ij over them. As widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column.
+    False where a bound does not clear the worst candidate: then all arms must be looked at.
     """
-    means, inside, mth_gaps = state.means, now.inside, now.mth_gaps
+    means, inside, members = state.means, now.inside, now.arm_heap
     arms = means.shape[0]
     marked = 0
     worst = -np.inf
     for j in range(arms):
         if inside[j]:
-            marked += 1
             slot = column(state, now, j, since, scale, number, indices)
-            mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
-            worst = max(worst, mth_gaps[j])
-        else:
-            mth_gaps[j] = np.inf
+            now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
+            worst = max(worst, now.mth_gaps[j])
+            members[marked] = j
+            marked += 1
     if marked != m:
         return False
     for j in range(arms):
-        if inside[j]:
-            slot = state.slots[j]
-            for i in range(arms):
-                bound = now.gaps[slot, i] + 2.0 * (means[j] - means[i])
-                if not inside[i]:
-                    mth_gaps[i] = min(mth_gaps[i], bound)
-    settled = True
-    for i in range(arms):
-        room = ROUNDING * (abs(mth_gaps[i]) + abs(worst) + abs(means[i]))
-        if not inside[i] and not mth_gaps[i] - worst > room:
-            settled = False
-    return settled
+        if not inside[j]:
+            bound = np.inf
+            for k in range(m):
+                i = members[k]
+                bound = min(bound, now.gaps[state.slots[i], j] + 2.0 * (means[i] - means[j]))
+            if not bound - worst > ROUNDING * (abs(bound) + abs(worst) + abs(means[j])):
+                return False
+    return True
 
 
 @compiled(INTEGER(INTEGERS, INTEGER, INTEGER, INTEGER))
@@ -227,18 +222,17 @@ def decide(
         if figures[STATISTIC] <= epsilon:
             return STOP
 
-    if flags & MTH_GAPS:
-        settled = False
-        if flags & ONLY_CANDIDATES:
-            settled = fill_candidates_mth_gaps(state, now, m, since, scale, numbers[0], indices)
-        if not settled:
+    if not flags & CANDIDATES_MAY_STAY or not candidates_stay(
+        state, now, m, since, scale, numbers[0], indices
+    ):
+        if flags & MTH_GAPS:
             for j in range(arms):
                 slot = column(state, now, j, since, scale, numbers[0], indices)
                 now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
-    key = round_key(seed, t, 0)
-    mark_candidates(
-        numbers[2], candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
-    )
+        key = round_key(seed, t, 0)
+        mark_candidates(
+            numbers[2], candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
+        )
     key = round_key(seed, t, 2)
     if flags & OUTSIDE_GAPS:
         for j in range(arms):
@@ -384,7 +378,7 @@ def replicate(
 
 
 INTERPRETED = (
-    *("column", "fill_candidates_mth_gaps", "decide", "replicate", "fill_column", "evaluate", "mark_candidates"),
+    *("column", "candidates_stay", "decide", "replicate", "fill_column", "evaluate", "mark_candidates"),
     *("most_ambiguous", "select", "stopping_statistic"),
 )
 

@@ -33,10 +33,23 @@ def span(features: Features) -> NDArray[np.int64]:
     return np.sort(order[: features.shape[1]]).astype(np.int64)
 
 
+def auto(features: Features) -> NDArray[np.int64]:
+    """Every arm once while that costs at most four pulls a dimension, else a spanning set.
+
+    Examples
+    --------
+    >>> len(auto(np.eye(3))), len(auto(np.random.default_rng(0).normal(size=(100, 3))))
+    (3, 3)
+    """
+    arms, rank = features.shape
+    return each(features) if arms <= 4 * rank else span(features)
+
+
 INITIALIZATIONS: dict[str | None, Callable[[Features], NDArray[np.int64]]] = {
     None: none,
     "each": each,
     "span": span,
+    "auto": auto,
 }
 
 
