@@ -53,7 +53,7 @@ class Bound:
         bound = "" if problem.S is None else f", S = {problem.S:g}"
         figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, σ = {problem.sigma:g}{bound}"
         claim = (
-            f"every arm of the shortlist has a mean of at least the {problem.m}-th largest{slack}"
+            f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
         )
         if not self.proven:
             return (

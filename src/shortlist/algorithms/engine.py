@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms import kernel
+from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import run_seed
 from shortlist.core.rule import OWN, Rule
 from shortlist.errors import SingularDesign
 from shortlist.rules.candidates import smallest_gap
+
+with notice("compiling the loop for this machine: once only, about half a minute"):
+    from shortlist.algorithms import kernel
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
@@ -114,6 +117,11 @@ class Engine:
             shift=self.shift,
             resident=self._resident(),
         )
+
+    def threshold(self, posterior: Posterior) -> float:
+        """C at this moment."""
+        time = posterior.observed + (0 if len(self.initial) else 1)
+        return float(self.rules["threshold"](time, posterior.log_det, self.constants))
 
     def _resident(self) -> int:
         arms, rank = self.features.shape

@@ -1,0 +1,39 @@
+.PHONY: demo test lint bench docs clean
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := $(shell find src -name '*.py')
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+# Numba's cache watches a function's own file, not the files it calls into.
+.venv/fresh: .venv/installed $(SOURCES)
+	find src -name '*.nb[ci]' -delete
+	touch $@
+
+demo: .venv/fresh
+	$(BIN)/python examples/demo.py
+
+test: .venv/fresh
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv/fresh
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/fresh
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/samples.py
+	$(BIN)/python benchmarks/published.py
+
+docs: .venv/fresh
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis site build dist
+	find . -name __pycache__ -prune -exec rm -rf {} +

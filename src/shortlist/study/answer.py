@@ -1,0 +1,49 @@
+"""The shortlist and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """The m arms, their means and intervals, and the guarantee in words.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Best estimated mean first.
+    table : DataFrame
+        name, pulls, mean, lower, upper of each.
+    evaluations : int
+        How many it took.
+    final : bool
+        Whether the study has stopped; before that there is no guarantee.
+    guarantee : str
+        What the answer is worth.
+    """
+
+    names: tuple[str, ...]
+    table: pd.DataFrame
+    evaluations: int
+    final: bool
+    guarantee: str
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __str__(self) -> str:
+        figures = self.table.drop(columns="in_shortlist").to_string(
+            index=False, float_format="{:.4g}".format
+        )
+        state = "stopped" if self.final else "still running"
+        return f"{figures}\n{self.evaluations} evaluations, {state}\n{self.guarantee}"
