@@ -1,16 +1,18 @@
-"""What can go wrong, as a tree::
+"""What can go wrong, as a tree.
 
-    ShortlistError
-    ├── InvalidInput            (also a ValueError)
-    │   ├── InvalidFeatures
-    │   │   └── IndistinguishableArms
-    │   ├── UnknownName
-    │   └── InvalidSetting
-    ├── TrialError
-    │   ├── UnknownTrial
-    │   └── TrialClosed
-    ├── StudyStopped
-    └── SingularDesign
+::
+
+ShortlistError
+├── InvalidInput            (also a ValueError)
+│   ├── InvalidFeatures
+│   │   └── IndistinguishableArms
+│   ├── UnknownName
+│   └── InvalidSetting
+├── TrialError
+│   ├── UnknownTrial
+│   └── TrialClosed
+├── StudyStopped
+└── SingularDesign
 """
 
 from __future__ import annotations

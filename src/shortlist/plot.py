@@ -35,9 +35,7 @@ def samples(results: Results, *, ax: Any = None) -> Figure:
     names = list(dict.fromkeys(frame["algorithm"]))
     groups = [frame.loc[frame["algorithm"] == name, "samples"].to_numpy() for name in names]
     if ax is None:
-        figure, ax = pyplot.subplots(
-            figsize=(7.0, 1.2 + 0.55 * len(names)), layout="constrained"
-        )
+        figure, ax = pyplot.subplots(figsize=(7.0, 1.2 + 0.55 * len(names)), layout="constrained")
     else:
         figure = ax.figure
     places = np.arange(len(names), 0, -1)
@@ -73,7 +71,7 @@ def samples(results: Results, *, ax: Any = None) -> Figure:
     ax.set_title(f"{results.instance.label}, δ = {results.delta:g}, {runs} runs each", fontsize=10)
     ax.grid(axis="x", color="0.9", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
-    return figure  # type: ignore[no-any-return]
+    return figure
 
 
 def _pyplot() -> Any:

@@ -113,8 +113,8 @@ class Problem:
             )
         if self.epsilon > 0.0:
             return
-        _, first, inverse, counts = np.unique(
-            self.features, axis=0, return_index=True, return_inverse=True, return_counts=True
+        _, inverse, counts = np.unique(
+            self.features, axis=0, return_inverse=True, return_counts=True
         )
         repeated = np.flatnonzero(counts > 1)
         if len(repeated):

@@ -52,9 +52,7 @@ class Bound:
         slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
         bound = "" if problem.S is None else f", S = {problem.S:g}"
         figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, σ = {problem.sigma:g}{bound}"
-        claim = (
-            f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
-        )
+        claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
         if not self.proven:
             return (
                 f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "

@@ -18,6 +18,7 @@ from shortlist.rules.candidates import smallest_gap
 
 with notice("compiling the loop for this machine: once only, about half a minute"):
     from shortlist.algorithms import kernel
+    from shortlist.algorithms import round as rounds
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
@@ -130,14 +131,14 @@ class Engine:
             return arms
         return self.m + 16
 
-    def round(self) -> kernel.Round:
+    def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms = len(self.features)
-        return kernel.make_round(arms, min(arms, self._resident()), self.m)
+        return rounds.make_round(arms, min(arms, self._resident()), self.m)
 
     def decide(
-        self, posterior: Posterior, now: kernel.Round, seed: int, *, check_stop: bool = True
-    ) -> tuple[Decision, kernel.Round]:
+        self, posterior: Posterior, now: rounds.Round, seed: int, *, check_stop: bool = True
+    ) -> tuple[Decision, rounds.Round]:
         """One round of the algorithm; the round given back replaces the one given."""
         flags = self.flags | (kernel.CHECK_STOP if check_stop else 0)
         function: Any = kernel.decide if self.compiled else kernel.interpreted(kernel.decide)
@@ -151,16 +152,16 @@ class Engine:
                 break
             now = self._with_design(now)
         pair, figures = now.pair, now.figures
-        queued = int(pair[kernel.QUEUED])
+        queued = int(pair[rounds.QUEUED])
         decision = Decision(
             stop=status == kernel.STOP,
-            arm=int(pair[kernel.ARM]),
-            queued=None if queued == kernel.NOBODY else queued,
-            b=int(pair[kernel.B]),
-            c=int(pair[kernel.C]),
-            threshold=float(figures[kernel.THRESHOLD]),
-            gap=float(figures[kernel.GAP]),
-            statistic=float(figures[kernel.STATISTIC]),
+            arm=int(pair[rounds.ARM]),
+            queued=None if queued == rounds.NOBODY else queued,
+            b=int(pair[rounds.B]),
+            c=int(pair[rounds.C]),
+            threshold=float(figures[rounds.THRESHOLD]),
+            gap=float(figures[rounds.GAP]),
+            statistic=float(figures[rounds.STATISTIC]),
         )
         return decision, now
 
@@ -201,14 +202,14 @@ class Engine:
     def _pointers(self) -> list[Callable[..., Any]]:
         return [self.rules[kind].function for kind in RULE_ORDER]
 
-    def _with_design(self, now: kernel.Round) -> kernel.Round:
+    def _with_design(self, now: rounds.Round) -> rounds.Round:
         """The round with the design of its ambiguous pair added."""
-        b, c = int(now.pair[kernel.B]), int(now.pair[kernel.C])
+        b, c = int(now.pair[rounds.B]), int(now.pair[rounds.C])
         keys, designs = now.design_keys, now.designs
-        solved = keys[keys != kernel.NOBODY]
+        solved = keys[keys != rounds.NOBODY]
         if 2 * (len(solved) + 1) > len(keys):
-            rows = designs[keys != kernel.NOBODY]
-            keys = np.full(2 * len(keys), kernel.NOBODY, np.int64)
+            rows = designs[keys != rounds.NOBODY]
+            keys = np.full(2 * len(keys), rounds.NOBODY, np.int64)
             designs = np.zeros((len(keys), designs.shape[1]))
             for key, weights in zip(solved, rows, strict=True):
                 first, second = divmod(int(key), designs.shape[1])
@@ -225,7 +226,7 @@ def _store(
     weights: NDArray[np.float64],
 ) -> None:
     arms = designs.shape[1]
-    place = -1 - kernel.design_slot(keys, arms, b, c)
+    place = -1 - rounds.design_slot(keys, arms, b, c)
     keys[place] = min(b, c) * arms + max(b, c)
     designs[place] = weights
 

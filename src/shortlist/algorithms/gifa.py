@@ -140,7 +140,7 @@ class GIFA:
         return replace(self, **plain)
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
-        """This algorithm on this problem, with another threshold if one is given."""
+        """The algorithm on a problem, with another threshold if one is given."""
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
@@ -209,7 +209,9 @@ def _plain(one: Rule) -> bool:
 
 
 def _is_identity(features: np.ndarray) -> bool:
-    return features.shape[0] == features.shape[1] and bool(np.all(features == np.eye(len(features))))
+    return features.shape[0] == features.shape[1] and bool(
+        np.all(features == np.eye(len(features)))
+    )
 
 
 class Row(NamedTuple):

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import types
 
-from shortlist.core.order import largest_among, mth_largest
-from shortlist.core.posterior import (
+from shortlist.algorithms import round as round_module
+from shortlist.algorithms.round import (
+    ARM,
+    GAP,
+    LAST_B,
+    LAST_C,
+    NOBODY,
+    QUEUED,
+    ROUND,
+    STATISTIC,
+    THRESHOLD,
+    B,
+    C,
+    Round,
+    candidates_stay,
+    column,
+    design_slot,
+)
+from shortlist.core.least_squares import (
     LOG_DET,
     OBSERVED,
     READY,
@@ -24,14 +41,13 @@ from shortlist.core.posterior import (
     row,
     start,
 )
+from shortlist.core.order import largest_among, mth_largest
 from shortlist.core.random import round_key, seed_stream
 from shortlist.core.rule import (
-    BOOLEAN,
     INTEGER,
     INTEGERS,
     KEY,
     KEYS,
-    MASK,
     POINTERS,
     REAL,
     REALS,
@@ -40,7 +56,6 @@ from shortlist.core.rule import (
 )
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
-from shortlist.rules.indices import fill_column
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
 from shortlist.rules.thresholds import evaluate
@@ -49,34 +64,8 @@ PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY = 32, 64, 128
-B, C, ARM, QUEUED, LAST_B, LAST_C = 0, 1, 2, 3, 4, 5
-THRESHOLD, GAP, STATISTIC = 0, 1, 2
-NOBODY = -1
-ROUNDING = 1e-9
 
 
-class Round(NamedTuple):
-    """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s."""
-
-    inside: Any
-    gaps: Reals
-    made: Integers
-    mth_gaps: Reals
-    outside_gaps: Reals
-    challengers: Integers
-    heap: Reals
-    arm_heap: Integers
-    design_keys: Integers
-    designs: Reals
-    pair: Integers
-    figures: Reals
-
-
-ROUND = types.NamedTuple(
-    [MASK, TABLE, INTEGERS, REALS, REALS, INTEGERS, REALS, INTEGERS, INTEGERS, TABLE, INTEGERS]
-    + [REALS],
-    Round,
-)
 RULES = (
     POINTERS["indices"],
     POINTERS["threshold"],
@@ -88,97 +77,6 @@ RULES = (
 
 
 DECIDE = INTEGER(STATE, ROUND, INTEGER, REAL, REAL, KEY, INTEGER, REALS, INTEGERS, *RULES)
-
-
-def make_round(arms: int, resident: int, m: int) -> Round:
-    """An empty round for ``arms`` arms."""
-    return Round(
-        inside=np.zeros(arms, np.bool_),
-        gaps=np.zeros((resident, arms)),
-        made=np.full(resident, NOBODY, np.int64),
-        mth_gaps=np.full(arms, np.nan),
-        outside_gaps=np.full(arms, np.nan),
-        challengers=np.full(arms, NOBODY, np.int64),
-        heap=np.zeros(m),
-        arm_heap=np.zeros(m, np.int64),
-        design_keys=np.full(8, NOBODY, np.int64),
-        designs=np.zeros((8, arms)),
-        pair=np.full(6, NOBODY, np.int64),
-        figures=np.full(3, np.nan),
-    )
-
-
-@compiled()
-def column(
-    state: State,
-    now: Round,
-    j: int,
-    since: int,
-    scale: float,
-    number: int,
-    indices: Callable[..., None],
-) -> int:
-    """The slot of B_·j, made at most once a round."""
-    slot = row(state, j)
-    if now.made[slot] != since + j:
-        means, variances = state.means, state.variances
-        fill_column(
-            number, indices, j, means, variances, state.rows[slot], scale, now.gaps[slot]
-        )
-        now.made[slot] = since + j
-    return slot
-
-
-@compiled()
-def candidates_stay(
-    state: State,
-    now: Round,
-    m: int,
-    since: int,
-    scale: float,
-    number: int,
-    indices: Callable[..., None],
-) -> bool:
-    """Whether the last J(t) is still the m arms of smallest m-th gap; fills their m-th gaps only.
-
-    The candidates are m witnesses: the m-th largest B_ij of another arm j is at least the smallest
-    B_ij over them. As widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column.
-    False where a bound does not clear the worst candidate: then all arms must be looked at.
-    """
-    means, inside, members = state.means, now.inside, now.arm_heap
-    arms = means.shape[0]
-    marked = 0
-    worst = -np.inf
-    for j in range(arms):
-        if inside[j]:
-            slot = column(state, now, j, since, scale, number, indices)
-            now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
-            worst = max(worst, now.mth_gaps[j])
-            members[marked] = j
-            marked += 1
-    if marked != m:
-        return False
-    for j in range(arms):
-        if not inside[j]:
-            bound = np.inf
-            for k in range(m):
-                i = members[k]
-                bound = min(bound, now.gaps[state.slots[i], j] + 2.0 * (means[i] - means[j]))
-            if not bound - worst > ROUNDING * (abs(bound) + abs(worst) + abs(means[j])):
-                return False
-    return True
-
-
-@compiled(INTEGER(INTEGERS, INTEGER, INTEGER, INTEGER))
-def design_slot(keys: Integers, arms: int, b: int, c: int) -> int:
-    """Where w*(b, c) is, or −1 − the free place for it."""
-    key = min(b, c) * arms + max(b, c)
-    place = key % keys.shape[0]
-    while keys[place] != key:
-        if keys[place] == NOBODY:
-            return -1 - place
-        place = (place + 1) % keys.shape[0]
-    return place
 
 
 @compiled(DECIDE, inline=True)
@@ -205,9 +103,7 @@ def decide(
     # READING, erratum 6: C is evaluated at t after initial pulls, at t + 1 without them.
     time = t if flags & INITIALIZED else t + 1
     figures, pair = now.figures, now.pair
-    figures[THRESHOLD] = evaluate(
-        numbers[1], threshold, time, state.scalars[LOG_DET], constants
-    )
+    figures[THRESHOLD] = evaluate(numbers[1], threshold, time, state.scalars[LOG_DET], constants)
     scale = sigma * figures[THRESHOLD]
     # Columns made in this round are numbered from here on: a later round starts above them all.
     since = (state.clock[TICK] + 1) * arms
@@ -378,14 +274,22 @@ def replicate(
 
 
 INTERPRETED = (
-    *("column", "candidates_stay", "decide", "replicate", "fill_column", "evaluate", "mark_candidates"),
+    *(
+        "column",
+        "candidates_stay",
+        "decide",
+        "replicate",
+        "fill_column",
+        "evaluate",
+        "mark_candidates",
+    ),
     *("most_ambiguous", "select", "stopping_statistic"),
 )
 
 
 def interpreted(function: Any) -> Any:
     """The function run by the Python interpreter, and so are all those that it gives rules to."""
-    namespace = dict(globals())
+    namespace = {**vars(round_module), **globals()}
     for name in INTERPRETED:
         plain = getattr(namespace[name], "py_func", namespace[name])
         namespace[name] = FunctionType(plain.__code__, namespace, name)

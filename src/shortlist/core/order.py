@@ -57,7 +57,7 @@ def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> floa
 def precedes(values: np.ndarray, sign: float, key: np.uint64, i: int, j: int) -> bool:
     """Whether arm i comes before arm j: the larger ``sign * value``, then the larger priority."""
     first, second = sign * values[i], sign * values[j]
-    return first > second or (first == second and priority(key, i) > priority(key, j))
+    return bool(first > second or (first == second and priority(key, i) > priority(key, j)))
 
 
 @compiled(VOID(REALS, REAL, INTEGER, KEY, INTEGERS, MASK))

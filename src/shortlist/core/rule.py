@@ -104,6 +104,7 @@ class Rule:
         return self.function is not self.py_func
 
     def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
         return self.function(*arguments)
 
     def interpreted(self) -> Rule:
@@ -178,7 +179,11 @@ def rule(
 
 def _compile_rule(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     # A rule typed at a prompt cannot be cached; one that allocates needs reference counts.
-    attempts: list[dict[str, Any]] = [{"cache": True, "_nrt": False, "inline": "always"}, {"_nrt": False}, {}]
+    attempts: list[dict[str, Any]] = [
+        {"cache": True, "_nrt": False, "inline": "always"},
+        {"_nrt": False},
+        {},
+    ]
     reason: Exception | None = None
     for options in attempts:
         try:

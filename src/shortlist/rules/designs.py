@@ -14,7 +14,7 @@ NEGLIGIBLE = 1e-9
 
 
 def lightest_weights(features: NDArray[np.float64], b: int, c: int) -> NDArray[np.float64]:
-    """argmin ‖w‖₁ subject to Xᵀw = x_b − x_c.
+    """Argmin ‖w‖₁ subject to Xᵀw = x_b − x_c.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def lightest_weights(features: NDArray[np.float64], b: int, c: int) -> NDArray[n
         b_eq=features[b] - features[c],
         method="highs",
     )
-    if solution.status != 0:
+    if solution.status != 0 or solution.x is None:
         raise SingularDesign(
             f"the linear program for the pair ({b}, {c}) was not solved: {solution.message} "
             "Rescale the features, or use selection='greedy'."

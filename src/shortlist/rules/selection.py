@@ -21,7 +21,7 @@ def largest_variance(
     design: np.ndarray,
     key: np.uint64,
 ) -> int:
-    """argmax of W_t over b_t and c_t: the less certain of the two."""
+    """Argmax of W_t over b_t and c_t: the less certain of the two."""
     if variances[b] == variances[c]:
         return b if priority(key, b) > priority(key, c) else c
     return b if variances[b] > variances[c] else c
@@ -62,7 +62,7 @@ def optimized(
     design: np.ndarray,
     key: np.uint64,
 ) -> int:
-    """argmin over w*_a(b, c) ≠ 0 of N_a ‖w*‖₁ / |w*_a|: the arm furthest behind the design."""
+    """Argmin over w*_a(b, c) ≠ 0 of N_a ‖w*‖₁ / |w*_a|: the arm furthest behind the design."""
     # Equation (1) of the paper prints argmax; argmin is meant (Xu et al. 2018). ‖w*‖₁ is common.
     best = -1
     smallest = np.inf

@@ -12,8 +12,8 @@ import pandas as pd
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.gifa import GIFA
 from shortlist.algorithms.engine import Runs, run_seeds
+from shortlist.algorithms.gifa import GIFA
 from shortlist.errors import InvalidSetting
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
@@ -109,7 +109,7 @@ def _replicate_all(
     pieces = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
     parts: dict[str, list[Any]] = {name: [None] * len(pieces) for name in bounds}
     with (
-        _bar(progress, len(bounds) * len(seeds)) as bar,
+        _Bar(progress, len(bounds) * len(seeds)) as bar,
         ThreadPoolExecutor(max_workers=workers) as pool,
     ):
         waiting: dict[Future[Runs], tuple[str, int]] = {}
@@ -131,13 +131,13 @@ def _replicate_all(
     return parts
 
 
-class _bar:
+class _Bar:
     """A progress bar on a terminal, nothing elsewhere."""
 
     def __init__(self, wanted: bool, total: int) -> None:
         self._wanted, self._total = wanted, total
 
-    def __enter__(self) -> _bar:
+    def __enter__(self) -> _Bar:
         self._progress = None
         if self._wanted:
             from rich.console import Console

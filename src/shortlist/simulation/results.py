@@ -16,7 +16,8 @@ QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 @dataclass(frozen=True, eq=False)
 class Results:
     """One row a run in ``frame``: algorithm, run, seed, samples, stopped, correct, recommendation
-    (names) and pulls (one number an arm)."""
+    (names) and pulls (one number an arm).
+    """
 
     frame: pd.DataFrame
     instance: Instance

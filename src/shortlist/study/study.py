@@ -14,19 +14,17 @@ from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Decision
 from shortlist.algorithms.gifa import GIFA
 from shortlist.core.posterior import Posterior
-from shortlist.core.random import run_seed
 from shortlist.errors import (
     InvalidInput,
     InvalidSetting,
     StudyStopped,
-    TrialClosed,
-    UnknownTrial,
     unknown_name,
 )
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist
+from shortlist.study.ledger import Ledger, checked_value
 from shortlist.study.progress import ProgressLine
-from shortlist.study.trial import Reason, State, Trial
+from shortlist.study.trial import Reason, Trial
 
 
 class Study:
@@ -85,11 +83,9 @@ class Study:
         )
         self.seed = _seed(seed)
         self.bound = find_algorithm(algorithm).bind(self.problem, threshold)
-        self.trials: list[Trial] = []
-        self._pending: dict[int, Trial] = {}
+        self._ledger = Ledger(self.problem.names, self.seed)
         self._initialized = False
         self._decided_at = -1
-        self._reasons: dict[int, Reason] = {}
         self._posterior = self.bound.engine.posterior()
         self._round = self.bound.engine.round()
         self._decision: Decision | None = None
@@ -122,18 +118,7 @@ class Study:
 
     def _ask_one(self) -> Trial:
         arm, reason = self._next()
-        trial = self._new_trial(arm)
-        self._pending[trial.number] = trial
-        self._reasons[trial.number] = reason
-        return trial
-
-    def _new_trial(self, arm: int) -> Trial:
-        number = len(self.trials)
-        with np.errstate(over="ignore"):
-            seed = int(run_seed(np.uint64(self.seed), number))
-        trial = Trial(number, arm, self.problem.names[arm], seed)
-        self.trials.append(trial)
-        return trial
+        return self._ledger.open(arm, reason)
 
     def _next(self) -> tuple[int, Reason]:
         pending = self.pending
@@ -201,58 +186,34 @@ class Study:
             raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        number = _value(value)
+        result = checked_value(value)
         if arm is not None:
             index = self._arm(arm)
-            told = self._new_trial(index)
-            self._reasons[told.number] = self._plain_reason(index, "data that nobody asked for")
+            told = self._ledger.open(index, self._plain_reason(index, "data that nobody asked for"))
         else:
-            told = self._known(trial)
+            told = self._ledger.find(trial)
             if told.state == "told" and if_told == "ignore":
                 return told
-            self._close(told, "told")
-        told.state, told.value = "told", number
-        self._posterior.observe(told.arm, number)
+        self._ledger.close(told, "told")
+        told.value = result
+        self._posterior.observe(told.arm, result)
         self._after_change()
         return told
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that an evaluation came to nothing; no value is made up for it."""
-        failed = self._known(trial)
-        self._close(failed, "failed")
+        failed = self._ledger.find(trial)
+        self._ledger.close(failed, "failed")
         failed.reason = str(reason)
         self._after_change()
         return failed
 
     def cancel(self, trial: Trial | int) -> Trial:
         """Say that an evaluation will not be made."""
-        cancelled = self._known(trial)
-        self._close(cancelled, "cancelled")
+        cancelled = self._ledger.find(trial)
+        self._ledger.close(cancelled, "cancelled")
         self._after_change()
         return cancelled
-
-    def _known(self, trial: Trial | int | None) -> Trial:
-        number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-            raise UnknownTrial(f"a trial is named by itself or by its number, got {trial!r}.")
-        if not 0 <= int(number) < len(self.trials):
-            raise UnknownTrial(
-                f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
-                "Use tell(arm=…, value=…) for data that nobody asked for."
-            )
-        own = self.trials[int(number)]
-        if isinstance(trial, Trial) and trial is not own:
-            raise UnknownTrial(f"trial {number} belongs to another study.")
-        return own
-
-    def _close(self, trial: Trial, state: State) -> None:
-        if trial.state != "pending":
-            remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
-            raise TrialClosed(
-                f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
-            )
-        trial.state = state
-        del self._pending[trial.number]
 
     def _arm(self, arm: int | str) -> int:
         if isinstance(arm, str):
@@ -296,9 +257,14 @@ class Study:
         return self._posterior.observed
 
     @property
+    def trials(self) -> list[Trial]:
+        """Every trial so far, by number."""
+        return self._ledger.trials
+
+    @property
     def pending(self) -> list[Trial]:
         """The trials asked for and still open, oldest first."""
-        return list(self._pending.values())
+        return self._ledger.pending
 
     @property
     def posterior(self) -> Posterior:
@@ -352,7 +318,7 @@ class Study:
 
     def why(self, trial: Trial | int) -> Reason:
         """Why a trial was asked for: b_t, c_t and their gap index."""
-        return self._reasons[self._known(trial).number]
+        return self._ledger.reason(trial)
 
     def _plain_reason(self, arm: int, what: str) -> Reason:
         name = self.problem.names[arm]
@@ -425,17 +391,3 @@ def _seed(seed: int | None) -> int:
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**64:
         raise InvalidSetting(f"seed must be a whole number from 0 to 2**64 − 1, got {seed!r}.")
     return int(seed)
-
-
-def _value(value: object) -> float:
-    if not isinstance(value, (numbers.Real, np.bool_)):
-        raise InvalidInput(
-            f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
-        )
-    number = float(value)
-    if not np.isfinite(number):
-        raise InvalidInput(
-            f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
-            "an evaluation that came to nothing."
-        )
-    return number

@@ -1,0 +1,132 @@
+"""What one round of Algorithm 1 computes, and the gap indices it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from shortlist.core.least_squares import Integers, Reals, State, Table, row
+from shortlist.core.order import mth_largest
+from shortlist.core.rule import INTEGER, INTEGERS, MASK, REALS, TABLE, compiled
+from shortlist.rules.indices import fill_column
+
+Mask = NDArray[np.bool_]
+
+B, C, ARM, QUEUED, LAST_B, LAST_C = 0, 1, 2, 3, 4, 5
+THRESHOLD, GAP, STATISTIC = 0, 1, 2
+NOBODY = -1
+ROUNDING = 1e-9
+
+
+class Round(NamedTuple):
+    """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s."""
+
+    inside: Mask
+    gaps: Table
+    made: Integers
+    mth_gaps: Reals
+    outside_gaps: Reals
+    challengers: Integers
+    heap: Reals
+    arm_heap: Integers
+    design_keys: Integers
+    designs: Table
+    pair: Integers
+    figures: Reals
+
+
+_TYPES = {"Mask": MASK, "Reals": REALS, "Integers": INTEGERS, "Table": TABLE}
+ROUND = types.NamedTuple([_TYPES[kind] for kind in Round.__annotations__.values()], Round)
+
+
+def make_round(arms: int, resident: int, m: int) -> Round:
+    """An empty round for ``arms`` arms."""
+    return Round(
+        inside=np.zeros(arms, np.bool_),
+        gaps=np.zeros((resident, arms)),
+        made=np.full(resident, NOBODY, np.int64),
+        mth_gaps=np.full(arms, np.nan),
+        outside_gaps=np.full(arms, np.nan),
+        challengers=np.full(arms, NOBODY, np.int64),
+        heap=np.zeros(m),
+        arm_heap=np.zeros(m, np.int64),
+        design_keys=np.full(8, NOBODY, np.int64),
+        designs=np.zeros((8, arms)),
+        pair=np.full(6, NOBODY, np.int64),
+        figures=np.full(3, np.nan),
+    )
+
+
+@compiled()
+def column(
+    state: State,
+    now: Round,
+    j: int,
+    since: int,
+    scale: float,
+    number: int,
+    indices: Callable[..., None],
+) -> int:
+    """The slot of B_·j, made at most once a round."""
+    slot = row(state, j)
+    if now.made[slot] != since + j:
+        means, variances = state.means, state.variances
+        fill_column(number, indices, j, means, variances, state.rows[slot], scale, now.gaps[slot])
+        now.made[slot] = since + j
+    return slot
+
+
+@compiled()
+def candidates_stay(
+    state: State,
+    now: Round,
+    m: int,
+    since: int,
+    scale: float,
+    number: int,
+    indices: Callable[..., None],
+) -> bool:
+    """Whether the last J(t) is still the m arms of smallest m-th gap; fills their m-th gaps only.
+
+    The candidates are m witnesses: the m-th largest B_ij of another arm j is at least the smallest
+    B_ij over them. As widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column.
+    False where a bound does not clear the worst candidate: then all arms must be looked at.
+    """
+    means, inside, members = state.means, now.inside, now.arm_heap
+    arms = means.shape[0]
+    marked = 0
+    worst = -np.inf
+    for j in range(arms):
+        if inside[j]:
+            slot = column(state, now, j, since, scale, number, indices)
+            now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
+            worst = max(worst, now.mth_gaps[j])
+            members[marked] = j
+            marked += 1
+    if marked != m:
+        return False
+    for j in range(arms):
+        if not inside[j]:
+            bound = np.inf
+            for k in range(m):
+                i = members[k]
+                bound = min(bound, now.gaps[state.slots[i], j] + 2.0 * (means[i] - means[j]))
+            if not bound - worst > ROUNDING * (abs(bound) + abs(worst) + abs(means[j])):
+                return False
+    return True
+
+
+@compiled(INTEGER(INTEGERS, INTEGER, INTEGER, INTEGER))
+def design_slot(keys: Integers, arms: int, b: int, c: int) -> int:
+    """Where w*(b, c) is, or −1 − the free place for it."""
+    key = min(b, c) * arms + max(b, c)
+    place = key % keys.shape[0]
+    while keys[place] != key:
+        if keys[place] == NOBODY:
+            return -1 - place
+        place = (place + 1) % keys.shape[0]
+    return place

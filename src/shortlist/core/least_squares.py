@@ -1,0 +1,284 @@
+"""Least squares in arm space, compiled: the arrays, and what keeps them current."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
+
+Reals = NDArray[np.float64]
+Table = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+REGULARIZATION, SHIFT, LOG_DET = 0, 1, 2
+OBSERVED, NEXT_REFRESH, READY, TICK = 0, 1, 2, 3
+FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
+
+
+class State(NamedTuple):
+    """The arrays behind a posterior; compiled code reads and writes them in place.
+
+    ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
+    With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
+    used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
+    (shift·I + A)⁻¹, kept only for a shift that is neither zero nor the regularisation.
+    """
+
+    features: Table
+    pulls: Integers
+    sums: Reals
+    means: Reals
+    variances: Reals
+    rows: Table
+    slots: Integers
+    owners: Integers
+    used: Integers
+    inverse: Table
+    shifted: Table
+    factor: Table
+    arm_scratch: Reals
+    scratch: Reals
+    scalars: Reals
+    clock: Integers
+
+
+_TYPES = {"Reals": REALS, "Integers": INTEGERS, "Table": TABLE}
+STATE = types.NamedTuple([_TYPES[kind] for kind in State.__annotations__.values()], State)
+
+
+@compiled(BOOLEAN(STATE, REAL))
+def factorize(state: State, ridge: float) -> bool:
+    """Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ into ``factor``; False if not positive."""
+    x, factor = state.features, state.factor
+    rank = x.shape[1]
+    for i in range(rank):
+        for j in range(i + 1):
+            factor[i, j] = ridge if i == j else 0.0
+    for a in range(x.shape[0]):
+        count = float(state.pulls[a])
+        if count > 0.0:
+            for i in range(rank):
+                scaled = count * x[a, i]
+                for j in range(i + 1):
+                    factor[i, j] += scaled * x[a, j]
+    for i in range(rank):
+        diagonal = factor[i, i]
+        for j in range(i + 1):
+            total = factor[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            if i > j:
+                factor[i, j] = total / factor[j, j]
+            elif total > 1e-15 * diagonal:
+                factor[i, i] = math.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@compiled(REAL(STATE, REAL))
+def log_determinant(state: State, scale: float) -> float:
+    """Ln det(M / scale) of the matrix M last factorized."""
+    total = 0.0
+    rank = state.factor.shape[0]
+    for i in range(rank):
+        total += 2.0 * math.log(state.factor[i, i])
+    return total - rank * math.log(scale)
+
+
+@compiled(VOID(STATE, REALS))
+def solve(state: State, vector: Reals) -> None:
+    """Solve in place with the factor last made."""
+    factor = state.factor
+    rank = factor.shape[0]
+    for i in range(rank):
+        for k in range(i):
+            vector[i] -= factor[i, k] * vector[k]
+        vector[i] /= factor[i, i]
+    for i in range(rank - 1, -1, -1):
+        for k in range(i + 1, rank):
+            vector[i] -= factor[k, i] * vector[k]
+        vector[i] /= factor[i, i]
+
+
+@compiled(VOID(STATE, TABLE))
+def invert(state: State, inverse: Reals) -> None:
+    """The inverse of the matrix last factorized."""
+    for i in range(inverse.shape[0]):
+        for j in range(inverse.shape[0]):
+            inverse[i, j] = 1.0 if i == j else 0.0
+        solve(state, inverse[i])
+
+
+@compiled()
+def dot(state: State, arm: int, vector: Reals) -> float:
+    """x_aᵀ v."""
+    total = 0.0
+    for k in range(state.features.shape[1]):
+        total += state.features[arm, k] * vector[k]
+    return total
+
+
+@compiled()
+def apply(state: State, arm: int, matrix: Reals, product: Reals) -> None:
+    """M x_a for a symmetric M."""
+    for i in range(matrix.shape[0]):
+        product[i] = 0.0
+    for k in range(matrix.shape[0]):
+        weight = state.features[arm, k]
+        for i in range(matrix.shape[0]):
+            product[i] += weight * matrix[k, i]
+
+
+@compiled(BOOLEAN(STATE))
+def refresh(state: State) -> bool:
+    """Everything anew from the counts and sums, by Cholesky; False if the design is singular."""
+    x, scalars, clock, y = state.features, state.scalars, state.clock, state.scratch
+    arms, rank = x.shape
+    shift = scalars[SHIFT]
+    separate = state.shifted.shape[0] > 0
+    if separate:
+        factorize(state, shift)
+        invert(state, state.shifted)
+        scalars[LOG_DET] = log_determinant(state, shift)
+    if not factorize(state, scalars[REGULARIZATION]):
+        return False
+    if shift > 0.0 and not separate:
+        scalars[LOG_DET] = log_determinant(state, shift)
+    for i in range(rank):
+        y[i] = 0.0
+    for a in range(arms):
+        for i in range(rank):
+            y[i] += state.sums[a] * x[a, i]
+    solve(state, y)
+    for a in range(arms):
+        state.means[a] = dot(state, a, y)
+    whole = state.rows.shape[0] == arms
+    for a in range(arms):
+        slot = state.slots[a]
+        for i in range(rank):
+            y[i] = x[a, i]
+        if slot >= 0:
+            solve(state, y)
+            for i in range(arms):
+                state.rows[slot, i] = dot(state, i, y)
+            state.variances[a] = state.rows[slot, a]
+        else:
+            # Half a solve is enough: ‖x‖²_{V⁻¹} = ‖L⁻¹x‖².
+            total = 0.0
+            for i in range(rank):
+                for k in range(i):
+                    y[i] -= state.factor[i, k] * y[k]
+                y[i] /= state.factor[i, i]
+                total += y[i] * y[i]
+            state.variances[a] = total
+    if not whole:
+        invert(state, state.inverse)
+    clock[READY] = 1
+    clock[NEXT_REFRESH] = FIRST_REFRESH
+    while clock[NEXT_REFRESH] <= clock[OBSERVED]:
+        clock[NEXT_REFRESH] += min(clock[NEXT_REFRESH], REFRESH_EVERY)
+    return True
+
+
+@compiled(BOOLEAN(STATE))
+def start(state: State) -> bool:
+    """Forget every evaluation."""
+    for a in range(state.features.shape[0]):
+        state.pulls[a] = 0
+        state.sums[a] = 0.0
+        state.means[a] = 0.0
+    state.clock[OBSERVED] = 0
+    state.clock[READY] = 0
+    if state.scalars[REGULARIZATION] > 0.0:
+        return refresh(state)
+    return True
+
+
+@compiled()
+def downdate(matrix: Reals, product: Reals, growth: float) -> None:
+    """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (1 + xᵀMx)."""
+    shrink = 1.0 / growth
+    for i in range(matrix.shape[0]):
+        factor = product[i] * shrink
+        for k in range(matrix.shape[0]):
+            matrix[i, k] -= factor * product[k]
+
+
+@compiled()
+def observe(state: State, arm: int, value: float) -> None:
+    """Take in one evaluation: a rank-one update, or a refresh when it is due."""
+    clock, scalars, u = state.clock, state.scalars, state.arm_scratch
+    state.pulls[arm] += 1
+    state.sums[arm] += value
+    clock[OBSERVED] += 1
+    if clock[READY] == 0:
+        return
+    if clock[OBSERVED] >= clock[NEXT_REFRESH]:
+        refresh(state)
+        return
+    arms = u.shape[0]
+    slot = state.slots[arm]
+    whole = state.rows.shape[0] == arms
+    if not whole:
+        apply(state, arm, state.inverse, state.scratch)
+    if slot >= 0:
+        for i in range(arms):
+            u[i] = state.rows[slot, i]
+    else:
+        for i in range(arms):
+            u[i] = dot(state, i, state.scratch)
+    growth = 1.0 + u[arm]
+    shrink = 1.0 / growth
+    step = (value - state.means[arm]) * shrink
+    for i in range(arms):
+        state.means[i] += u[i] * step
+        state.variances[i] -= (u[i] * shrink) * u[i]
+    for s in range(state.rows.shape[0]):
+        owner = s if whole else state.owners[s]
+        if owner >= 0:
+            factor = u[owner] * shrink
+            for i in range(arms):
+                state.rows[s, i] -= factor * u[i]
+    if not whole:
+        downdate(state.inverse, state.scratch, growth)
+    if state.shifted.shape[0] > 0:
+        apply(state, arm, state.shifted, state.scratch)
+        growth = 1.0 + dot(state, arm, state.scratch)
+        downdate(state.shifted, state.scratch, growth)
+        scalars[LOG_DET] += math.log(growth)
+    elif scalars[SHIFT] > 0.0:
+        scalars[LOG_DET] += math.log(growth)
+
+
+@compiled(INTEGER(STATE, INTEGER))
+def make_row(state: State, arm: int) -> int:
+    """The arm's row of G, made in the slot used longest ago."""
+    slot = 0
+    for s in range(state.used.shape[0]):
+        if state.used[s] < state.used[slot]:
+            slot = s
+    if state.owners[slot] >= 0:
+        state.slots[state.owners[slot]] = -1
+    state.owners[slot] = arm
+    state.slots[arm] = slot
+    apply(state, arm, state.inverse, state.scratch)
+    for i in range(state.features.shape[0]):
+        state.rows[slot, i] = dot(state, i, state.scratch)
+    return slot
+
+
+@compiled()
+def row(state: State, arm: int) -> int:
+    """The slot where the arm's row of G is; a missing one is made."""
+    slot = state.slots[arm]
+    if slot < 0:
+        slot = make_row(state, arm)
+    state.clock[TICK] += 1
+    state.used[slot] = state.clock[TICK]
+    return slot
