@@ -39,8 +39,9 @@ class Round(NamedTuple):
     figures: Reals
 
 
-_TYPES = {"Mask": MASK, "Reals": REALS, "Integers": INTEGERS, "Table": TABLE}
-ROUND = types.NamedTuple([_TYPES[kind] for kind in Round.__annotations__.values()], Round)
+_TYPES = dict.fromkeys(("gaps", "designs"), TABLE) | {"inside": MASK}
+_TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
+ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
 
 
 def make_round(arms: int, resident: int, m: int) -> Round:

@@ -47,8 +47,9 @@ class State(NamedTuple):
     clock: Integers
 
 
-_TYPES = {"Reals": REALS, "Integers": INTEGERS, "Table": TABLE}
-STATE = types.NamedTuple([_TYPES[kind] for kind in State.__annotations__.values()], State)
+_TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor"), TABLE)
+_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "clock"), INTEGERS)
+STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
 
 
 @compiled(BOOLEAN(STATE, REAL))
