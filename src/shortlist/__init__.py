@@ -29,24 +29,27 @@ __all__ = [
 ]
 
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
-_HOMES = {
-    "GIFA": "shortlist.algorithms.gifa",
-    "Study": "shortlist.study.study",
+_MODULES = {
     "algorithms": "shortlist.algorithms",
-    "compare": "shortlist.simulation.comparison",
     "errors": "shortlist.errors",
     "instances": "shortlist.simulation.instances",
     "plot": "shortlist.plot",
+}
+_HOMES = {
+    "GIFA": "shortlist.algorithms.gifa",
+    "Study": "shortlist.study.study",
+    "compare": "shortlist.simulation.comparison",
     "rule": "shortlist.core.rule",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    else:
         raise AttributeError(f"module 'shortlist' has no attribute {name!r}")
-    home = importlib.import_module(_HOMES[name])
-    is_module = _HOMES[name].rpartition(".")[2] == name
-    value = home if is_module else getattr(home, name)
     globals()[name] = value
     return value
 

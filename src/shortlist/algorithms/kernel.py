@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from shortlist.algorithms import round as round_module
 from shortlist.algorithms.round import (
     ARM,
     GAP,
@@ -56,6 +55,7 @@ from shortlist.core.rule import (
 )
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
+from shortlist.rules.indices import fill_column
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
 from shortlist.rules.thresholds import evaluate
@@ -273,24 +273,18 @@ def replicate(
     return STOP
 
 
-INTERPRETED = (
-    *(
-        "column",
-        "candidates_stay",
-        "decide",
-        "replicate",
-        "fill_column",
-        "evaluate",
-        "mark_candidates",
-    ),
-    *("most_ambiguous", "select", "stopping_statistic"),
-)
-
-
 def interpreted(function: Any) -> Any:
-    """The function run by the Python interpreter, and so are all those that it gives rules to."""
-    namespace = {**vars(round_module), **globals()}
-    for name in INTERPRETED:
-        plain = getattr(namespace[name], "py_func", namespace[name])
-        namespace[name] = FunctionType(plain.__code__, namespace, name)
-    return namespace[function.__name__]
+    """The function run by the Python interpreter, and so is every other that is given rules."""
+    given_rules = (
+        *(replicate, decide, column, candidates_stay, fill_column, evaluate, mark_candidates),
+        # Compiled, a key would come back as a Python integer, too large to go in again.
+        *(most_ambiguous, select, stopping_statistic, round_key),
+    )
+    plain: dict[str, Any] = {}
+    for each in given_rules:
+        written = getattr(each, "py_func", each)
+        namespace = dict(written.__globals__)
+        plain[each.__name__] = FunctionType(written.__code__, namespace, each.__name__)
+    for each in plain.values():
+        each.__globals__.update(plain)
+    return plain[function.__name__]

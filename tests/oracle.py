@@ -1,0 +1,421 @@
+"""A slow and obvious oracle of the gap-index focused algorithms.
+
+Written from the paper (Table 1, Algorithm 1) and from ``READING.md`` (errata, thresholds), not from
+the package: every round inverts the design matrix of the original features and fills the whole
+K × K matrix of gap indices. Of the package it shares one convention only: who wins a tie.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+Array = NDArray[np.float64]
+
+WORD = 2**64
+GOLDEN = 0x9E3779B97F4A7C15
+CANDIDATES, AMBIGUOUS, CHALLENGER, SELECTION = 0, 1, 2, 3
+PURPOSES = ("candidates", "b", "c", "selection")
+NEAR = 1e-9  # relative: closer than this, rounding decides and not the formula
+
+
+# Ties
+
+
+def mix(value: int) -> int:
+    """SplitMix64's finaliser."""
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) % WORD
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) % WORD
+    return value ^ (value >> 31)
+
+
+def priority(seed: int, t: int, purpose: int, arm: int) -> int:
+    """Among tied arms the one of largest priority wins; ``t`` results are known."""
+    key = (seed + GOLDEN * (4 * t + purpose + 1)) % WORD
+    return mix((mix(key) + GOLDEN * (arm + 1)) % WORD)
+
+
+# What is run
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One row of Table 1 with its settings."""
+
+    candidates: str = "top_means"
+    ambiguous: str = "largest_gap"
+    selection: str = "greedy"
+    stopping: str = "lucb"
+    indices: str = "paired"
+    threshold: str = "self_normalized"
+    regularization: float = 0.0
+    initialization: str | None = "each"
+    classical: bool = False
+    threshold_regularization: float | None = None  # erratum 5: the published m-LinGapE's differs
+
+
+# Table 1; the first selection rule is the one meant by the bare name.
+TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
+    "LUCB": (
+        ("largest_variance", "both"),
+        {"indices": "individual", "classical": True},
+    ),
+    "UGapE": (
+        ("largest_variance",),
+        {
+            "candidates": "smallest_gap",
+            "stopping": "ugape",
+            "indices": "individual",
+            "classical": True,
+        },
+    ),
+    "LinGapE": (("greedy", "optimized"), {}),
+    "m-LinGapE": (("greedy", "optimized", "largest_variance"), {}),
+    "LinGIFA": (
+        ("greedy", "largest_variance"),
+        {"candidates": "smallest_gap", "ambiguous": "mth_gap", "stopping": "ugape"},
+    ),
+    "LinGIFA (individual)": (
+        ("greedy", "largest_variance"),
+        {
+            "candidates": "smallest_gap",
+            "ambiguous": "mth_gap",
+            "stopping": "ugape",
+            "indices": "individual",
+        },
+    ),
+    "LinGIFA (tau LUCB)": (
+        ("greedy", "largest_variance"),
+        {"candidates": "smallest_gap", "ambiguous": "mth_gap", "stopping": "lucb"},
+    ),
+}
+PUBLISHED = " (as published)"
+
+
+def recipe(name: str, sigma: float) -> Recipe:
+    """The settings meant by a name: Table 1, or READING's table of the published settings."""
+    published = name.endswith(PUBLISHED)
+    plain = name.removesuffix(PUBLISHED)
+    algorithm = max((row for row in TABLE_1 if plain.startswith(row)), key=len)
+    selections, rules = TABLE_1[algorithm]
+    words = plain.removeprefix(algorithm).strip()
+    selection = words.replace(" ", "_") or selections[0]
+    if selection not in selections:
+        raise ValueError(f"{name!r} is no row of Table 1")
+    settings: dict[str, object] = {**rules, "selection": selection}
+    classical = bool(rules.get("classical", False))
+    settings["threshold"] = "lucb1" if classical else "self_normalized"
+    settings["initialization"] = "each" if classical else "auto"
+    if published:
+        if rules.get("stopping", "lucb") == "lucb":
+            settings["stopping"] = "lucb_lagged"
+        if classical:
+            settings["initialization"] = "each"
+        else:
+            settings["threshold"] = "frequentist"
+            settings["threshold_regularization"] = (sigma / 20) ** 2
+            lingape = algorithm in ("LinGapE", "m-LinGapE")
+            settings["regularization"] = 1.0 if lingape else (sigma / 20) ** 2
+            settings["initialization"] = "each" if lingape else None
+    return Recipe(**settings)  # type: ignore[arg-type]
+
+
+# What is decided
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What another implementation chose: it settles a choice that rounding alone decides."""
+
+    inside: Callable[[], frozenset[int]] | None = None
+    b: int | None = None
+    c: int | None = None
+    arm: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One round. ``near`` names the choices that hung on less than ``NEAR``."""
+
+    stop: bool
+    inside: frozenset[int]
+    arm: int | None = None
+    b: int | None = None
+    c: int | None = None
+    threshold: float = math.nan
+    statistic: float = math.nan
+    kind: str = "round"
+    near: frozenset[str] = frozenset()
+
+
+@dataclass
+class Oracle:
+    """Algorithm 1, asked and told one evaluation at a time."""
+
+    features: Array
+    recipe: Recipe
+    m: int
+    sigma: float
+    delta: float
+    epsilon: float
+    seed: int
+    initial: Sequence[int]
+    S: float | None = None
+    history: list[tuple[int, float]] = field(default_factory=list)
+    inside: frozenset[int] = frozenset()
+    last_pair: tuple[int, int] | None = None
+    queue: list[int] = field(default_factory=list)
+    designs: dict[tuple[int, int], Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.arms = len(self.features)
+        self.X = np.eye(self.arms) if self.recipe.classical else np.asarray(self.features, float)
+        # Then V is diagonal, and arms pulled equally often are equal to the last bit.
+        self.orthogonal = self.X.shape[1] == self.arms and bool(np.all(np.eye(self.arms) == self.X))
+        _, values, directions = np.linalg.svd(self.X, full_matrices=False)
+        self.rank = int(np.sum(values > 1e-10 * values[0]))
+        row_space = directions[: self.rank].T
+        # Without regularisation V is only invertible on the span of the arms.
+        invertible = self.recipe.regularization > 0 or self.rank == self.X.shape[1]
+        self.Z = self.X if invertible else self.X @ row_space
+        if self.initial:
+            start = self.X[list(self.initial)] @ row_space
+            self.weakest = float(np.linalg.eigvalsh(start.T @ start)[0])
+
+    # The posterior
+
+    @property
+    def t(self) -> int:
+        """How many results are known."""
+        return len(self.history)
+
+    def counts(self) -> NDArray[np.int64]:
+        """N_a."""
+        return np.bincount([arm for arm, _ in self.history], minlength=self.arms)
+
+    def design_matrix(self) -> Array:
+        """V = λI + Σ x xᵀ."""
+        explored = self.Z.T @ (self.counts()[:, None] * self.Z)
+        return self.recipe.regularization * np.eye(self.Z.shape[1]) + explored
+
+    def means(self, inverse: Array) -> Array:
+        """μ̂_a = x_aᵀ V⁻¹ Σ r x."""
+        pulled = [arm for arm, _ in self.history]
+        rewards = np.array([reward for _, reward in self.history])
+        return self.Z @ (inverse @ (rewards @ self.Z[pulled]))
+
+    # Gap indices
+
+    def threshold(self) -> float:
+        """C_{t,δ}."""
+        recipe, K, N = self.recipe, self.arms, self.X.shape[1]
+        t = self.t if self.initial else self.t + 1  # erratum 6
+        confidence = math.log(1 / self.delta)
+        A = self.X.T @ (self.counts()[:, None] * self.X)
+        if recipe.threshold == "self_normalized":  # READING, 14
+            u = 0.1
+            logdet = np.linalg.slogdet(np.eye(N) + A / (u * self.weakest))[1]
+            return math.sqrt(2 * (1 + u) * (confidence + logdet / 2))
+        if recipe.threshold == "lucb1":
+            return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
+        if recipe.threshold == "heuristic":
+            return math.sqrt(2 * math.log((1 + math.log(t)) / self.delta))
+        ridge = recipe.threshold_regularization
+        if ridge is None:
+            ridge = recipe.regularization
+        assert self.S is not None
+        bias = math.sqrt(ridge) * self.S / self.sigma
+        if recipe.threshold == "determinant":  # READING, 14
+            logdet = np.linalg.slogdet((ridge * np.eye(N) + A) / ridge)[1]
+            return math.sqrt(2 * confidence + logdet) + bias
+        if recipe.threshold == "frequentist":  # equation (2), in λ_V (erratum 4)
+            longest = max(np.linalg.norm(x) for x in self.X)
+            spread = N * math.log(1 + (t + 1) * longest**2 / (ridge * N))
+            return math.sqrt(2 * confidence + spread) + bias
+        raise ValueError(recipe.threshold)
+
+    def norms(self, inverse: Array) -> Array:
+        """‖x_a‖_{V⁻¹}."""
+        return np.sqrt(np.array([x @ inverse @ x for x in self.Z]))
+
+    def gap_indices(self, inverse: Array, means: Array, threshold: float) -> Array:
+        """B_ij, i in rows and j in columns."""
+        if self.recipe.indices == "individual":
+            norms = self.norms(inverse)
+            width = norms[:, None] + norms[None, :]
+        else:
+            pairs = self.Z[:, None, :] - self.Z[None, :, :]
+            width = np.sqrt(np.einsum("ijk,ijk->ij", pairs @ inverse, pairs))
+        return means[:, None] - means[None, :] + threshold * self.sigma * width
+
+    def mth_gaps(self, B: Array) -> dict[int, float]:
+        """The m-th largest of B_ij over i ≠ j."""
+        return {
+            j: sorted((B[i, j] for i in range(self.arms) if i != j), reverse=True)[self.m - 1]
+            for j in range(self.arms)
+        }
+
+    # Choosing
+
+    def best(
+        self,
+        values: Mapping[int, float],
+        purpose: int,
+        hint: int | None,
+        near: set[str],
+        *,
+        exact: bool = False,
+    ) -> int:
+        """The arm of largest value; ties by priority; a hair's breadth by the hint.
+
+        Equal numbers are a tie where the arithmetic behind them is exact. Elsewhere (G of linearly
+        independent arms is diag(1/N_a) only up to rounding) they are equal by chance.
+        """
+        top = max(values.values())
+        slack = NEAR * max(abs(value) for value in values.values())
+        close = [arm for arm, value in values.items() if top - value <= slack]
+        tied = [arm for arm in close if values[arm] == top]
+        exact = exact or self.orthogonal or top == 0.0
+        if len(close) > (len(tied) if exact else 1):
+            near.add(PURPOSES[purpose])
+            if hint in close:
+                return int(hint)  # type: ignore[arg-type]
+        return max(tied, key=lambda arm: priority(self.seed, self.t, purpose, arm))
+
+    def best_m(
+        self,
+        values: Mapping[int, float],
+        hint: Callable[[], frozenset[int]] | None,
+        near: set[str],
+    ) -> frozenset[int]:
+        """J(t): the m arms of largest value."""
+        order = sorted(
+            values,
+            key=lambda arm: (values[arm], priority(self.seed, self.t, CANDIDATES, arm)),
+            reverse=True,
+        )
+        last, first_out = values[order[self.m - 1]], values[order[self.m]]
+        slack = NEAR * max(abs(value) for value in values.values())
+        exact = self.orthogonal or last == 0.0
+        if last - first_out <= slack and not (exact and last == first_out):
+            near.add(PURPOSES[CANDIDATES])
+            chosen = frozenset() if hint is None else hint()
+            rest = set(values) - chosen
+            if len(chosen) == self.m and all(
+                values[i] >= values[o] - slack for i in chosen for o in rest
+            ):
+                return chosen
+        return frozenset(order[: self.m])
+
+    def select(
+        self, V: Array, inverse: Array, b: int, c: int, hint: int | None, near: set[str]
+    ) -> int:
+        """a_t."""
+        rule = self.recipe.selection
+        if rule == "both":
+            return b
+        if rule == "largest_variance":
+            norms = self.norms(inverse)
+            return self.best({b: norms[b], c: norms[c]}, SELECTION, hint, near)
+        if rule == "greedy":
+            pair = self.Z[b] - self.Z[c]
+            after = np.linalg.inv(V + self.Z[:, :, None] * self.Z[:, None, :])
+            left = {a: -float(pair @ after[a] @ pair) for a in range(self.arms)}
+            return self.best(left, SELECTION, hint, near)
+        if rule == "optimized":  # erratum 1: argmin
+            w, counts = self.design(b, c), self.counts()
+            total = float(np.abs(w).sum())
+            behind = {a: -counts[a] * total / abs(w[a]) for a in range(self.arms) if w[a] != 0}
+            return self.best(behind, SELECTION, hint, near, exact=self.rank == self.arms)
+        raise ValueError(rule)
+
+    def design(self, b: int, c: int) -> Array:
+        """w*(b, c) = argmin ‖w‖₁ subject to Xᵀw = x_b − x_c."""
+        if (b, c) not in self.designs:
+            K = self.arms
+            if self.rank == K:
+                w = np.zeros(K)
+                w[b], w[c] = 1.0, -1.0
+            else:
+                # w = p − n with p, n ≥ 0.
+                answer = linprog(
+                    np.ones(2 * K),
+                    A_eq=np.hstack([self.X.T, -self.X.T]),
+                    b_eq=self.X[b] - self.X[c],
+                    bounds=(0, None),
+                )
+                assert answer.status == 0, answer.message
+                w = answer.x[:K] - answer.x[K:]
+                w[np.abs(w) < 1e-8 * np.abs(w).max()] = 0.0
+            self.designs[b, c] = w
+        return self.designs[b, c]
+
+    # Algorithm 1
+
+    def ask(self, hint: Hint | None = None) -> Verdict:
+        """The next pull, or the stop."""
+        hint = hint or Hint()
+        if self.t < len(self.initial):
+            return Verdict(False, self.inside, self.initial[self.t], kind="initial")
+        if self.queue:
+            return Verdict(False, self.inside, self.queue.pop(0), kind="queued")
+        near: set[str] = set()
+        V = self.design_matrix()
+        inverse = np.linalg.inv(V)
+        means, C = self.means(inverse), self.threshold()
+        B = self.gap_indices(inverse, means, C)
+
+        lagged = self.recipe.stopping == "lucb_lagged"
+        statistic = math.nan
+        if lagged and self.last_pair is not None:  # erratum 7: before J is chosen anew
+            b, c = self.last_pair
+            statistic = float(B[c, b])
+            self.near_stop(statistic, B, near)
+            if statistic <= self.epsilon:
+                return Verdict(True, self.inside, None, b, c, C, statistic, near=frozenset(near))
+
+        mth = self.mth_gaps(B)
+        if self.recipe.candidates == "top_means":
+            ranked = dict(enumerate(means.tolist()))
+        else:
+            ranked = {j: -gap for j, gap in mth.items()}
+        self.inside = J = self.best_m(ranked, hint.inside, near)
+        outside = [i for i in range(self.arms) if i not in J]
+        if self.recipe.ambiguous == "largest_gap":
+            doubt = {j: max(B[i, j] for i in outside) for j in J}
+        else:
+            doubt = {j: mth[j] for j in J}
+        b = self.best(doubt, AMBIGUOUS, hint.b, near)
+        c = self.best({i: B[i, b] for i in outside}, CHALLENGER, hint.c, near)
+
+        if not lagged:
+            lucb = self.recipe.stopping == "lucb"
+            statistic = float(B[c, b]) if lucb else max(mth[j] for j in J)
+            self.near_stop(statistic, B, near)
+            if statistic <= self.epsilon:
+                return Verdict(True, J, None, b, c, C, statistic, near=frozenset(near))
+
+        arm = self.select(V, inverse, b, c, hint.arm, near)
+        if self.recipe.selection == "both":
+            self.queue.append(c)
+        self.last_pair = (b, c)
+        return Verdict(False, J, arm, b, c, C, statistic, near=frozenset(near))
+
+    def near_stop(self, statistic: float, B: Array, near: set[str]) -> None:
+        """Whether rounding decides about the stop."""
+        if abs(statistic - self.epsilon) <= NEAR * np.abs(B).max():
+            near.add("stop")
+
+    def tell(self, arm: int, reward: float) -> None:
+        """Take in a result."""
+        self.history.append((arm, reward))
+
+
+def arms_in(names: Iterable[str]) -> frozenset[int]:
+    """Arms by their default names, which are their numbers."""
+    return frozenset(int(name) for name in names)

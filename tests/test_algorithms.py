@@ -1,0 +1,196 @@
+"""One contract that every algorithm of the catalog keeps, and what composing one allows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.gifa import RULES, TABLE_1
+from shortlist.problem import Problem
+from shortlist.rules.designs import Designs, lightest_weights
+from shortlist.rules.initialization import each, span, weakest_direction
+from shortlist.rules.thresholds import THRESHOLDS
+
+NAMES = list(shortlist.algorithms())
+
+
+def problem_for(name: str, **settings: Any) -> Problem:
+    rng = np.random.default_rng(3)
+    m = 1 if name.startswith("LinGapE") else 2
+    features = rng.standard_normal((6, 3))
+    return Problem.of(features, m, sigma=0.5, S=2.0, **settings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestContract:
+    def test_it_has_a_name_and_a_line(self, name: str) -> None:
+        algorithm = find_algorithm(name)
+        assert algorithm.name == name
+        line = shortlist.algorithms()[name]
+        assert 10 < len(line) < 120
+        assert "\n" not in line
+
+    def test_it_finds_the_best_and_stops(self, name: str) -> None:
+        problem = problem_for(name)
+        theta = np.array([1.0, -0.5, 0.3])
+        instance = shortlist.instances.from_arrays(
+            problem.features, theta=theta, m=problem.m, sigma=0.05
+        )
+        results = shortlist.compare(name, instance, runs=20, progress=False, max_samples=200_000)
+        assert results.frame["stopped"].all()
+        if "as published" not in name:
+            assert results.frame["correct"].all()
+        assert all(sum(row.pulls) == row.samples for row in results.frame.itertuples())
+        assert all(len(row.recommendation) == problem.m for row in results.frame.itertuples())
+
+    def test_it_says_whether_it_is_proven(self, name: str) -> None:
+        bound = find_algorithm(name).bind(problem_for(name))
+        lagged = "lagged" in bound.engine.rules["stopping"].traits
+        published_ridge = "m-LinGapE" in name and "as published" in name
+        assert bound.proven == (not lagged and not published_ridge)
+        assert bound.guarantee().startswith("Proven" if bound.proven else "Heuristic")
+
+    def test_slack_stops_sooner(self, name: str) -> None:
+        problem = problem_for(name)
+        instance = shortlist.instances.from_arrays(
+            problem.features, theta=[1.0, -0.5, 0.3], m=problem.m, sigma=3.0
+        )
+        exact, slack = (
+            shortlist.compare(name, instance, runs=10, epsilon=e, progress=False).frame["samples"]
+            for e in (0.0, 0.5)
+        )
+        assert slack.mean() < exact.mean()
+
+
+def test_table_1_is_whole() -> None:
+    rows = {row.algorithm: row for row in TABLE_1}
+    assert set(rows) >= {"LUCB", "UGapE", "LinGapE", "m-LinGapE", "LinGIFA"}
+    assert set(rows["m-LinGapE"].selections) == {"greedy", "optimized", "largest_variance"}
+    assert len(NAMES) == len(set(NAMES)) == 2 * sum(len(row.selections) for row in TABLE_1)
+    assert sum("as published" in name for name in NAMES) == len(NAMES) // 2
+
+
+def test_defaults_are_proven_thresholds() -> None:
+    for row in TABLE_1:
+        threshold = find_algorithm(row.algorithm).threshold
+        assert threshold is THRESHOLDS["lucb1" if row.classical else "self_normalized"]
+
+
+def proven(**rules: Any) -> bool:
+    return shortlist.GIFA(**rules).bind(problem_for("")).proven
+
+
+def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
+    @shortlist.rule("selection", needs=())
+    def challenger(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        return c
+
+    @shortlist.rule("ambiguous")
+    def first(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
+        for j in range(inside.shape[0]):
+            if inside[j]:
+                return j
+        return 0
+
+    def narrow(j, means, variances, row, scale, column):  # type: ignore[no-untyped-def]
+        for i in range(means.shape[0]):
+            column[i] = means[i] - means[j]
+
+    def three(t, log_det, constants):  # type: ignore[no-untyped-def]
+        return 3.0
+
+    assert proven(selection=challenger)
+    assert proven(ambiguous=first, stopping="ugape")
+    assert not proven(ambiguous=first, stopping="lucb")
+    assert proven(ambiguous="mth_gap", stopping="lucb")
+    assert not proven(indices=narrow)
+    assert not proven(threshold=three)
+    assert not proven(threshold="lucb1")
+    assert not proven(threshold="heuristic")
+    assert not proven(stopping="lucb_lagged")
+    assert not proven(threshold="self_normalized", regularization=0.5)
+    assert proven(threshold="determinant", initialization=None)
+
+
+def test_an_own_rule_gives_the_pulls_of_the_rule_it_repeats() -> None:
+    @shortlist.rule("selection", needs=())
+    def mine(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        return RULES_LARGEST(b, c, row_b, row_c, variances, pulls, design, key)
+
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    ours = shortlist.GIFA(selection=mine, name="mine")
+    theirs = shortlist.GIFA(selection="largest_variance", name="theirs")
+    frame = shortlist.compare([ours, theirs], instance, runs=30, progress=False).frame
+    by_name = dict(tuple(frame.groupby("algorithm")))
+    assert by_name["mine"]["pulls"].tolist() == by_name["theirs"]["pulls"].tolist()
+
+
+RULES_LARGEST = RULES["selection"]["largest_variance"].function
+
+
+def test_a_rule_that_does_not_compile_runs_interpreted_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match=r"'by_dict' does not compile and runs interpreted"):
+
+        @shortlist.rule("selection", needs=())
+        def by_dict(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+            return sorted({b: object(), c: object()}, key=lambda a: -variances[a])[0]
+
+    assert not by_dict.is_compiled
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    algorithm = shortlist.GIFA(selection=by_dict, name="by dict")
+    frame = shortlist.compare(algorithm, instance, runs=2, progress=False).frame
+    assert frame["correct"].all()
+    study = shortlist.Study(instance.features, 2, sigma=0.5, algorithm=algorithm, seed=0)
+    study.run(lambda trial: instance.means[trial.arm], progress=False)
+    assert set(study.shortlist) == {"0", "1"}
+
+
+def test_a_rule_that_allocates_still_compiles() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        @shortlist.rule("selection", needs=())
+        def allocating(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+            gain = (row_b - row_c) ** 2 / (1.0 + variances)
+            return int(np.argmax(gain))
+
+    assert allocating.is_compiled
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    greedy, own = shortlist.GIFA(name="greedy"), shortlist.GIFA(selection=allocating, name="own")
+    summary = shortlist.compare([greedy, own], instance, runs=50, progress=False).summary()
+    assert summary.loc["own", "mean"] == pytest.approx(summary.loc["greedy", "mean"], rel=0.05)
+
+
+def test_span_pulls_as_many_arms_as_dimensions() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((50, 4))
+    chosen = span(features)
+    assert len(chosen) == len(set(chosen)) == 4
+    assert weakest_direction(features, chosen) > 0.0
+    assert weakest_direction(features, chosen[:3]) == 0.0
+    assert weakest_direction(features, np.array([0, 0, 1, 2])) == 0.0
+    assert each(features).tolist() == list(range(50))
+    problem = Problem.of(features, 3, sigma=1.0)
+    assert len(find_algorithm("m-LinGapE").bind(problem).engine.initial) == 4
+
+
+def test_designs_are_solved_once_a_pair_and_are_lightest() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((8, 3))
+    designs = Designs(features)
+    weights = designs.of(1, 5)
+    assert designs.of(5, 1) is weights
+    assert len(designs) == 1
+    np.testing.assert_allclose(features.T @ weights, features[1] - features[5], atol=1e-9)
+    assert np.count_nonzero(weights) <= 3
+    assert np.abs(weights).sum() <= 2.0 + 1e-9
+    for _ in range(200):  # no other combination is lighter
+        null = np.linalg.svd(features.T)[2][3:].T @ rng.standard_normal(5)
+        assert np.abs(weights + 1e-3 * null).sum() >= np.abs(weights).sum() - 1e-9
+    independent = lightest_weights(rng.standard_normal((3, 3)), 0, 2)
+    assert independent.tolist() == [1.0, 0.0, -1.0]

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import io
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import shortlist
+from shortlist.study.progress import ProgressLine, describe
+
+X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
+MEANS = X @ [1.0, 0.3]
+NAMES = ["ash", "beech", "cedar", "doum"]
+
+
+def study(**settings: object) -> shortlist.Study:
+    settings = {"m": 2, "sigma": 0.6, "seed": 1, "arms": NAMES, **settings}
+    return shortlist.Study(X, **settings)  # type: ignore[arg-type]
+
+
+def noisy(seed: int = 0, sigma: float = 0.6):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(seed)
+    return lambda trial: MEANS[trial.arm] + sigma * rng.standard_normal()
+
+
+def test_ask_tell_to_the_stop() -> None:
+    s = study()
+    evaluate = noisy()
+    while not s.done:
+        trial = s.ask()
+        assert trial.state == "pending"
+        assert trial.name == NAMES[trial.arm]
+        told = s.tell(trial, evaluate(trial))
+        assert told is trial
+        assert trial.state == "told"
+    assert set(s.shortlist) == {"ash", "cedar"}
+    assert s.shortlist.names[0] == "ash"
+    assert s.shortlist.final
+    assert s.shortlist.evaluations == s.evaluations == len(s.trials)
+    assert s.statistic is not None
+    assert s.statistic <= 0.0
+    assert [t.number for t in s.trials] == list(range(len(s.trials)))
+
+
+def test_the_answer_states_its_guarantee() -> None:
+    s = study(epsilon=0.01, delta=0.1, S=1.5)
+    assert s.shortlist.guarantee.startswith("No guarantee yet")
+    assert s.shortlist.names == ()
+    s.run(noisy(), progress=False)
+    words = s.shortlist.guarantee
+    for piece in (
+        "Proven",
+        "0.9",
+        "ε = 0.01",
+        "δ = 0.1",
+        "σ = 0.6",
+        "S = 1.5",
+        "'self_normalized'",
+    ):
+        assert piece in words
+    assert words in str(s.shortlist)
+    assert "cedar" in str(s.shortlist)
+
+
+def test_a_heuristic_threshold_is_called_heuristic() -> None:
+    s = study(threshold="heuristic")
+    s.run(noisy(), progress=False)
+    assert s.shortlist.guarantee.startswith("Heuristic: no proof covers this answer, because the")
+    assert "Proven" not in s.shortlist.guarantee
+
+
+def test_table() -> None:
+    s = study()
+    before = s.table()
+    assert list(before.columns) == ["name", "pulls", "mean", "lower", "upper", "in_shortlist"]
+    assert before["mean"].isna().all()
+    assert not before["in_shortlist"].any()
+    s.run(noisy(), progress=False)
+    table = s.table()
+    assert table["pulls"].sum() == s.evaluations
+    assert table["in_shortlist"].sum() == 2
+    C = s.bound.engine.threshold(s.posterior)
+    width = C * 0.6 * np.sqrt(s.posterior.variances)
+    np.testing.assert_allclose(table["upper"] - table["mean"], width)
+    np.testing.assert_allclose(table["mean"] - table["lower"], width)
+    assert np.all((table["lower"] <= MEANS) & (table["upper"] >= MEANS))
+
+
+def test_why() -> None:
+    s = study()
+    first = s.ask()
+    assert s.why(first).b is None
+    assert "initial pull" in str(s.why(first))
+    s.cancel(first)
+    s.run(noisy(), progress=False, max_evaluations=10)
+    trial = s.ask()
+    reason = s.why(trial.number)
+    assert {reason.b, reason.c} <= set(NAMES)
+    assert reason.b in s.shortlist
+    assert reason.c not in s.shortlist
+    assert reason.gap is not None
+    assert f"{reason.gap:.4g}" in str(reason)
+    extra = s.tell(arm="doum", value=0.4)
+    assert "nobody asked for" in str(s.why(extra))
+
+
+def test_pending_trials_shrink_widths_and_leave_means_alone() -> None:
+    s = study()
+    s.run(noisy(), progress=False, max_evaluations=8)
+    means, variances = s.posterior.means.copy(), s.posterior.variances.copy()
+    batch = s.ask(6)
+    assert np.array_equal(s.posterior.means, means)
+    assert np.array_equal(s.posterior.variances, variances)
+    # The batch is what telling each pending trial its current mean would have led to.
+    told = study()
+    told.run(noisy(), progress=False, max_evaluations=8)
+    posterior = told.posterior.copy()
+    for trial in batch:
+        decision, _ = told.bound.engine.decide(
+            posterior, told.bound.engine.round(), told.seed, check_stop=False
+        )
+        assert trial.arm == decision.arm
+        posterior.observe(trial.arm, float(posterior.means[trial.arm]))
+        np.testing.assert_allclose(posterior.means, means, rtol=1e-9)
+    assert len({trial.arm for trial in batch}) > 1
+    assert not s.done
+
+
+def test_a_batch_larger_than_the_initial_pulls() -> None:
+    s = study()
+    batch = s.ask(9)
+    assert [trial.arm for trial in batch[:4]] == [0, 1, 2, 3]
+    counts = np.bincount([trial.arm for trial in batch])
+    assert counts.max() - counts.min() <= 1
+    for trial in reversed(batch):
+        s.tell(trial, MEANS[trial.arm])
+    np.testing.assert_allclose(s.posterior.means, MEANS, atol=1e-9)
+
+
+def test_a_failed_initial_pull_is_asked_again_and_never_imputed() -> None:
+    s = study()
+    first = s.ask()
+    s.fail(first, "plate dropped")
+    assert first.reason == "plate dropped"
+    assert s.posterior.observed == 0
+    assert s.ask().arm == first.arm
+    assert [t.state for t in s.trials] == ["failed", "pending"]
+
+
+def test_unasked_data_counts() -> None:
+    s = study()
+    for arm, name in enumerate(NAMES):
+        s.tell(arm=name, value=float(MEANS[arm]))
+    assert s.evaluations == 4
+    assert s.statistic is not None
+    assert "initial" not in str(s.why(s.ask()))
+
+
+def test_telling_twice() -> None:
+    s = study()
+    trial = s.ask()
+    s.tell(trial, 0.5)
+    s.tell(trial, 0.7, if_told="ignore")
+    assert trial.value == 0.5
+    assert s.evaluations == 1
+
+
+def test_a_stop_is_final_unless_reopened() -> None:
+    s = study(sigma=0.05)
+    s.run(noisy(sigma=0.01), progress=False, max_evaluations=4)
+    late = None
+    while not s.done:
+        batch = s.ask(3)
+        for trial in batch:
+            if s.done:
+                late = trial
+            else:
+                s.tell(trial, MEANS[trial.arm])
+    answer = s.shortlist
+    if late is not None:
+        s.tell(late, 99.0)
+    assert s.shortlist is answer
+    s.reopen()
+    assert not s.done
+    trial = s.ask()
+    s.tell(trial, MEANS[trial.arm])
+    assert s.evaluations == sum(t.state == "told" for t in s.trials)
+
+
+def test_results_out_of_order_give_the_same_posterior() -> None:
+    s, r = study(), study()
+    for one, other in zip(s.ask(8), r.ask(8), strict=True):
+        assert one.arm == other.arm
+    for number in range(8):
+        s.tell(number, MEANS[s.trials[number].arm] + 0.01 * number)
+    for number in reversed(range(8)):
+        r.tell(number, MEANS[r.trials[number].arm] + 0.01 * number)
+    np.testing.assert_allclose(s.posterior.means, r.posterior.means, rtol=1e-9)
+
+
+def test_both_pulls_the_pair_in_one_round() -> None:
+    s = study(algorithm="LUCB both")
+    s.run(noisy(), progress=False, max_evaluations=40)
+    later = s.trials[4:]
+    for one, other in list(pairwise(later))[::2]:
+        assert one.name == s.why(one).b
+        assert other.name == s.why(other).c
+        assert s.why(one).gap == s.why(other).gap
+
+
+def test_same_seed_same_trials_other_seed_other_seeds() -> None:
+    one, same, other = study(), study(), study(seed=2)
+    for s in (one, same, other):
+        s.run(noisy(), progress=False, max_evaluations=30)
+    assert [t.arm for t in one.trials] == [t.arm for t in same.trials]
+    assert [t.seed for t in one.trials] == [t.seed for t in same.trials]
+    assert len({t.seed for t in one.trials + other.trials}) == 60
+    assert shortlist.Study(X, 1, sigma=1.0).seed != shortlist.Study(X, 1, sigma=1.0).seed
+
+
+def test_a_failing_objective_marks_its_trial_and_goes_on_to_the_caller() -> None:
+    s = study()
+
+    def broken(trial: object) -> float:
+        raise ZeroDivisionError("no reading")
+
+    with pytest.raises(ZeroDivisionError):
+        s.run(broken, progress=False)
+    assert s.trials[0].state == "failed"
+    assert "no reading" in str(s.trials[0].reason)
+
+
+def test_a_data_frame_names_its_arms() -> None:
+    frame = pd.DataFrame(X, index=NAMES, columns=["height", "weight"])
+    s = shortlist.Study(frame, 1, sigma=0.1)
+    assert s.problem.names == tuple(NAMES)
+
+
+def test_arms_alone_are_a_classical_bandit() -> None:
+    s = shortlist.Study(arms=NAMES, m=1, sigma=0.1, algorithm="LUCB", seed=0)
+    assert s.run(lambda trial: MEANS[trial.arm], progress=False).names == ("ash",)
+    np.testing.assert_allclose(s.posterior.variances, 1.0 / s.posterior.pulls)
+    assert s.shortlist.guarantee.startswith("Proven")
+
+
+def test_the_progress_line_shows_evaluations_statistic_and_shortlist() -> None:
+    screen = io.StringIO()
+    s = study()
+    assert describe(s) == "0 evaluations · initial pulls"
+    with ProgressLine(s, True, Console(file=screen, force_terminal=True, width=120)) as line:
+        s.run(noisy(), progress=False)
+        line.update()
+    assert f"{s.evaluations} evaluations" in screen.getvalue()
+    assert "→ ε = 0" in screen.getvalue()
+    assert "ash, cedar" in screen.getvalue()
+
+
+def test_no_progress_line_off_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    study().run(noisy(), max_evaluations=5)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
