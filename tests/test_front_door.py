@@ -1,0 +1,122 @@
+"""What a newcomer meets: the names, the imports, the README, the floors."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shortlist
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "shortlist"
+
+# Each room may import only what stands on its own floor or below.
+FLOORS = {
+    "errors": 1,
+    "core": 1,
+    "rules": 2,
+    "problem": 2,
+    "algorithms": 3,
+    "study": 4,
+    "simulation": 4,
+    "plot": 5,
+}
+
+
+def test_names_are_sorted_and_there() -> None:
+    assert sorted(shortlist.__all__) == shortlist.__all__
+    for name in shortlist.__all__:
+        assert getattr(shortlist, name) is not None
+    assert set(shortlist.__all__) <= set(dir(shortlist))
+    with pytest.raises(AttributeError, match="nonsense"):
+        shortlist.nonsense  # noqa: B018
+
+
+def python(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    heavy = python(
+        "import sys, shortlist; "
+        "print([m for m in ('numba', 'matplotlib', 'scipy', 'pandas', 'rich') if m in sys.modules])"
+    )
+    assert heavy.strip() == "[]"
+
+
+def test_algorithms_is_a_package_and_a_function() -> None:
+    out = python(
+        "import shortlist.algorithms.gifa, shortlist; "
+        "print(len(shortlist.algorithms()), 'm-LinGapE' in shortlist.algorithms())"
+    )
+    assert out.split() == ["26", "True"]
+
+
+def test_a_second_start_is_quick() -> None:
+    code = (
+        "import time, shortlist; "
+        "i = shortlist.instances.classic(K=4, m=2, omega=1.0); "
+        "shortlist.compare('m-LinGapE', i, runs=10, progress=False); "
+        "print(time.process_time())"
+    )
+    python(code)
+    assert min(float(python(code)) for _ in range(2)) <= 3.0
+
+
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
+)
+def test_imports_run_downwards(path: Path) -> None:
+    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    if room == "__init__":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] + [f"{node.module}.{a.name}" for a in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "shortlist" and len(parts) > 1 and parts[1] in FLOORS:
+                assert FLOORS[parts[1]] <= FLOORS[room], f"{path.name} imports {name}"
+
+
+def test_no_file_is_a_drawer_or_a_novel() -> None:
+    for path in SOURCE.rglob("*.py"):
+        assert path.stem not in {"utils", "util", "helpers", "common", "misc"}
+        assert len(path.read_text().splitlines()) <= 400, path
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
+def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S)
+    if page.name in {"README.md", "quickstart.md", "adding-a-rule.md"}:
+        assert blocks, f"{page.name} has no example"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_readme_names_what_exists() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "make demo" in text
+    assert "make test" in text
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`make ([\w-]+)`", text):
+        assert re.search(rf"^{target}:", makefile, flags=re.M), target
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+        assert (ROOT / link).exists(), link
