@@ -58,7 +58,7 @@ class TestContract:
     def test_slack_stops_sooner(self, name: str) -> None:
         problem = problem_for(name)
         instance = shortlist.instances.from_arrays(
-            problem.features, theta=[1.0, -0.5, 0.3], m=problem.m, sigma=3.0
+            problem.features, theta=[1.0, -0.5, 0.3], m=problem.m, sigma=6.0
         )
         exact, slack = (
             shortlist.compare(name, instance, runs=10, epsilon=e, progress=False).frame["samples"]
@@ -175,8 +175,11 @@ def test_span_pulls_as_many_arms_as_dimensions() -> None:
     assert weakest_direction(features, chosen[:3]) == 0.0
     assert weakest_direction(features, np.array([0, 0, 1, 2])) == 0.0
     assert each(features).tolist() == list(range(50))
-    problem = Problem.of(features, 3, sigma=1.0)
-    assert len(find_algorithm("m-LinGapE").bind(problem).engine.initial) == 4
+    problem = Problem.of(features, 3, sigma=1.0, S=1.0)
+    algorithm = find_algorithm("m-LinGapE")
+    assert len(algorithm.bind(problem).engine.initial) == 4 * 10
+    assert len(algorithm.bind(problem, "determinant").engine.initial) == 4
+    assert len(find_algorithm("LUCB").bind(problem).engine.initial) == 50
 
 
 def test_designs_are_solved_once_a_pair_and_are_lightest() -> None:

@@ -16,8 +16,11 @@ MEANS = X @ [1.0, 0.3]
 NAMES = ["ash", "beech", "cedar", "doum"]
 
 
+ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
+
+
 def study(**settings: object) -> shortlist.Study:
-    settings = {"m": 2, "sigma": 0.6, "seed": 1, "arms": NAMES, **settings}
+    settings = {"m": 2, "sigma": 0.6, "seed": 1, "arms": NAMES, "algorithm": ONCE, **settings}
     return shortlist.Study(X, **settings)  # type: ignore[arg-type]
 
 

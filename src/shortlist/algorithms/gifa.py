@@ -82,8 +82,9 @@ class GIFA:
     regularization : float or function of σ, optional
         λ_V; by default what the threshold is meant to be used with.
     initialization : {"auto", "each", "span", None}
-        Pulls before the first round: every arm once, a spanning set of arms, or none; ``auto`` is
-        ``each`` while K ≤ 4 rank X, else ``span``.
+        Pulls before the first round: every arm once, a spanning set of arms once, or none;
+        ``auto`` is ``each`` while K ≤ 4 rank X, else ``span``, as many times over as the threshold
+        profits from (ten for ``self_normalized``, once for the others).
     classical : bool
         Forget the features: every arm is its own dimension.
     only_m : int, optional
@@ -148,6 +149,8 @@ class GIFA:
         chosen = find_threshold(self.threshold if threshold is None else threshold)
         features = np.eye(problem.arms) if self.classical else problem.reduced
         initial = INITIALIZATIONS[self.initialization](features)
+        if self.initialization == "auto":
+            initial = np.tile(initial, chosen.pilot_rounds)
         if self.regularization is None:
             regularization = chosen.regularization(problem.sigma, problem.S)
         elif callable(self.regularization):
