@@ -26,13 +26,15 @@ def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> floa
     for k in range(m):
         kept[k] = -np.inf
     if m <= SORTED_UP_TO:
-        # Sorted, and every value sifted through all of it: more steps, and no branch to mispredict.
         for i in range(values.shape[0]):
-            value = -np.inf if i == skip else values[i]
-            for k in range(m):
-                high = max(kept[k], value)
-                value = min(kept[k], value)
-                kept[k] = high
+            value = values[i]
+            if i == skip or value <= kept[m - 1]:
+                continue
+            k = m - 1
+            while k > 0 and kept[k - 1] < value:
+                kept[k] = kept[k - 1]
+                k -= 1
+            kept[k] = value
         return kept[m - 1]
     for i in range(values.shape[0]):  # a heap, its root the smallest kept
         value = values[i]
