@@ -146,7 +146,7 @@ def _features_and_names(
                 "index if it names the arms."
             )
         names = [str(name) for name in (features.index if arms is None else arms)]
-        raw: Any = features.to_numpy(dtype=np.float64)
+        raw: Any = features.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         raw = features
         names = [str(name) for name in arms] if arms is not None else []
