@@ -100,7 +100,7 @@ def decide(
     """One round of Algorithm 1, up to the pull: J(t), b_t, c_t, the stop, the arm."""
     arms = state.means.shape[0]
     t = state.clock[OBSERVED]
-    # READING, erratum 6: C is evaluated at t after initial pulls, at t + 1 without them.
+    # C is evaluated at t after initial pulls, at t + 1 without them (as in the published runs).
     time = t if flags & INITIALIZED else t + 1
     figures, pair = now.figures, now.pair
     figures[THRESHOLD] = evaluate(numbers[1], threshold, time, state.scalars[LOG_DET], constants)

@@ -18,6 +18,7 @@ Integers = NDArray[np.int64]
 REGULARIZATION, SHIFT, LOG_DET = 0, 1, 2
 OBSERVED, NEXT_REFRESH, READY, TICK = 0, 1, 2, 3
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
+STEEPEST = 1e5
 
 
 class State(NamedTuple):
@@ -143,10 +144,6 @@ def refresh(state: State) -> bool:
     arms, rank = x.shape
     shift = scalars[SHIFT]
     separate = state.shifted.shape[0] > 0
-    if separate:
-        factorize(state, shift)
-        invert(state, state.shifted)
-        scalars[LOG_DET] = log_determinant(state, shift)
     if not factorize(state, scalars[REGULARIZATION]):
         return False
     if shift > 0.0 and not separate:
@@ -180,6 +177,10 @@ def refresh(state: State) -> bool:
             state.variances[a] = total
     if not whole:
         invert(state, state.inverse)
+    if separate:
+        factorize(state, shift)
+        invert(state, state.shifted)
+        scalars[LOG_DET] = log_determinant(state, shift)
     clock[READY] = 1
     clock[NEXT_REFRESH] = FIRST_REFRESH
     while clock[NEXT_REFRESH] <= clock[OBSERVED]:
@@ -221,8 +222,9 @@ def observe(state: State, arm: int, value: float) -> None:
     if clock[READY] == 0:
         return
     if clock[OBSERVED] >= clock[NEXT_REFRESH]:
-        refresh(state)
-        return
+        clock[NEXT_REFRESH] += REFRESH_EVERY
+        if refresh(state):
+            return
     arms = u.shape[0]
     slot = state.slots[arm]
     whole = state.rows.shape[0] == arms
@@ -235,6 +237,10 @@ def observe(state: State, arm: int, value: float) -> None:
         for i in range(arms):
             u[i] = dot(state, i, state.scratch)
     growth = 1.0 + u[arm]
+    # A variance that falls a hundred-thousandfold at once would leave its digits behind.
+    steep = not 1.0 <= growth <= STEEPEST
+    if steep and refresh(state):
+        return
     shrink = 1.0 / growth
     step = (value - state.means[arm]) * shrink
     for i in range(arms):
@@ -246,6 +252,13 @@ def observe(state: State, arm: int, value: float) -> None:
             factor = u[owner] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
+            if steep:  # the same without a difference: G_ia − u_i u_a/(1 + u_a) = u_i/(1 + u_a)
+                state.rows[s, arm] = factor
+                if owner == arm:
+                    for i in range(arms):
+                        state.rows[s, i] = u[i] * shrink
+    if steep:
+        state.variances[arm] = u[arm] * shrink
     if not whole:
         downdate(state.inverse, state.scratch, growth)
     if state.shifted.shape[0] > 0:
