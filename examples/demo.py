@@ -17,13 +17,14 @@ import shortlist
 
 ALGORITHMS = ["LUCB", "m-LinGapE", "LinGIFA"]
 RUNS = 200
-COLUMNS = ["runs", "mean", "std", "median", "q95", "error_rate", "error_high"]
+COUNTS = ["runs", "mean", "std", "median", "q95"]
+ERRORS = ["error_rate", "error_high"]
 
 
 def main() -> None:
     """Compare, draw, and run one study."""
     picture = Path(sys.argv[1] if len(sys.argv) > 1 else "demo.png").resolve()
-    instance = shortlist.instances.random(K=10, N=5, m=3, seed=10, sigma=0.2)
+    instance = shortlist.instances.random(K=10, N=5, m=3, seed=33, sigma=0.3)
     best = sorted(range(10), key=lambda arm: -instance.means[arm])[: instance.m]
 
     print("Ten arms, five features, the three best are wanted. True means, best first:")
@@ -36,7 +37,9 @@ def main() -> None:
     seconds = time.perf_counter() - started
     total = int(results.frame["samples"].sum())
     print(f"Evaluations until the stop, delta = {results.delta:g}:")
-    print(results.summary()[COLUMNS].to_string(float_format="{:.4g}".format))
+    summary = results.summary()
+    table = summary[COUNTS].round().astype(int).join(summary[ERRORS].round(4))
+    print(table.to_string())
     print(f"({total:,} simulated evaluations in {seconds:.1f} s)\n")
 
     print("One study with m-LinGapE, asked and told:")

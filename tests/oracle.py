@@ -81,7 +81,7 @@ TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         {"candidates": "smallest_gap", "ambiguous": "mth_gap", "stopping": "ugape"},
     ),
     "LinGIFA (individual)": (
-        ("greedy", "largest_variance"),
+        ("largest_variance",),
         {
             "candidates": "smallest_gap",
             "ambiguous": "mth_gap",

@@ -117,6 +117,43 @@ def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
     assert proven(threshold="determinant", initialization=None)
 
 
+def test_an_own_rule_with_a_known_name_is_still_own() -> None:
+    def largest_gap(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
+        return int(np.flatnonzero(inside)[0])
+
+    assert not proven(ambiguous=largest_gap, stopping="lucb")
+    assert proven(ambiguous=largest_gap, stopping="ugape")
+
+
+def test_an_own_rule_out_of_bounds_is_caught() -> None:
+    def everyone(m, means, mth_gaps, key, scratch, inside):  # type: ignore[no-untyped-def]
+        for arm in range(means.shape[0]):
+            inside[arm] = True
+
+    def outsider(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
+        for arm in range(inside.shape[0]):
+            if not inside[arm]:
+                return arm
+        return 0
+
+    def far(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        return 99
+
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    for kind, own, words in (
+        ("candidates", everyone, r"'everyone' marked 4 arms where m = 2"),
+        ("ambiguous", outsider, r"'outsider' returned an arm that is not among the candidates"),
+        ("selection", far, r"'far' returned 99: it must return an arm from 0 to 3"),
+    ):
+        algorithm = shortlist.GIFA(**{kind: own}, name=kind)
+        for bad in (algorithm, algorithm.interpreted()):
+            with pytest.raises(shortlist.errors.InvalidSetting, match=words):
+                shortlist.compare(bad, instance, runs=2, progress=False)
+            study = shortlist.Study(instance.features, 2, sigma=0.5, algorithm=bad, seed=0)
+            with pytest.raises(shortlist.errors.InvalidSetting, match=words):
+                study.run(lambda trial: 0.0, progress=False)
+
+
 def test_an_own_rule_gives_the_pulls_of_the_rule_it_repeats() -> None:
     @shortlist.rule("selection", needs=())
     def mine(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
@@ -134,7 +171,10 @@ RULES_LARGEST = RULES["selection"]["largest_variance"].function
 
 
 def test_a_rule_that_does_not_compile_runs_interpreted_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match=r"'by_dict' does not compile and runs interpreted"):
+    with pytest.warns(
+        UserWarning,
+        match=r"'by_dict' does not compile and runs interpreted, about a thousand times slower: .{20}",
+    ):
 
         @shortlist.rule("selection", needs=())
         def by_dict(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]

@@ -50,7 +50,7 @@ class Case:
     sigma: float
     delta: float
     epsilon: float
-    evaluations: int
+    after: int  # evaluations after the initial ones
     S: float = 1.3
 
     def study(self, algorithm: str | shortlist.GIFA, seed: int = SEED) -> shortlist.Study:
@@ -67,7 +67,7 @@ class Case:
 
 
 def gaussian(
-    K: int, N: int, m: int, sigma: float, epsilon: float, evaluations: int, delta: float = 0.05
+    K: int, N: int, m: int, sigma: float, epsilon: float, after: int, delta: float = 0.05
 ) -> Case:
     """Gaussian features of unequal norms, ‖θ‖ = 1."""
     rng = np.random.default_rng([K, N, m])
@@ -75,28 +75,28 @@ def gaussian(
     theta = rng.standard_normal(N)
     means = features @ (theta / np.linalg.norm(theta))
     rewards = means + sigma * rng.standard_normal((1200, K))
-    return Case(features, rewards, m, sigma, delta, epsilon, evaluations)
+    return Case(features, rewards, m, sigma, delta, epsilon, after)
 
 
 def all_tied(K: int, m: int) -> Case:
     """Arms that differ in nothing: every choice of every round is a tie among equal counts."""
-    return Case(np.eye(K), np.zeros((100, K)), m, 0.5, 0.05, 0.0, 100)
+    return Case(np.eye(K), np.zeros((200, K)), m, 0.5, 0.05, 0.0, 100)
 
 
 CASES: dict[str, Case] = {
-    "K4 N2 m1": gaussian(4, 2, 1, sigma=0.3, epsilon=0.0, evaluations=150),
-    "K5 N3 m4": gaussian(5, 3, 4, sigma=0.3, epsilon=0.1, evaluations=100),
-    "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, evaluations=100, delta=0.1),
-    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.5, epsilon=0.3, evaluations=90),
-    "K30 N5 m2": gaussian(30, 5, 2, sigma=0.15, epsilon=0.1, evaluations=90),
-    "K30 N6 m18": gaussian(30, 6, 18, sigma=0.5, epsilon=0.0, evaluations=80),
-    "K7 N9 m1": gaussian(7, 9, 1, sigma=0.4, epsilon=0.5, evaluations=100),
+    "K4 N2 m1": gaussian(4, 2, 1, sigma=0.15, epsilon=0.05, after=150),
+    "K5 N3 m4": gaussian(5, 3, 4, sigma=0.6, epsilon=0.3, after=100),
+    "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, after=100, delta=0.1),
+    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=90),
+    "K30 N5 m2": gaussian(30, 5, 2, sigma=0.5, epsilon=0.3, after=90),
+    "K30 N6 m18": gaussian(30, 6, 18, sigma=0.5, epsilon=0.0, after=80),
+    "K7 N9 m1": gaussian(7, 9, 1, sigma=0.4, epsilon=0.5, after=100),
     # At N far above K a smaller σ, hence λ_V = (σ/20)², costs the oracle's 40 × 40 inverse the
     # nine digits it needs; the package works in the row space and does not mind.
-    "K6 N40 m2": gaussian(6, 40, 2, sigma=0.5, epsilon=2.0, evaluations=100, delta=0.01),
-    "K20 N20 m7": gaussian(20, 20, 7, sigma=0.2, epsilon=0.5, evaluations=100),
+    "K6 N40 m2": gaussian(6, 40, 2, sigma=0.8, epsilon=1.5, after=100, delta=0.01),
+    "K20 N20 m7": gaussian(20, 20, 7, sigma=0.2, epsilon=0.5, after=100),
     "K9 tied m4": all_tied(9, 4),
-    "K80 N4 m3": gaussian(80, 4, 3, sigma=0.5, epsilon=0.0, evaluations=60),
+    "K80 N4 m3": gaussian(80, 4, 3, sigma=0.5, epsilon=0.0, after=60),
 }
 
 
@@ -189,7 +189,7 @@ COMPOSED = list(zip(itertools.cycle(COMPOSED_CASES), compositions(72)))
 
 @dataclass(frozen=True)
 class Trace:
-    """How a comparison went; a strict round is one that no rounding error could have turned."""
+    """Rounds compared, the initial pulls apart; no rounding error could have turned a strict one."""
 
     rounds: int
     strict: int
@@ -221,7 +221,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     )
     counts = np.zeros(K, int)
     rounds = strict = 0
-    while oracle.t < case.evaluations:
+    while oracle.t < len(initial) + case.after:
         hint = Hint(inside=lambda: arms_in(study.shortlist.names))
         if not study.done:
             trial = study.ask()
@@ -229,8 +229,9 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
             if why.b is not None and why.c is not None:
                 hint = Hint(hint.inside, int(why.b), int(why.c), trial.arm)
         verdict = oracle.ask(hint)
-        rounds += 1
-        strict += not verdict.near
+        if verdict.kind == "round":
+            rounds += 1
+            strict += not verdict.near
         where = f"after {oracle.t} evaluations: {verdict}"
         if "stop" in verdict.near and verdict.stop != study.done:
             break
@@ -267,8 +268,7 @@ def composed_trace(case: str, composition: Composition) -> Trace:
 
 @pytest.mark.parametrize(("case", "name"), NAMED, ids=lambda value: value)
 def test_a_named_algorithm_pulls_as_the_oracle(case: str, name: str) -> None:
-    trace = named_trace(case, name)
-    assert trace.rounds > 1
+    assert named_trace(case, name).rounds > 0
 
 
 @pytest.mark.parametrize(
@@ -277,8 +277,7 @@ def test_a_named_algorithm_pulls_as_the_oracle(case: str, name: str) -> None:
     ids=[f"{case}-{'-'.join(map(str, vars(one).values()))}" for case, one in COMPOSED],
 )
 def test_a_composed_algorithm_pulls_as_the_oracle(case: str, composition: Composition) -> None:
-    trace = composed_trace(case, composition)
-    assert trace.rounds > 1
+    assert composed_trace(case, composition).rounds > 0
 
 
 def test_every_rule_every_threshold_and_every_initialization_was_composed() -> None:
@@ -291,35 +290,47 @@ def test_every_rule_every_threshold_and_every_initialization_was_composed() -> N
         assert any(one.threshold == threshold and one.regularization is None for one in chosen)
 
 
-def test_rounding_decided_few_rounds_and_many_studies_stopped() -> None:
+def test_rounding_decided_few_rounds() -> None:
+    """Most of them where arms are linearly independent and counts alone tell b from c."""
     traces = [named_trace(*one) for one in NAMED] + [composed_trace(*one) for one in COMPOSED]
     rounds = sum(trace.rounds for trace in traces)
     assert rounds > 15_000
     assert sum(trace.strict for trace in traces) >= 0.95 * rounds
-    assert sum(trace.stopped for trace in traces) >= len(traces) / 5
+
+
+def test_the_stop_of_every_algorithm_was_seen() -> None:
+    seen = {name for case, name in NAMED if named_trace(case, name).stopped}
+    assert seen == set(NAMES)
+    assert sum(composed_trace(*one).stopped for one in COMPOSED) >= len(COMPOSED) / 10
 
 
 def test_where_all_is_tied_nothing_is_left_to_rounding() -> None:
     traces = [named_trace("K9 tied m4", name) for name in NAMES if allowed(name, 4)]
-    assert all(trace.strict == trace.rounds == 100 for trace in traces)
+    assert all(trace.strict == trace.rounds for trace in traces)
+    # A round that pulls both arms is one round.
+    assert {trace.rounds for trace in traces} == {50, 100}
 
 
 @pytest.mark.parametrize("name", ["m-LinGapE", "LinGIFA", "LinGIFA greedy (as published)", "UGapE"])
 def test_decisions_stay_right_across_a_refresh(name: str) -> None:
     """The posterior is made anew after 1024 evaluations."""
-    short = gaussian(4, 3, 2, sigma=0.5, epsilon=0.0, evaluations=0)
+    short = gaussian(4, 3, 2, sigma=0.5, epsilon=0.0, after=0)
     rewards = short.rewards * 0.02 + 0.5 * np.random.default_rng(3).standard_normal((1200, 4))
     case = Case(short.features, rewards, 2, 0.5, 0.05, 0.0, 1100)
     trace = side_by_side(case, name, recipe(name, case.sigma))
-    assert trace.rounds == 1100
+    assert trace.rounds == case.after == 1100
     assert trace.strict >= 0.95 * trace.rounds
 
 
 # One implementation: compiled, interpreted, in threads, asked, simulated
 
 
-def pulled(study: shortlist.Study, reward: Callable[[int], float], most: int) -> list[int]:
-    """The arms that a study asks for."""
+def pulled(
+    study: shortlist.Study, reward: Callable[[int], float], most: int | None = None
+) -> list[int]:
+    """The arms that a study asks for, up to 60 after the initial ones if no limit is given."""
+    if most is None:
+        most = len(study.bound.engine.initial) + 60
     while not study.done and study.evaluations < most:
         trial = study.ask()
         study.tell(trial, reward(trial.arm))
@@ -359,7 +370,7 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     m = 3 if allowed(name, 3) else 1
     rng = np.random.default_rng(11)
     features = rng.standard_normal((7, 4))
-    rewards = features @ [1.0, 0.0, 0.5, 0.0] + rng.standard_normal((80, 7))
+    rewards = features @ [1.0, 0.0, 0.5, 0.0] + rng.standard_normal((100, 7))
 
     def stream() -> Callable[[int], float]:
         counts = np.zeros(7, int)
@@ -375,13 +386,14 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     slow = shortlist.Study(features, m, algorithm=plain, **settings)
     assert fast.bound.engine.compiled
     assert not slow.bound.engine.compiled
-    assert pulled(fast, stream(), 60) == pulled(slow, stream(), 60)
+    assert pulled(fast, stream()) == pulled(slow, stream())
+    assert fast.evaluations > len(fast.bound.engine.initial)
     assert fast.done == slow.done
     if not fast.done:
         assert fast.statistic == slow.statistic or math.isnan(fast.statistic or 0.0)
 
     instance = linear_instance(6, 3, m)
-    options: dict[str, Any] = {"runs": 2, "seed": 8, "max_samples": 150, "progress": False}
+    options: dict[str, Any] = {"runs": 2, "seed": 8, "max_samples": 200, "progress": False}
     pd.testing.assert_frame_equal(
         shortlist.compare(algorithm, instance, **options).frame,
         shortlist.compare(plain, instance, **options).frame,
@@ -395,13 +407,13 @@ import shortlist
 
 names = json.loads(sys.argv[1])
 instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
-rewards = np.random.default_rng(5).standard_normal((60, 5))
+rewards = np.random.default_rng(5).standard_normal((99, 5))
 features = np.random.default_rng(6).standard_normal((5, 3))
 answer = {}
 for name in names:
-    results = shortlist.compare(name, instance, runs=2, seed=4, max_samples=60, progress=False)
+    results = shortlist.compare(name, instance, runs=2, seed=4, max_samples=90, progress=False)
     study = shortlist.Study(features, 2, sigma=1.0, S=1.0, seed=9, algorithm=name)
-    while not study.done and study.evaluations < 40:
+    while not study.done and study.evaluations < 90:
         trial = study.ask()
         study.tell(trial, rewards[trial.number, trial.arm])
     answer[name] = [results.frame.pulls.tolist(), [trial.arm for trial in study.trials]]
@@ -431,7 +443,7 @@ def test_without_numba_the_pulls_are_the_same() -> None:
         return json.loads(done.stdout)
 
     compiled = answers()
-    assert all(len(study) == 40 for _, study in compiled.values())
+    assert all(len(study) == 90 for _, study in compiled.values())
     assert compiled == answers(NUMBA_DISABLE_JIT="1")
 
 
@@ -484,7 +496,7 @@ def test_the_simulator_pulls_as_a_study(name: str) -> None:
     m = 2 if allowed(name, 2) else 1
     noisy = linear_instance(9, 3, m, sigma=0.3)
     fixed = shortlist.instances.recorded(noisy.features, noisy.means[None, :], m=m, sigma=0.3)
-    most = 150
+    most = 200
     for instance in (fixed, noisy):
         frame = shortlist.compare(
             ALL[name], instance, runs=2, seed=5, max_samples=most, progress=False, S=1.0
@@ -546,10 +558,10 @@ def test_rows_made_on_demand_give_the_same_pulls(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     K, m = 120, 4
-    instance = linear_instance(K, 5, m)
+    instance = linear_instance(K, 5, m, sigma=2.0)
     problem = instance.problem(0.05, 0.0)
     engine = find_algorithm(name).bind(problem).engine
-    rewards = instance.means + 0.5 * np.random.default_rng(1).standard_normal((200, K))
+    rewards = instance.means + 2.0 * np.random.default_rng(1).standard_normal((200, K))
     options: dict[str, Any] = {"regularization": engine.regularization, "shift": engine.shift}
     told = {}
     frames = {}
@@ -562,7 +574,7 @@ def test_rows_made_on_demand_give_the_same_pulls(
             name, instance, runs=3, seed=1, max_samples=1300, progress=False
         ).frame
     assert told[K] == told[m + 16] == told[m + 1]
-    assert len(set(told[K])) > 5
+    assert len(set(told[K])) > m + 1  # so rows have had to make room
     pd.testing.assert_frame_equal(frames[K], frames[m + 16])
     pd.testing.assert_frame_equal(frames[K], frames[m + 1])
 

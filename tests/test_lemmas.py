@@ -232,14 +232,15 @@ def test_for_one_arm_m_lingape_is_lingape(
 ) -> None:
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((K, N)) * rng.uniform(0.5, 2.0, (K, 1))
-    rewards = features @ rng.standard_normal(N) + rng.standard_normal((80, K))
+    rewards = features @ rng.standard_normal(N) + rng.standard_normal((200, K))
     suffix = f" {selection}" + (" (as published)" if published else "")
 
     def arms(algorithm: str) -> tuple[list[int], bool, tuple[str, ...]]:
         study = shortlist.Study(
             features, 1, sigma=0.5, S=1.0, seed=seed, algorithm=algorithm + suffix
         )
-        while not study.done and study.evaluations < 60:
+        most = len(study.bound.engine.initial) + 50
+        while not study.done and study.evaluations < most:
             trial = study.ask()
             study.tell(trial, float(rewards[trial.number, trial.arm]))
         return [trial.arm for trial in study.trials], study.done, study.shortlist.names

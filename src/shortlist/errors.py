@@ -1,7 +1,6 @@
 """What can go wrong, as a tree.
 
-::
-
+```text
 ShortlistError
 ├── InvalidInput            (also a ValueError)
 │   ├── InvalidFeatures
@@ -13,6 +12,7 @@ ShortlistError
 │   └── TrialClosed
 ├── StudyStopped
 └── SingularDesign
+```
 """
 
 from __future__ import annotations

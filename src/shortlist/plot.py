@@ -22,7 +22,7 @@ def samples(results: Results, *, ax: Any = None) -> Figure:
     Parameters
     ----------
     results : Results
-        Of :func:`shortlist.compare`.
+        Of ``shortlist.compare``.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -64,6 +64,10 @@ def samples(results: Results, *, ax: Any = None) -> Figure:
     lowest, highest = min(map(np.min, groups)), max(map(np.max, groups))
     if highest > LOG_FROM * lowest:
         ax.set_xscale("log")
+        if highest > 1000.0 * lowest:  # minor labels would run into each other
+            ax.xaxis.set_minor_formatter("")
+        else:
+            ax.xaxis.set_minor_formatter(_two_and_five)
     else:
         ax.set_xlim(left=0)
     runs = len(groups[0])
@@ -72,6 +76,12 @@ def samples(results: Results, *, ax: Any = None) -> Figure:
     ax.grid(axis="x", color="0.9", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _two_and_five(value: float, _: object) -> str:
+    """Label 2 × 10ⁿ and 5 × 10ⁿ only."""
+    leading = value / 10.0 ** np.floor(np.log10(value))
+    return f"{value:g}" if round(leading) in (2, 5) else ""
 
 
 def _pyplot() -> Any:

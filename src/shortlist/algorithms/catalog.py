@@ -32,6 +32,8 @@ def find_algorithm(choice: str | GIFA) -> GIFA:
             f"an algorithm is a name or a shortlist.GIFA, got {type(choice).__name__}."
         )
     name = ALIASES.get(choice, choice)
+    published = "published" in choice
     if name not in ALGORITHMS:
-        raise unknown_name("algorithm", choice, ALGORITHMS)
+        plain = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
+        raise unknown_name("algorithm", choice, plain)
     return ALGORITHMS[name]

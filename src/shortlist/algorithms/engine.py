@@ -13,10 +13,10 @@ from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import run_seed
 from shortlist.core.rule import OWN, Rule
-from shortlist.errors import SingularDesign
+from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.rules.candidates import smallest_gap
 
-with notice("compiling the loop for this machine: once only, about half a minute"):
+with notice("compiling the loop for this machine: once only, up to a minute"):
     from shortlist.algorithms import kernel
     from shortlist.algorithms import round as rounds
 
@@ -58,7 +58,7 @@ class Engine:
     features : array, K × rank
         Features in a basis of their row space.
     rules : dict
-        One rule of each kind in :data:`RULE_ORDER`.
+        One rule of each kind in ``RULE_ORDER``.
     m, sigma, epsilon
         The problem's.
     regularization, shift : float
@@ -151,6 +151,7 @@ class Engine:
             if status != kernel.DESIGN_WANTED:
                 break
             now = self._with_design(now)
+        self._check(status, now)
         pair, figures = now.pair, now.figures
         queued = int(pair[rounds.QUEUED])
         decision = Decision(
@@ -192,9 +193,29 @@ class Engine:
             if status != kernel.DESIGN_WANTED:
                 break
             now = self._with_design(now)
+        self._check(status, now)
+        return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+
+    def _check(self, status: int, now: rounds.Round) -> None:
+        """Raise where the loop could not go on."""
+        arms = len(self.features)
         if status == kernel.SINGULAR:
             raise SingularDesign("the initial pulls do not span the features.")
-        return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+        if status == kernel.BAD_CANDIDATES:
+            raise InvalidSetting(
+                f"the candidates rule {self.rules['candidates'].name!r} marked "
+                f"{int(now.inside.sum())} arms where m = {self.m} are wanted."
+            )
+        if status == kernel.BAD_AMBIGUOUS:
+            raise InvalidSetting(
+                f"the ambiguous rule {self.rules['ambiguous'].name!r} returned an arm that is not "
+                "among the candidates: it must return a j with inside[j]."
+            )
+        if status == kernel.BAD_SELECTION:
+            raise InvalidSetting(
+                f"the selection rule {self.rules['selection'].name!r} returned "
+                f"{int(now.pair[rounds.ARM])}: it must return an arm from 0 to {arms - 1}."
+            )
 
     def _numbers(self) -> NDArray[np.int64]:
         return np.array([self.rules[kind].number for kind in RULE_ORDER], np.int64)

@@ -195,20 +195,19 @@ class GIFA:
         """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""
         rules, reasons = self.rules, []
         for kind in ("indices", "stopping"):
-            if rules[kind] is not RULES[kind].get(rules[kind].name) and not _plain(rules[kind]):
+            if _is_own(rules[kind]):
                 reasons.append(f"the {kind} rule {rules[kind].name!r} is the user's own")
         if "heuristic" in rules["stopping"].traits:
             reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
         # τ_LUCB looks at one pair only, so it must be a pair that speaks for all others.
-        own = rules["ambiguous"].name not in RULES["ambiguous"]
-        if own and rules["stopping"].name == "lucb":
+        if _is_own(rules["ambiguous"]) and rules["stopping"].name == "lucb":
             reasons.append(f"τ_LUCB relies on b_t, whose rule {rules['ambiguous'].name!r} is own")
         return reasons
 
 
-def _plain(one: Rule) -> bool:
+def _is_own(one: Rule) -> bool:
     known = RULES[one.kind].get(one.name)
-    return known is not None and known.py_func is one.py_func
+    return known is None or known.py_func is not one.py_func
 
 
 def _is_identity(features: np.ndarray) -> bool:

@@ -40,13 +40,14 @@ from shortlist.core.least_squares import (
     row,
     start,
 )
-from shortlist.core.order import largest_among, mth_largest
+from shortlist.core.order import count, largest_among, mth_largest
 from shortlist.core.random import round_key, seed_stream
 from shortlist.core.rule import (
     INTEGER,
     INTEGERS,
     KEY,
     KEYS,
+    OWN,
     POINTERS,
     REAL,
     REALS,
@@ -61,6 +62,7 @@ from shortlist.rules.stopping import stopping_statistic
 from shortlist.rules.thresholds import evaluate
 
 PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
+BAD_CANDIDATES, BAD_AMBIGUOUS, BAD_SELECTION = 4, 5, 6  # a user's rule out of bounds
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY = 32, 64, 128
@@ -129,6 +131,8 @@ def decide(
         mark_candidates(
             numbers[2], candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
         )
+        if numbers[2] == OWN and count(now.inside) != m:
+            return BAD_CANDIDATES
     key = round_key(seed, t, 2)
     if flags & OUTSIDE_GAPS:
         for j in range(arms):
@@ -145,6 +149,8 @@ def decide(
         now.outside_gaps,
         round_key(seed, t, 1),
     )
+    if numbers[3] == OWN and not (0 <= b < arms and now.inside[b]):
+        return BAD_AMBIGUOUS
     slot = column(state, now, b, since, scale, numbers[0], indices)
     if flags & OUTSIDE_GAPS:
         c = now.challengers[b]
@@ -178,6 +184,8 @@ def decide(
         now.designs[place],
         round_key(seed, t, 3),
     )
+    if numbers[4] == OWN and not 0 <= pair[ARM] < arms:
+        return BAD_SELECTION
     pair[QUEUED] = c if flags & BOTH else NOBODY
     pair[LAST_B], pair[LAST_C] = b, c
     return PULL
@@ -256,7 +264,7 @@ def replicate(
                     selection,
                     stopping,
                 )
-                if status == DESIGN_WANTED:
+                if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
                     return status
                 if status == STOP:
                     stopped[run] = STOPPED

@@ -112,6 +112,15 @@ def mark_best(
 
 
 @compiled()
+def count(mask: np.ndarray) -> int:
+    """How many arms are marked."""
+    marked = 0
+    for arm in range(mask.shape[0]):
+        marked += mask[arm]
+    return marked
+
+
+@compiled()
 def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.uint64) -> int:
     """The arm of largest value among those whose mask is ``wanted``; ties by priority."""
     best = -1

@@ -44,7 +44,7 @@ class Posterior:
     Parameters
     ----------
     features : array, K × r
-        One row an arm, of full column rank (see :func:`reduce_to_rank`).
+        One row an arm, of full column rank (see ``reduce_to_rank``).
     regularization : float, optional
         λ_V of V = λ_V I + Σ x xᵀ. With 0, nothing is known before :meth:`refresh` has been called
         on evaluations that span the features.

@@ -53,7 +53,7 @@ def compiled(
     """Compile for ``signature``, cached on disk, without the GIL and without reference counts.
 
     The compiled code only reads and writes arrays that its caller holds, so counting references
-    to them would be pure cost: 2.5 times the time of a whole round at K = 4. With ``inline`` it
+    to them would be pure cost: many times that of the round itself at K = 4. With ``inline`` it
     becomes part of its callers too; without a signature it is compiled alone only if Python calls
     it.
     """
@@ -141,7 +141,7 @@ def rule(
     ----------
     kind : str
         ``indices``, ``candidates``, ``ambiguous``, ``selection``, ``stopping``, ``threshold`` or
-        ``reward``; :data:`SIGNATURES` says what a function of each kind takes and returns.
+        ``reward``; ``SIGNATURES`` says what a function of each kind takes and returns.
     needs : iterable of str, optional
         What the loop must prepare; by default all that a rule of this kind may look at.
     traits : iterable of str, optional
@@ -192,7 +192,14 @@ def _compile_rule(function: Callable[..., Any], signature: Any) -> Callable[...,
             reason = error
     warnings.warn(
         f"rule {function.__name__!r} does not compile and runs interpreted, about a thousand "
-        f"times slower: {str(reason).strip().splitlines()[0]}",
+        f"times slower: {_cause(reason)}",
         stacklevel=3,
     )
     return function
+
+
+def _cause(error: Exception | None) -> str:
+    """The line of Numba's report that says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("Failed in", "During", "File"))]
+    return (telling or lines or ["unknown"])[0]

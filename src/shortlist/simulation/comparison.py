@@ -40,13 +40,15 @@ def compare(
     Parameters
     ----------
     algorithms : str, GIFA or several of them
-        By name (see :func:`shortlist.algorithms`) or composed.
+        By name (see ``shortlist.algorithms``) or composed.
     instance : Instance
         What they are run on.
     runs : int
         Replicates of each; replicate k has the same seed for every algorithm.
-    delta, epsilon : float
-        Risk and slack.
+    delta : float
+        Risk of a wrong answer.
+    epsilon : float
+        Slack in the means.
     seed : int
         Results depend on it and on nothing else: not on the number of workers.
     max_samples : int

@@ -201,7 +201,7 @@ def recorded(
     rewards : array, n × K
         One column an arm; a pull draws a row.
     m, sigma, arms, label
-        As for :func:`from_arrays`.
+        As for ``from_arrays``.
 
     Examples
     --------

@@ -39,12 +39,14 @@ class Study:
         How many to find.
     sigma : float
         The noise is σ-sub-Gaussian. There is no default: a wrong σ silently voids the guarantee.
-    delta, epsilon : float
-        The risk of a wrong answer, and the slack allowed in the means.
+    delta : float
+        The risk of a wrong answer.
+    epsilon : float
+        The slack allowed in the means.
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one.
     algorithm : str or GIFA
-        See :func:`shortlist.algorithms`.
+        See ``shortlist.algorithms``.
     threshold : optional
         In place of the algorithm's own.
     seed : int, optional
