@@ -83,8 +83,8 @@ class Instance:
 
         Examples
         --------
-        >>> classic(K=3, m=1, omega=0.1, sigma=0.5).draw(0, seed=1)
-        1.1...
+        >>> round(classic(K=3, m=1, omega=0.1, sigma=0.5).draw(0, seed=1), 4)
+        1.5496
         """
         from shortlist.core.random import seed_stream
 

@@ -71,7 +71,7 @@ def clopper_pearson(errors: int, runs: int, confidence: float = 0.95) -> tuple[f
     --------
     >>> low, high = clopper_pearson(0, 500)
     >>> low, round(high, 4)
-    (0.0, 0.0073)
+    (0.0, 0.0074)
     """
     tail = (1.0 - confidence) / 2.0
     low = 0.0 if errors == 0 else float(beta.ppf(tail, errors, runs - errors + 1))

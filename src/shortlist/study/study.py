@@ -61,7 +61,7 @@ class Study:
     >>> noise = np.random.default_rng(0)
     >>> while not study.done:
     ...     trial = study.ask()
-    ...     study.tell(trial, [1.0, 0.2, 0.8][trial.arm] + 0.1 * noise.standard_normal())
+    ...     _ = study.tell(trial, [1.0, 0.2, 0.8][trial.arm] + 0.1 * noise.standard_normal())
     >>> study.shortlist.names
     ('a',)
     """
