@@ -98,7 +98,7 @@ PUBLISHED = " (as published)"
 
 
 def recipe(name: str, sigma: float) -> Recipe:
-    """The settings meant by a name: Table 1, or READING's table of the published settings."""
+    """The settings meant by a name: Table 1, or the settings of the published runs."""
     published = name.endswith(PUBLISHED)
     plain = name.removesuffix(PUBLISHED)
     algorithm = max((row for row in TABLE_1 if plain.startswith(row)), key=len)

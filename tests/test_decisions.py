@@ -136,7 +136,7 @@ class Composition:
         return shortlist.GIFA(**vars(self))
 
     def recipe(self, sigma: float, S: float) -> Recipe:
-        # READING 14 and 4; the other thresholds are meant for unregularised least squares.
+        # The proven ones each have their own; the other thresholds are meant for unregularised least squares.
         own = {"determinant": 0.2 * sigma**2 / S**2, "frequentist": (sigma / 20) ** 2}
         ridge = self.regularization
         return Recipe(
