@@ -13,7 +13,7 @@ import pandas as pd
 
 import shortlist
 
-SHARED = Path(os.environ.get("SHORTLIST_PUBLISHED", "../shared/data/published"))
+SHARED = Path(os.environ.get("SHORTLIST_PUBLISHED", "published"))
 
 
 def instance_of(experiment: str, folder: Path) -> shortlist.instances.Instance | None:

@@ -1,6 +1,6 @@
 """A slow and obvious oracle of the gap-index focused algorithms.
 
-Written from the paper (Table 1, Algorithm 1) and from ``READING.md`` (errata, thresholds), not from
+Written from the paper (Table 1, Algorithm 1) and its thresholds, not from
 the package: every round inverts the design matrix of the original features and fills the whole
 K × K matrix of gap indices. Of the package it shares one convention only: who wins a tie.
 """
@@ -217,7 +217,7 @@ class Oracle:
         t = self.t if self.initial else self.t + 1  # erratum 6
         confidence = math.log(1 / self.delta)
         A = self.X.T @ (self.counts()[:, None] * self.X)
-        if recipe.threshold == "self_normalized":  # READING, 14
+        if recipe.threshold == "self_normalized":
             u = 0.1
             logdet = np.linalg.slogdet(np.eye(N) + A / (u * self.weakest))[1]
             return math.sqrt(2 * (1 + u) * (confidence + logdet / 2))
@@ -230,7 +230,7 @@ class Oracle:
             ridge = recipe.regularization
         assert self.S is not None
         bias = math.sqrt(ridge) * self.S / self.sigma
-        if recipe.threshold == "determinant":  # READING, 14
+        if recipe.threshold == "determinant":
             logdet = np.linalg.slogdet((ridge * np.eye(N) + A) / ridge)[1]
             return math.sqrt(2 * confidence + logdet) + bias
         if recipe.threshold == "frequentist":  # equation (2), in λ_V (erratum 4)
