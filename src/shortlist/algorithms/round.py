@@ -115,7 +115,7 @@ def candidates_stay(
             bound = np.inf
             for k in range(m):
                 i = members[k]
-                bound = min(bound, now.gaps[state.slots[i], j] + 2.0 * (means[i] - means[j]))
+                bound = min(bound, now.gaps[row(state, i), j] + 2.0 * (means[i] - means[j]))
             if not bound - worst > ROUNDING * (abs(bound) + abs(worst) + abs(means[j])):
                 return False
     return True

@@ -290,6 +290,8 @@ def make_row(state: State, arm: int) -> int:
 @compiled()
 def row(state: State, arm: int) -> int:
     """The slot where the arm's row of G is; a missing one is made."""
+    if state.rows.shape[0] == state.slots.shape[0]:
+        return arm
     slot = state.slots[arm]
     if slot < 0:
         slot = make_row(state, arm)
