@@ -95,15 +95,15 @@ def default_threshold() -> None:
 
 
 def threads() -> None:
-    instance = INSTANCES["K=4, N=3, m=2"][0]
-    best = {}
-    for _ in range(5):
-        for workers in (1, 2):
+    # Long runs, so that the loop is what is measured and not the table made of its results.
+    instance = shortlist.instances.classic(K=4, m=2, omega=0.25)
+    best = {1: np.inf, 2: np.inf}
+    for _ in range(15):
+        for workers in best:
             start = time.perf_counter()
-            shortlist.compare("m-LinGapE", instance, runs=4000, workers=workers, progress=False)
-            spent = time.perf_counter() - start
-            best[workers] = min(best.get(workers, np.inf), spent)
-    print(f"\ntwo threads are {best[1] / best[2]:.2f} × one (4000 runs; asked: ≥ 1.8)")
+            shortlist.compare("m-LinGapE", instance, runs=100, workers=workers, progress=False)
+            best[workers] = min(best[workers], time.perf_counter() - start)
+    print(f"\ntwo threads are {best[1] / best[2]:.2f} × one (100 runs; asked: ≥ 1.8)")
 
 
 def second_start() -> None:
