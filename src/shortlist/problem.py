@@ -14,7 +14,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.core.posterior import reduce_to_rank
-from shortlist.errors import IndistinguishableArms, InvalidFeatures, InvalidSetting
+from shortlist.errors import (
+    IndistinguishableArms,
+    InvalidFeatures,
+    InvalidInput,
+    InvalidSetting,
+    unknown_name,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +108,22 @@ class Problem:
     def reduced(self) -> NDArray[np.float64]:
         """The features in a basis of their row space."""
         return reduce_to_rank(self.features)
+
+    def index(self, arm: int | str) -> int:
+        """The row of an arm that is named or counted.
+
+        Examples
+        --------
+        >>> Problem.of(arms=["ash", "beech"], m=1, sigma=1.0).index("beech")
+        1
+        """
+        if isinstance(arm, str):
+            if arm not in self.names:
+                raise unknown_name("arm", arm, self.names)
+            return self.names.index(arm)
+        if isinstance(arm, numbers.Integral) and 0 <= int(arm) < self.arms:
+            return int(arm)
+        raise InvalidInput(f"arm must be a name or a row from 0 to {self.arms - 1}, got {arm!r}.")
 
     def _check_distinguishable(self) -> None:
         zero = np.flatnonzero(~self.features.any(axis=1))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+from shortlist.core.posterior import Posterior
+from shortlist.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,3 +52,21 @@ class Shortlist:
         )
         state = "stopped" if self.final else "still running"
         return f"{figures}\n{self.evaluations} evaluations, {state}\n{self.guarantee}"
+
+
+def arm_table(
+    problem: Problem, posterior: Posterior, C: float, inside: NDArray[np.bool_] | None
+) -> pd.DataFrame:
+    """Every arm with its interval μ̂ ± Cσ‖x‖_{V⁻¹}; without candidates nothing is known yet."""
+    means = np.full(problem.arms, np.nan) if inside is None else posterior.means.copy()
+    width = C * problem.sigma * np.sqrt(np.maximum(posterior.variances, 0.0))
+    return pd.DataFrame(
+        {
+            "name": problem.names,
+            "pulls": posterior.pulls.copy(),
+            "mean": means,
+            "lower": means - width,
+            "upper": means + width,
+            "in_shortlist": False if inside is None else inside.copy(),
+        }
+    )

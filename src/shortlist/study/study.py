@@ -21,7 +21,7 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.problem import Problem
-from shortlist.study.answer import Shortlist
+from shortlist.study.answer import Shortlist, arm_table
 from shortlist.study.ledger import Ledger, checked_value
 from shortlist.study.progress import ProgressLine
 from shortlist.study.trial import Reason, Trial
@@ -126,16 +126,16 @@ class Study:
         pending = self.pending
         initial = self._next_initial(pending)
         if initial is not None:
-            return initial, self._plain_reason(initial, "an initial pull")
+            return initial, Reason.plain(self.problem.names[initial], "an initial pull")
         if self._queue:
             return self._queue.pop(0)
         decision = self._decision
         if decision is None or decision.stop or pending:
             decision = self._decide_beyond(pending)
-        reason = self._reason(decision, decision.arm)
         if decision.queued is not None:
-            self._queue.append((decision.queued, self._reason(decision, decision.queued)))
-        return decision.arm, reason
+            reason = Reason.of(decision, decision.queued, self.problem)
+            self._queue.append((decision.queued, reason))
+        return decision.arm, Reason.of(decision, decision.arm, self.problem)
 
     def _next_initial(self, pending: list[Trial]) -> int | None:
         counts = self._posterior.pulls + np.bincount(
@@ -190,8 +190,10 @@ class Study:
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
         result = checked_value(value)
         if arm is not None:
-            index = self._arm(arm)
-            told = self._ledger.open(index, self._plain_reason(index, "data that nobody asked for"))
+            index = self.problem.index(arm)
+            told = self._ledger.open(
+                index, Reason.plain(self.problem.names[index], "data that nobody asked for")
+            )
         else:
             told = self._ledger.find(trial)
             if told.state == "told" and if_told == "ignore":
@@ -216,17 +218,6 @@ class Study:
         self._ledger.close(cancelled, "cancelled")
         self._after_change()
         return cancelled
-
-    def _arm(self, arm: int | str) -> int:
-        if isinstance(arm, str):
-            if arm not in self.problem.names:
-                raise unknown_name("arm", arm, self.problem.names)
-            return self.problem.names.index(arm)
-        if isinstance(arm, numbers.Integral) and 0 <= int(arm) < self.problem.arms:
-            return int(arm)
-        raise InvalidInput(
-            f"arm must be a name or a row from 0 to {self.problem.arms - 1}, got {arm!r}."
-        )
 
     def _after_change(self) -> None:
         """Decide anew if there is news, and stop for good if it is time."""
@@ -298,44 +289,14 @@ class Study:
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses; they are
         missing until the initial pulls are told.
         """
-        posterior = self._posterior
-        means = np.full(self.problem.arms, np.nan)
-        width = np.full(self.problem.arms, np.nan)
-        inside = np.zeros(self.problem.arms, np.bool_)
-        if self._decision is not None:
-            means = posterior.means.copy()
-            spread = np.sqrt(np.maximum(posterior.variances, 0.0))
-            width = self.bound.engine.threshold(posterior) * self.problem.sigma * spread
-            inside = self._round.inside.copy()
-        return pd.DataFrame(
-            {
-                "name": self.problem.names,
-                "pulls": posterior.pulls.copy(),
-                "mean": means,
-                "lower": means - width,
-                "upper": means + width,
-                "in_shortlist": inside,
-            }
-        )
+        if self._decision is None:
+            return arm_table(self.problem, self._posterior, np.nan, None)
+        C = self.bound.engine.threshold(self._posterior)
+        return arm_table(self.problem, self._posterior, C, self._round.inside)
 
     def why(self, trial: Trial | int) -> Reason:
         """Why a trial was asked for: b_t, c_t and their gap index."""
         return self._ledger.reason(trial)
-
-    def _plain_reason(self, arm: int, what: str) -> Reason:
-        name = self.problem.names[arm]
-        return Reason(name, None, None, None, None, f"{name!r} is {what}.")
-
-    def _reason(self, decision: Decision, arm: int) -> Reason:
-        names = self.problem.names
-        b, c = names[decision.b], names[decision.c]
-        words = (
-            f"{names[arm]!r} was asked for to tell {b!r} (held to be among the best "
-            f"{self.problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{decision.gap:.4g}; the study stops when {decision.statistic:.4g} has fallen to "
-            f"{self.problem.epsilon:g}."
-        )
-        return Reason(names[arm], b, c, decision.gap, decision.statistic, words)
 
     # Going on
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from shortlist.algorithms.engine import Decision
+from shortlist.problem import Problem
+
 State = Literal["pending", "told", "failed", "cancelled"]
 
 
@@ -64,6 +67,24 @@ class Reason:
     gap: float | None
     statistic: float | None
     words: str
+
+    @classmethod
+    def plain(cls, arm: str, what: str) -> Reason:
+        """For a trial that no round decided on."""
+        return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
+
+    @classmethod
+    def of(cls, decision: Decision, arm: int, problem: Problem) -> Reason:
+        """For a trial that a round decided on."""
+        names = problem.names
+        b, c = names[decision.b], names[decision.c]
+        words = (
+            f"{names[arm]!r} was asked for to tell {b!r} (held to be among the best "
+            f"{problem.m}) from its challenger {c!r}, which may still be better by "
+            f"{decision.gap:.4g}; the study stops when {decision.statistic:.4g} has fallen to "
+            f"{problem.epsilon:g}."
+        )
+        return cls(names[arm], b, c, decision.gap, decision.statistic, words)
 
     def __str__(self) -> str:
         return self.words
