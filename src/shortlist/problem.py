@@ -261,3 +261,19 @@ def _bound(S: object) -> float | None:
     if not (value > 0.0 and math.isfinite(value)):
         raise InvalidSetting(f"S, a bound on the norm of θ, must be above 0, got {value}.")
     return value
+
+
+def checked_seed(seed: object) -> int:
+    """A seed of 64 bits."""
+    if (
+        isinstance(seed, bool)
+        or not isinstance(seed, int | np.integer)
+        or not 0 <= int(seed) < 2**64
+    ):
+        raise InvalidSetting(f"seed must be a whole number from 0 to 2**64 − 1, got {seed!r}.")
+    return int(seed)
+
+
+def drawn_seed() -> int:
+    """A seed that nobody has had before."""
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])

@@ -15,6 +15,7 @@ from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Runs, run_seeds
 from shortlist.algorithms.gifa import GIFA
 from shortlist.errors import InvalidSetting
+from shortlist.problem import checked_seed
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
 
@@ -76,8 +77,6 @@ def compare(
         raise InvalidSetting(f"runs must be at least 1, got {runs}.")
     if workers is not None and workers < 1:
         raise InvalidSetting(f"workers must be at least 1, got {workers}.")
-    if not 0 <= seed < 2**64:
-        raise InvalidSetting(f"seed must lie between 0 and 2**64 − 1, got {seed}.")
     problem = instance.problem(delta, epsilon, S)
     bounds: dict[str, Bound] = {}
     for choice in algorithms:
@@ -93,7 +92,9 @@ def compare(
             f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
         )
     cores = workers or os.cpu_count() or 1
-    parts = _replicate_all(bounds, instance, run_seeds(seed, runs), max_samples, cores, progress)
+    parts = _replicate_all(
+        bounds, instance, run_seeds(checked_seed(seed), runs), max_samples, cores, progress
+    )
     frame = pd.concat(
         [_rows(name, instance, epsilon, parts[name]) for name in bounds], ignore_index=True
     )

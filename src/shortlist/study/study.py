@@ -20,7 +20,7 @@ from shortlist.errors import (
     StudyStopped,
     unknown_name,
 )
-from shortlist.problem import Problem
+from shortlist.problem import Problem, checked_seed, drawn_seed
 from shortlist.study.answer import Shortlist, arm_table
 from shortlist.study.ledger import Ledger, checked_value
 from shortlist.study.progress import ProgressLine
@@ -83,7 +83,7 @@ class Study:
         self.problem = Problem.of(
             features, m, sigma=sigma, delta=delta, epsilon=epsilon, S=S, arms=arms
         )
-        self.seed = _seed(seed)
+        self.seed = drawn_seed() if seed is None else checked_seed(seed)
         self.bound = find_algorithm(algorithm).bind(self.problem, threshold)
         self._ledger = Ledger(self.problem.names, self.seed)
         self._initialized = False
@@ -346,11 +346,3 @@ class Study:
                 told += 1
                 line.update()
         return self.shortlist
-
-
-def _seed(seed: int | None) -> int:
-    if seed is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**64:
-        raise InvalidSetting(f"seed must be a whole number from 0 to 2**64 − 1, got {seed!r}.")
-    return int(seed)
