@@ -198,8 +198,8 @@ THRESHOLDS: dict[str, Threshold] = {
             assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
             source="Jedra and Proutière 2020",
             needs_span=True,
-            # A larger c narrows every later width: on the paper's instances 10 rounds save a
-            # quarter of all evaluations (benchmarks/samples.py).
+            # A larger c narrows every later width. Ten was chosen by looking at the paper's three
+            # classic instances; benchmarks/samples.py prints it beside a single round.
             pilot_rounds=10,
             shift=lambda s: INFLATION * s.weakest,
             broken=_unregularized,
