@@ -22,9 +22,13 @@ FLOORS = {
     "rules": 2,
     "problem": 2,
     "algorithms": 3,
+    "theory": 3,
     "study": 4,
     "simulation": 4,
+    "data": 5,
     "plot": 5,
+    "paper": 6,
+    "cli": 7,
 }
 
 

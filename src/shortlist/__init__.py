@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shortlist import errors as errors
     from shortlist import plot as plot
+    from shortlist import theory as theory
     from shortlist.algorithms.catalog import algorithms as algorithms
     from shortlist.algorithms.gifa import GIFA as GIFA
     from shortlist.core.rule import rule as rule
@@ -26,6 +27,7 @@ __all__ = [
     "instances",
     "plot",
     "rule",
+    "theory",
 ]
 
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
@@ -34,6 +36,7 @@ _MODULES = {
     "errors": "shortlist.errors",
     "instances": "shortlist.simulation.instances",
     "plot": "shortlist.plot",
+    "theory": "shortlist.theory",
 }
 _HOMES = {
     "GIFA": "shortlist.algorithms.gifa",
