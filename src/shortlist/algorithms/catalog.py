@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms.gifa import ALGORITHMS, ALIASES, GIFA
+from shortlist.algorithms import game, gifa
+from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.errors import InvalidSetting, unknown_name
+
+ALGORITHMS = {**gifa.ALGORITHMS, **game.ALGORITHMS}
 
 
 def algorithms() -> dict[str, str]:

@@ -15,6 +15,7 @@ from shortlist.core.random import run_seed
 from shortlist.core.rule import OWN, Rule
 from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.rules.candidates import smallest_gap
+from shortlist.rules.game import NONE, make_room
 
 with notice("compiling the loop for this machine: once only, up to a minute"):
     from shortlist.algorithms import kernel
@@ -69,6 +70,8 @@ class Engine:
         Arms pulled before the first round.
     design : callable
         (b, c) → w*(b, c), asked once a pair.
+    allocation : int
+        Who says how many pulls every arm should have, by number; 0 if nobody does.
     """
 
     features: NDArray[np.float64]
@@ -81,6 +84,7 @@ class Engine:
     constants: NDArray[np.float64]
     initial: NDArray[np.int64]
     design: Callable[[int, int], NDArray[np.float64]]
+    allocation: int = NONE
 
     @property
     def flags(self) -> int:
@@ -95,6 +99,7 @@ class Engine:
             kernel.BOTH: "both" in traits,
             kernel.LAGGED: "lagged" in traits,
             kernel.INITIALIZED: len(self.initial) > 0,
+            kernel.TARGET: self.allocation != NONE,
         }
         return sum(bit for bit, wanted in bits.items() if wanted)
 
@@ -133,8 +138,14 @@ class Engine:
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
-        arms = len(self.features)
-        return rounds.make_round(arms, min(arms, self._resident()), self.m)
+        arms, rank = self.features.shape
+        plays = self.allocation != NONE
+        return rounds.make_round(arms, rank, min(arms, self._resident()), self.m, plays=plays)
+
+    def round_beyond(self, now: rounds.Round) -> rounds.Round:
+        """An empty round that remembers the game of another, to look ahead without moving it."""
+        game = type(now.game)(*(array.copy() for array in now.game))
+        return self.round()._replace(game=game)
 
     def decide(
         self, posterior: Posterior, now: rounds.Round, seed: int, *, check_stop: bool = True
@@ -148,9 +159,12 @@ class Engine:
                     posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
                     self.constants, self._numbers(), *self._pointers(),
                 )  # fmt: skip
-            if status != kernel.DESIGN_WANTED:
+            if status == kernel.DESIGN_WANTED:
+                now = self._with_design(now)
+            elif status == kernel.ROOM_WANTED:
+                now = now._replace(game=make_room(now.game))
+            else:
                 break
-            now = self._with_design(now)
         self._check(status, now)
         pair, figures = now.pair, now.figures
         queued = int(pair[rounds.QUEUED])
@@ -190,9 +204,12 @@ class Engine:
                     self.constants, self._numbers(), *self._pointers(), self.initial, reward.function, parameters,
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
-            if status != kernel.DESIGN_WANTED:
+            if status == kernel.DESIGN_WANTED:
+                now = self._with_design(now)
+            elif status == kernel.ROOM_WANTED:
+                now = now._replace(game=make_room(now.game))
+            else:
                 break
-            now = self._with_design(now)
         self._check(status, now)
         return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
 
@@ -218,7 +235,8 @@ class Engine:
             )
 
     def _numbers(self) -> NDArray[np.int64]:
-        return np.array([self.rules[kind].number for kind in RULE_ORDER], np.int64)
+        numbers = [self.rules[kind].number for kind in RULE_ORDER]
+        return np.array([*numbers, self.allocation], np.int64)
 
     def _pointers(self) -> list[Callable[..., Any]]:
         return [self.rules[kind].function for kind in RULE_ORDER]

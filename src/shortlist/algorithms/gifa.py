@@ -15,6 +15,7 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
 from shortlist.rules.designs import Designs
+from shortlist.rules.game import ALLOCATIONS
 from shortlist.rules.initialization import INITIALIZATIONS, weakest_direction
 from shortlist.rules.thresholds import (
     THRESHOLDS,
@@ -34,7 +35,11 @@ RULES: dict[str, dict[str, Rule]] = {
     "candidates": _named(candidates.top_means, candidates.smallest_gap),
     "ambiguous": _named(ambiguous.largest_gap, ambiguous.mth_gap),
     "selection": _named(
-        selection.largest_variance, selection.greedy, selection.optimized, selection.both
+        selection.largest_variance,
+        selection.greedy,
+        selection.optimized,
+        selection.both,
+        selection.tracking,
     ),
     "stopping": _named(stopping.lucb, stopping.ugape, stopping.lucb_lagged),
 }
@@ -79,6 +84,8 @@ class GIFA:
         The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
     threshold : str, Threshold, Rule or function
         C_{t,δ}.
+    allocation : {None, "game", "game_as_published"}
+        Who says how many pulls every arm should have; for the selection rule ``tracking`` only.
     regularization : float or function of σ, optional
         λ_V; by default what the threshold is meant to be used with.
     initialization : {"auto", "each", "span", None}
@@ -100,7 +107,7 @@ class GIFA:
     >>> GIFA(selection="gredy")
     Traceback (most recent call last):
         ...
-    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both.
+    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both, tracking.
     """
 
     candidates: Choice = "top_means"
@@ -109,6 +116,7 @@ class GIFA:
     stopping: Choice = "lucb"
     indices: Choice = "paired"
     threshold: str | Threshold | Rule | Callable[..., float] = "self_normalized"
+    allocation: str | None = None
     regularization: float | Callable[[float], float] | None = None
     initialization: str | None = "auto"
     classical: bool = False
@@ -123,6 +131,14 @@ class GIFA:
         if self.initialization not in INITIALIZATIONS:
             known = [str(name) for name in INITIALIZATIONS]
             raise unknown_name("initialization", self.initialization, known)
+        if self.allocation not in ALLOCATIONS:
+            known = [str(name) for name in ALLOCATIONS]
+            raise unknown_name("allocation", self.allocation, known)
+        if (self.allocation is not None) != ("target" in self.rules["selection"].needs):
+            raise InvalidSetting(
+                f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
+                "'tracking' follows an allocation such as 'game', and no other rule does."
+            )
         if not self.name:
             parts = (self.candidates, self.ambiguous, self.selection, self.stopping, self.indices)
             composed = ", ".join(part.name for part in parts)  # type: ignore[union-attr]
@@ -188,6 +204,7 @@ class GIFA:
             constants=chosen.constants(setting),
             initial=initial,
             design=Designs(features).of,
+            allocation=ALLOCATIONS[self.allocation],
         )
         return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
 

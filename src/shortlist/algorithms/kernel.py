@@ -56,6 +56,7 @@ from shortlist.core.rule import (
 )
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
+from shortlist.rules.game import forget, play
 from shortlist.rules.indices import fill_column
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
@@ -63,9 +64,10 @@ from shortlist.rules.thresholds import evaluate
 
 PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
 BAD_CANDIDATES, BAD_AMBIGUOUS, BAD_SELECTION = 4, 5, 6  # a user's rule out of bounds
+ROOM_WANTED = 7
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
-CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY = 32, 64, 128
+CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET = 32, 64, 128, 256
 
 
 RULES = (
@@ -170,6 +172,11 @@ def decide(
         place = design_slot(now.design_keys, arms, b, c)
         if place < 0:
             return DESIGN_WANTED
+    design = now.designs[place]
+    if flags & TARGET:
+        if play(numbers[6], state, now.inside, sigma, now.game) < 0:
+            return ROOM_WANTED
+        design = now.game.target
     slot_c = row(state, c)
     slot_b = row(state, b)
     pair[ARM] = select(
@@ -181,7 +188,7 @@ def decide(
         state.rows[slot_c],
         state.variances,
         state.pulls,
-        now.designs[place],
+        design,
         round_key(seed, t, 3),
     )
     if numbers[4] == OWN and not 0 <= pair[ARM] < arms:
@@ -226,8 +233,8 @@ def replicate(
 ) -> int:
     """Many runs, one a seed, each from its first pull to its stop.
 
-    ``progress`` is (runs finished, whether a run is under way): a run that wants a design returns
-    to its caller and is taken up again where it stood.
+    ``progress`` is (runs finished, whether a run is under way): a run that wants a design, or room
+    for its game, returns to its caller and is taken up again where it stood.
     """
     pair, clock = now.pair, state.clock
     while progress[0] < seeds.shape[0]:
@@ -236,6 +243,7 @@ def replicate(
             progress[1] = 1
             start(state)
             seed_stream(seeds[run], stream)
+            forget(now.game)
             pair[:] = NOBODY
         stopped[run] = EXHAUSTED
         while True:

@@ -53,6 +53,24 @@ _TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "clock"), INTEGERS)
 STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
 
 
+@compiled(BOOLEAN(TABLE))
+def cholesky(factor: Table) -> bool:
+    """The Cholesky factor of a matrix, in place of its lower half; False if not positive."""
+    for i in range(factor.shape[0]):
+        diagonal = factor[i, i]
+        for j in range(i + 1):
+            total = factor[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            if i > j:
+                factor[i, j] = total / factor[j, j]
+            elif total > 1e-15 * diagonal:
+                factor[i, i] = math.sqrt(total)
+            else:
+                return False
+    return True
+
+
 @compiled(BOOLEAN(STATE, REAL))
 def factorize(state: State, ridge: float) -> bool:
     """Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ into ``factor``; False if not positive."""
@@ -68,19 +86,7 @@ def factorize(state: State, ridge: float) -> bool:
                 scaled = count * x[a, i]
                 for j in range(i + 1):
                     factor[i, j] += scaled * x[a, j]
-    for i in range(rank):
-        diagonal = factor[i, i]
-        for j in range(i + 1):
-            total = factor[i, j]
-            for k in range(j):
-                total -= factor[i, k] * factor[j, k]
-            if i > j:
-                factor[i, j] = total / factor[j, j]
-            elif total > 1e-15 * diagonal:
-                factor[i, i] = math.sqrt(total)
-            else:
-                return False
-    return True
+    return cholesky(factor)
 
 
 @compiled(REAL(STATE, REAL))

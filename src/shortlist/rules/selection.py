@@ -93,10 +93,34 @@ def both(
     return b
 
 
+@rule("selection", needs=("target",), number=4)
+def tracking(
+    b: int,
+    c: int,
+    row_b: np.ndarray,
+    row_c: np.ndarray,
+    variances: np.ndarray,
+    pulls: np.ndarray,
+    design: np.ndarray,
+    key: np.uint64,
+) -> int:
+    """Argmin of N_a minus the pulls that the allocation wants of arm a (LinGame)."""
+    best = 0
+    smallest = np.inf
+    for a in range(variances.shape[0]):
+        ahead = pulls[a] - design[a]
+        if ahead < smallest:
+            best, smallest = a, ahead
+        elif ahead == smallest and priority(key, a) > priority(key, best):
+            best = a
+    return best
+
+
 _largest_variance = largest_variance.function
 _greedy = greedy.function
 _optimized = optimized.function
 _both = both.function
+_tracking = tracking.function
 
 
 @compiled()
@@ -121,4 +145,6 @@ def select(
         return _optimized(b, c, row_b, row_c, variances, pulls, design, key)
     if number == 3:
         return _both(b, c, row_b, row_c, variances, pulls, design, key)
+    if number == 4:
+        return _tracking(b, c, row_b, row_c, variances, pulls, design, key)
     return own(b, c, row_b, row_c, variances, pulls, design, key)

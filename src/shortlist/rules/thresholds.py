@@ -166,7 +166,7 @@ def lucb1(t: int, log_det: float, constants: np.ndarray) -> float:
 @rule("threshold", traits=("heuristic",), number=4)
 def heuristic(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
-    return math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
+    return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
 
 
 def _bias(setting: Setting, ridge: float) -> float:
@@ -240,7 +240,7 @@ THRESHOLDS: dict[str, Threshold] = {
         ),
         Threshold(
             heuristic,
-            lambda s, ridge: [math.log(1.0 / s.delta)],
+            lambda s, ridge: [math.log(1.0 / s.delta), 1.0],
             proven=False,
             assumptions="none would make it valid",
             source="Section 5 of the paper",

@@ -157,7 +157,7 @@ class Study:
         for trial in pending:
             belief.observe(trial.arm, float(belief.means[trial.arm]))
         decision, _ = self.bound.engine.decide(
-            belief, self.bound.engine.round(), self.seed, check_stop=False
+            belief, self.bound.engine.round_beyond(self._round), self.seed, check_stop=False
         )
         return decision
 

@@ -1,0 +1,32 @@
+"""LinGame: pulls shared out by a game against the closest alternative (Degenne et al. 2020)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from shortlist.algorithms.gifa import GIFA
+from shortlist.rules.thresholds import THRESHOLDS, published_regularization
+
+# Its stop, Z > C²/2 with Z the generalised likelihood ratio, is τ_LUCB with paired indices.
+LINGAME = GIFA(
+    selection="tracking",
+    allocation="game",
+    name="LinGame",
+    summary="Degenne et al. 2020, for any m; pulls by a game against the closest alternative",
+)
+# The statistic without its 1/σ² is as good as a threshold with 1/σ.
+UNSCALED = replace(
+    THRESHOLDS["heuristic"], formula=lambda s, ridge: [math.log(1.0 / s.delta), 1.0 / s.sigma]
+)
+AS_PUBLISHED = replace(
+    LINGAME,
+    allocation="game_as_published",
+    threshold=UNSCALED,
+    regularization=published_regularization,
+    initialization="each",
+    only_m=1,
+    name="LinGame (as published)",
+    summary="LinGame with the slips of the published runs; to reproduce them only",
+)
+ALGORITHMS: dict[str, GIFA] = {each.name: each for each in (LINGAME, AS_PUBLISHED)}
