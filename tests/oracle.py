@@ -57,6 +57,8 @@ class Recipe:
     initialization: str | None = "each"
     classical: bool = False
     threshold_regularization: float | None = None  # erratum 5: the published m-LinGapE's differs
+    allocation: str | None = None
+    statistic_over_variance: bool = True  # erratum 8: the published LinGame forgets 1/σ²
 
 
 # Table 1; the first selection rule is the one meant by the bare name.
@@ -74,6 +76,7 @@ TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
             "classical": True,
         },
     ),
+    "LinGame": (("tracking",), {"allocation": "game"}),
     "LinGapE": (("greedy", "optimized"), {}),
     "m-LinGapE": (("greedy", "optimized", "largest_variance"), {}),
     "LinGIFA": (
@@ -111,7 +114,13 @@ def recipe(name: str, sigma: float) -> Recipe:
     classical = bool(rules.get("classical", False))
     settings["threshold"] = "lucb1" if classical else "self_normalized"
     settings["initialization"] = "each" if classical else "auto"
-    if published:
+    if published and algorithm == "LinGame":
+        settings["allocation"] = "game_as_published"
+        settings["threshold"] = "heuristic"
+        settings["statistic_over_variance"] = False
+        settings["regularization"] = (sigma / 20) ** 2
+        settings["initialization"] = "each"
+    elif published:
         if rules.get("stopping", "lucb") == "lucb":
             settings["stopping"] = "lucb_lagged"
         if classical:
@@ -171,6 +180,9 @@ class Oracle:
     last_pair: tuple[int, int] | None = None
     queue: list[int] = field(default_factory=list)
     designs: dict[tuple[int, int], Array] = field(default_factory=dict)
+    losses: dict[frozenset[int], Array] = field(default_factory=dict)
+    mixability: dict[frozenset[int], float] = field(default_factory=dict)
+    due: Array | None = None
 
     def __post_init__(self) -> None:
         self.arms = len(self.features)
@@ -224,7 +236,8 @@ class Oracle:
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
         if recipe.threshold == "heuristic":
-            return math.sqrt(2 * math.log((1 + math.log(t)) / self.delta))
+            forgotten = 1.0 if recipe.statistic_over_variance else 1 / self.sigma
+            return forgotten * math.sqrt(2 * math.log((1 + math.log(t)) / self.delta))
         ridge = recipe.threshold_regularization
         if ridge is None:
             ridge = recipe.regularization
@@ -332,7 +345,46 @@ class Oracle:
             total = float(np.abs(w).sum())
             behind = {a: -counts[a] * total / abs(w[a]) for a in range(self.arms) if w[a] != 0}
             return self.best(behind, SELECTION, hint, near, exact=self.rank == self.arms)
+        if rule == "tracking":
+            target, counts = self.play(inverse), self.counts()
+            ahead = {a: target[a] - counts[a] for a in range(self.arms)}
+            return self.best(ahead, SELECTION, hint, near)
         raise ValueError(rule)
+
+    def play(self, inverse: Array) -> Array:
+        """The pulls that LinGame wants every arm to have (Degenne et al. 2020; erratum 8)."""
+        K, J = self.arms, self.inside
+        published = self.recipe.allocation == "game_as_published"
+        means = self.means(inverse)
+        losses = self.losses.setdefault(J, np.zeros(K))
+        rate = math.log(K) / self.mixability.setdefault(J, 0.01)
+        w = np.exp(-rate * (losses - losses.min()))
+        w /= w.sum()
+        answered = inverse
+        if not published:
+            V = self.Z.T @ (w[:, None] * self.Z)
+            answered = np.linalg.inv(V + 1e-12 * np.trace(V) * np.eye(len(V)))
+
+        def distance(pair: tuple[int, int]) -> float:
+            y = self.Z[pair[0]] - self.Z[pair[1]]
+            return float((means[pair[0]] - means[pair[1]]) ** 2 / (y @ answered @ y))
+
+        i, j = min(((i, j) for i in sorted(J) for j in range(K) if j not in J), key=distance)
+        y = self.Z[i] - self.Z[j]
+        moved = np.abs(self.Z @ answered @ y) * (means[i] - means[j]) / (y @ answered @ y)
+        norms, most = self.norms(inverse), math.log(self.t)
+        if published:
+            gains = (moved + np.sqrt(2 * most * norms)) ** 2 / 2
+        else:
+            gains = (moved / self.sigma + math.sqrt(2 * most) * norms) ** 2 / 2
+        gains = np.minimum(gains, most)
+        mixed = math.log(float(w @ np.exp(rate * (gains - gains.max())))) / rate + gains.max()
+        self.losses[J] = losses - gains
+        self.mixability[J] += max(mixed - float(w @ gains), 0.0)
+        if published:
+            return self.t * w
+        self.due = w if self.due is None else self.due + w
+        return self.due
 
     def design(self, b: int, c: int) -> Array:
         """w*(b, c) = argmin ‖w‖₁ subject to Xᵀw = x_b − x_c."""

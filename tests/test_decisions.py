@@ -101,8 +101,13 @@ CASES: dict[str, Case] = {
 
 
 def allowed(name: str, m: int) -> bool:
-    """LinGapE finds one arm only."""
-    return m == 1 or not name.startswith("LinGapE")
+    """Two find one arm only."""
+    return m == 1 or not name.startswith(("LinGapE", "LinGame (as published)"))
+
+
+def told_apart(name: str, case: str) -> bool:
+    """Where many alternatives are equally close, LinGame's is left to rounding."""
+    return not (case == "K9 tied m4" and name.startswith("LinGame"))
 
 
 NAMED = [
@@ -111,6 +116,7 @@ NAMED = [
     for name in NAMES
     # With many arms only some rows of G are kept; 80 initial pulls would show nothing of that.
     if allowed(name, CASES[case].m)
+    and told_apart(name, case)
     and (case != "K80 N4 m3" or recipe(name, 0.5).initialization != "each")
 ]
 
@@ -283,7 +289,8 @@ def test_a_composed_algorithm_pulls_as_the_oracle(case: str, composition: Compos
 def test_every_rule_every_threshold_and_every_initialization_was_composed() -> None:
     chosen = [one for _, one in COMPOSED]
     for kind, rules in RULES.items():
-        assert {getattr(one, kind) for one in chosen} == set(rules)
+        # Tracking follows an allocation and is met under the name of LinGame.
+        assert {getattr(one, kind) for one in chosen} == set(rules) - {"tracking"}
     assert {one.threshold for one in chosen} == set(THRESHOLDS)
     assert {one.initialization for one in chosen} == set(INITIALIZATIONS) - {"auto"}
     for threshold in ("determinant", "frequentist"):
@@ -305,7 +312,7 @@ def test_the_stop_of_every_algorithm_was_seen() -> None:
 
 
 def test_where_all_is_tied_nothing_is_left_to_rounding() -> None:
-    traces = [named_trace("K9 tied m4", name) for name in NAMES if allowed(name, 4)]
+    traces = [named_trace(*one) for one in NAMED if one[0] == "K9 tied m4"]
     assert all(trace.strict == trace.rounds for trace in traces)
     # A round that pulls both arms is one round.
     assert {trace.rounds for trace in traces} == {50, 100}
@@ -426,6 +433,7 @@ FEW = [
     "m-LinGapE optimized",
     "LinGIFA",
     "LinGIFA (tau LUCB) greedy (as published)",
+    "LinGame",
 ]
 
 
@@ -449,7 +457,7 @@ def test_without_numba_the_pulls_are_the_same() -> None:
 
 def test_the_number_of_threads_changes_nothing() -> None:
     instance = linear_instance(8, 3, 2)
-    names = ["LUCB both", "UGapE", "m-LinGapE", "m-LinGapE optimized", "LinGIFA"]
+    names = ["LUCB both", "UGapE", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LinGame"]
     options: dict[str, Any] = {"runs": 50, "seed": 6, "max_samples": 5000, "progress": False}
     frames = [
         shortlist.compare(names, instance, workers=workers, **options).frame for workers in (1, 2)
@@ -459,7 +467,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("arms", [8, 120])
-@pytest.mark.parametrize("name", ["LUCB", "m-LinGapE", "m-LinGapE optimized", "LinGIFA"])
+@pytest.mark.parametrize("name", ["LUCB", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LinGame"])
 def test_a_run_alone_is_the_same_run_among_many(name: str, arms: int) -> None:
     """What a run leaves behind in the arrays does not reach the next."""
     instance = linear_instance(arms, 4, 3, sigma=0.2)
@@ -529,6 +537,7 @@ ON_DEMAND = [
     "LinGIFA",
     "LinGIFA (individual) largest variance",
     "LinGIFA (tau LUCB) greedy (as published)",
+    "LinGame",
 ]
 
 

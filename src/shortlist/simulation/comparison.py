@@ -30,6 +30,7 @@ def compare(
     delta: float = 0.05,
     epsilon: float = 0.0,
     seed: int = 0,
+    start: int = 0,
     max_samples: int = 10**8,
     workers: int | None = None,
     threshold: Any = None,
@@ -52,6 +53,8 @@ def compare(
         Slack in the means.
     seed : int
         Results depend on it and on nothing else: not on the number of workers.
+    start : int
+        The number of the first run: runs ``start`` to ``start + runs − 1`` of a longer comparison.
     max_samples : int
         A run that has not stopped by then is cut, and counted as unfinished.
     workers : int, optional
@@ -75,6 +78,8 @@ def compare(
         algorithms = [algorithms]
     if runs < 1:
         raise InvalidSetting(f"runs must be at least 1, got {runs}.")
+    if start < 0:
+        raise InvalidSetting(f"start, the number of the first run, must be 0 or more, got {start}.")
     if workers is not None and workers < 1:
         raise InvalidSetting(f"workers must be at least 1, got {workers}.")
     problem = instance.problem(delta, epsilon, S)
@@ -93,10 +98,15 @@ def compare(
         )
     cores = workers or os.cpu_count() or 1
     parts = _replicate_all(
-        bounds, instance, run_seeds(checked_seed(seed), runs), max_samples, cores, progress
+        bounds,
+        instance,
+        run_seeds(checked_seed(seed), start + runs)[start:],
+        max_samples,
+        cores,
+        progress,
     )
     frame = pd.concat(
-        [_rows(name, instance, epsilon, parts[name]) for name in bounds], ignore_index=True
+        [_rows(name, instance, epsilon, start, parts[name]) for name in bounds], ignore_index=True
     )
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
 
@@ -164,7 +174,9 @@ class _Bar:
             self._progress.stop()
 
 
-def _rows(name: str, instance: Instance, epsilon: float, parts: list[Runs]) -> pd.DataFrame:
+def _rows(
+    name: str, instance: Instance, epsilon: float, start: int, parts: list[Runs]
+) -> pd.DataFrame:
     recommended = np.concatenate([part.recommended for part in parts])
     pulls = np.concatenate([part.pulls for part in parts])
     wrong = (recommended & ~instance.acceptable(epsilon)).any(axis=1)
@@ -172,7 +184,7 @@ def _rows(name: str, instance: Instance, epsilon: float, parts: list[Runs]) -> p
     return pd.DataFrame(
         {
             "algorithm": name,
-            "run": np.arange(len(recommended)),
+            "run": np.arange(start, start + len(recommended)),
             "seed": np.concatenate([part.seeds for part in parts]),
             "samples": np.concatenate([part.samples for part in parts]),
             "stopped": np.concatenate([part.stopped for part in parts]),

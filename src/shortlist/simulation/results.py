@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 
 import pandas as pd
@@ -24,13 +26,30 @@ class Results:
     delta: float
     epsilon: float
 
+    @cached_property
+    def lower_bound(self) -> float:
+        """kl(δ, 1 − δ)·T*: what any algorithm needs on average that errs with probability δ at most.
+
+        NaN where it is not defined: for ε > 0, for δ ≥ ½, or where the means are not linear in the
+        features. It is the bound for Gaussian noise of the declared σ.
+        """
+        if self.epsilon > 0.0 or self.delta >= 0.5 or self.instance.S is None:
+            return math.nan
+        from shortlist.theory import lower_bound
+
+        return lower_bound(self.instance, self.delta).samples
+
     def summary(self) -> pd.DataFrame:
         """One row an algorithm: samples needed, and errors with their 95 % interval.
+
+        ``ratio`` is the mean over ``lower_bound``. An algorithm may use what the linear model does
+        not allow it to know, or err more often than δ: only then can it lie below 1.
 
         Runs that were cut by ``max_samples`` are counted as ``unfinished``; their samples are
         what they had used, so the mean is then too small.
         """
         rows = {}
+        bound = self.lower_bound
         for name, group in self.frame.groupby("algorithm", sort=False):
             errors = int((~group["correct"]).sum())
             low, high = clopper_pearson(errors, len(group))
@@ -43,6 +62,8 @@ class Results:
                 "error_rate": errors / len(group),
                 "error_low": low,
                 "error_high": high,
+                "lower_bound": bound,
+                "ratio": group["samples"].mean() / bound,
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("algorithm")
 
