@@ -15,7 +15,7 @@ from shortlist.core.random import run_seed
 from shortlist.core.rule import OWN, Rule
 from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.rules.candidates import smallest_gap
-from shortlist.rules.game import NONE, make_room
+from shortlist.rules.game import NONE, apart, make_room
 
 with notice("compiling the loop for this machine: once only, up to a minute"):
     from shortlist.algorithms import kernel
@@ -144,8 +144,7 @@ class Engine:
 
     def round_beyond(self, now: rounds.Round) -> rounds.Round:
         """An empty round that remembers the game of another, to look ahead without moving it."""
-        game = type(now.game)(*(array.copy() for array in now.game))
-        return self.round()._replace(game=game)
+        return self.round()._replace(game=apart(now.game))
 
     def decide(
         self, posterior: Posterior, now: rounds.Round, seed: int, *, check_stop: bool = True

@@ -69,6 +69,13 @@ def make_game(arms: int, rank: int, places: int) -> Game:
     )
 
 
+def apart(game: Game) -> Game:
+    """The same game with a memory of its own; scratch is shared."""
+    return game._replace(
+        answers=game.answers.copy(), learners=game.learners.copy(), target=game.target.copy()
+    )
+
+
 def make_room(game: Game) -> Game:
     """The same game with places for twice as many answers."""
     places = 2 * len(game.answers)
