@@ -11,7 +11,6 @@ import shortlist
 from shortlist.core.posterior import Posterior
 from shortlist.rules import game
 
-
 STEADY = settings(derandomize=True, deadline=None)
 
 

@@ -148,8 +148,8 @@ def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
     for a in range(arms):
         mixed += weights[a] * math.exp(rate * (gains[a] - most))
         learner[a] -= gains[a]
-    # Of the rounding of a logarithm only: the gap is never negative.
-    learner[arms] += max(most + math.log(mixed) / rate - expected, 0.0)
+    gap = float(most + math.log(mixed) / rate - expected)
+    learner[arms] += max(gap, 0.0)  # it is never negative but for rounding
 
 
 @compiled(VOID(STATE, MASK, GAME_STATE))
