@@ -6,12 +6,15 @@ ShortlistError
 │   ├── InvalidFeatures
 │   │   └── IndistinguishableArms
 │   ├── UnknownName
-│   └── InvalidSetting
+│   ├── InvalidSetting
+│   ├── InvalidNetwork
+│   └── InvalidExpression
 ├── TrialError
 │   ├── UnknownTrial
 │   └── TrialClosed
 ├── StudyStopped
-└── SingularDesign
+├── SingularDesign
+└── DataUnavailable
 ```
 """
 
@@ -45,6 +48,14 @@ class InvalidSetting(InvalidInput):
     """A number outside its range, or settings that contradict each other."""
 
 
+class InvalidNetwork(InvalidInput):
+    """A Boolean network, a rule or an expression that cannot be read; names the file and line."""
+
+
+class InvalidExpression(InvalidInput):
+    """Expression data that cannot be read or used; names the file and line, or the gene."""
+
+
 class TrialError(ShortlistError):
     """A trial was told, failed or cancelled in a way that its state does not allow."""
 
@@ -63,6 +74,10 @@ class StudyStopped(ShortlistError):
 
 class SingularDesign(ShortlistError):
     """The evaluations so far do not span the features, and no regularisation makes up for it."""
+
+
+class DataUnavailable(ShortlistError):
+    """A file of the public data set is neither at hand nor to be had; the message says what to do."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:

@@ -1,0 +1,20 @@
+"""``shortlist algorithms``."""
+
+from __future__ import annotations
+
+import typer
+
+
+def algorithms() -> None:
+    """List the algorithms, with a line on each."""
+    from shortlist.algorithms.catalog import algorithms as catalog
+
+    known = catalog()
+    published = [name for name in known if name.endswith("(as published)")]
+    plain = [name for name in known if name not in published]
+    width = max(map(len, plain))
+    for name in plain:
+        typer.echo(f"{name:{width}}  {known[name]}")
+    typer.echo("\nWith the settings of the authors' published runs, to reproduce those:")
+    for name in published:
+        typer.echo(name)

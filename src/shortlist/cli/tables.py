@@ -1,0 +1,130 @@
+"""Tables of numbers from CSV files; what is wrong with one is said with its file and line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+from shortlist.errors import InvalidFeatures
+
+Line = tuple[int, list[str]]  # its number in the file, and its cells
+
+
+class Table(NamedTuple):
+    """A table of numbers, with names where the file has them."""
+
+    rows: list[str] | None
+    columns: list[str] | None
+    values: list[list[float]]
+
+
+def read_table(file: Path) -> Table:
+    """Read a CSV file; comma, semicolon, tab or spaces between the numbers.
+
+    The first line names the columns if it is text. The first column names the rows if it is text,
+    or if its heading is empty (as pandas writes an index).
+    """
+    lines = _lines(file)
+    width = len(lines[0][1])
+    for number, cells in lines:
+        if len(cells) != width:
+            raise InvalidFeatures(
+                f"{file}, line {number} has {len(cells)} cells and line {lines[0][0]} has {width}: "
+                "every line must have the same number of them."
+            )
+    heading = lines[0][1]
+    index = heading[0] == ""
+    titled = index or not any(_is_number(cell) for cell in heading[1:] or heading)
+    body = lines[1:] if titled else lines
+    if not body:
+        raise InvalidFeatures(f"{file} has a heading and no numbers: add a line for each row.")
+    first = 1 if index or _is_named(file, body) else 0
+    values = [
+        [_number(file, number, column + 1, cells[column]) for column in range(first, width)]
+        for number, cells in body
+    ]
+    rows = [cells[0] for _, cells in body] if first else None
+    return Table(rows, heading[first:] if titled else None, values)
+
+
+def read_vector(file: Path, names: list[str] | None, expected: int, what: str) -> list[float]:
+    """Read one number for each of ``names``, in their order where the file names them too."""
+    table = read_table(file)
+    if len(table.values[0]) == 1 and (len(table.values) > 1 or table.rows):
+        numbers, own = [row[0] for row in table.values], table.rows
+    elif len(table.values) == 1:
+        numbers, own = table.values[0], table.columns
+    else:
+        raise InvalidFeatures(
+            f"{file} is a table of {len(table.values)} × {len(table.values[0])} numbers where one "
+            f"column or one line is expected: one number {what}."
+        )
+    if len(numbers) != expected:
+        raise InvalidFeatures(
+            f"{file} has {len(numbers)} numbers where {expected} are expected: one {what}."
+        )
+    if own is None or names is None:
+        return numbers
+    for name in own:
+        if own.count(name) != names.count(name):
+            raise InvalidFeatures(
+                f"{file} names {name!r} {own.count(name)} times, the features' file "
+                f"{names.count(name)} times: use the same names in both, or none here."
+            )
+    return [numbers[own.index(name)] for name in names]
+
+
+def _lines(file: Path) -> list[Line]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidFeatures(f"there is no file {file}: check the path.") from None
+    except OSError as error:
+        raise InvalidFeatures(
+            f"{file} cannot be read ({error.strerror}): name a CSV file that can."
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidFeatures(f"{file} is not text in UTF-8: save it as CSV in UTF-8.") from None
+    start = next((line for line in text.splitlines() if line.strip()), "")
+    mark = next((mark for mark in ";\t," if mark in start), None)
+    if mark is None:
+        lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
+    else:
+        reader = csv.reader(io.StringIO(text), delimiter=mark)
+        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    lines = [(number, cells) for number, cells in lines if any(cells)]
+    if not lines:
+        raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")
+    return lines
+
+
+def _is_named(file: Path, body: list[Line]) -> bool:
+    numeric = [_is_number(cells[0]) for _, cells in body]
+    if any(numeric) and not all(numeric) and len(body[0][1]) > 1:
+        number, cells = body[numeric.index(False)]
+        raise InvalidFeatures(
+            f"{file}, line {number}: the first column holds {cells[0]!r} here and a number "
+            "elsewhere. Make it all numbers, or, if it names the rows, all text or with an empty "
+            "heading."
+        )
+    return not any(numeric) and len(body[0][1]) > 1
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(file: Path, line: int, column: int, cell: str) -> float:
+    if not _is_number(cell) or not math.isfinite(float(cell)):
+        raise InvalidFeatures(
+            f"{file}, line {line}, column {column}: {cell!r} is not a finite number. Correct it, "
+            "or drop its row or its column."
+        )
+    return float(cell)

@@ -1,0 +1,9 @@
+"""The paper's public data set: from a mirror, from the cache, or downloaded and checked."""
+
+from __future__ import annotations
+
+from shortlist.data.drugs import drug_instance
+from shortlist.data.files import FILES, File
+from shortlist.data.locate import fetch, path
+
+__all__ = ["FILES", "File", "drug_instance", "fetch", "path"]
