@@ -6,7 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shortlist import data as data
     from shortlist import errors as errors
+    from shortlist import paper as paper
     from shortlist import plot as plot
     from shortlist import theory as theory
     from shortlist.algorithms.catalog import algorithms as algorithms
@@ -23,8 +25,10 @@ __all__ = [
     "Study",
     "algorithms",
     "compare",
+    "data",
     "errors",
     "instances",
+    "paper",
     "plot",
     "rule",
     "theory",
@@ -33,8 +37,10 @@ __all__ = [
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
 _MODULES = {
     "algorithms": "shortlist.algorithms",
+    "data": "shortlist.data",
     "errors": "shortlist.errors",
     "instances": "shortlist.simulation.instances",
+    "paper": "shortlist.paper",
     "plot": "shortlist.plot",
     "theory": "shortlist.theory",
 }
