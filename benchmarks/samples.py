@@ -75,7 +75,7 @@ def proven_pairs() -> list[tuple[str, str]]:
             name = f"{row.algorithm} {selection.replace('_', ' ')}"
             proven = ["self_normalized", "determinant", "frequentist"]
             pairs += [(name, t) for t in proven + ["lucb1"] * row.classical]
-    return pairs + [("LinGame", "self_normalized"), ("LinGame", "determinant")]
+    return [*pairs, ("LinGame", "self_normalized"), ("LinGame", "determinant")]
 
 
 def errors_of(pair: tuple[str, str], count: int, runs: int, delta: float) -> list[int]:

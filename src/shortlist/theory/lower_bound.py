@@ -1,0 +1,205 @@
+"""T*, the optimal allocation and kl(δ, 1 − δ) T*: how few evaluations any algorithm can do with.
+
+T*⁻¹ = max_w min_{i,j} Δ_ij² / (2σ²‖x_i − x_j‖²_{V(w)⁻¹}) over the i among the m best and the j that
+are not, and w in the simplex. With y_p = (x_i − x_j)/Δ_ij: T* = 2σ² min_w max_p ‖y_p‖²_{V(w)⁻¹}.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from shortlist.errors import InvalidSetting
+from shortlist.rules.initialization import span
+from shortlist.theory.interior_point import Design, optimal_design
+from shortlist.theory.truth import Instance, Truth
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ARMS = 400  # how many arms are looked at from the start; half as many may join in a round
+PAIRS = 100  # the same for pairs, all of which may join
+ROUNDS = 100
+FINER = 1e-2  # the design for the arms and pairs at hand, relative to the tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class LowerBound:
+    """What any algorithm with risk δ needs on an instance, at ε = 0 with normal noise.
+
+    Attributes
+    ----------
+    t_star : float
+        T*, as the lower end of the bracket.
+    bracket : tuple of float
+        (low, high) with T* in it: the value of a dual solution, and that of the allocation.
+    allocation : array, K
+        How the evaluations should be shared among the arms; it reaches the bracket's upper end.
+    samples : float
+        kl(δ, 1 − δ) times ``t_star``: no algorithm with risk δ needs fewer on average.
+    delta : float
+        The risk.
+    rounds : int
+        How often arms and pairs were added on the way.
+    """
+
+    t_star: float
+    bracket: tuple[float, float]
+    allocation: Reals
+    samples: float
+    delta: float
+    rounds: int
+
+
+def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1e-3) -> LowerBound:
+    """T* and w* for the m best arms of a linear model, in a certified bracket.
+
+    Parameters
+    ----------
+    instance : Instance
+        Features, means, m and σ; the means must be linear in the features.
+    delta : float, optional
+        Risk of a wrong answer, below ½: at ½ and above the bound says nothing.
+    tolerance : float, optional
+        The bracket's relative width, at most.
+
+    Examples
+    --------
+    >>> import shortlist
+    >>> bound = lower_bound(shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5))
+    >>> round(bound.t_star, 2), round(bound.samples, 1)
+    (118.45, 313.9)
+    >>> bound.allocation.round(3).tolist()
+    [0.056, 0.47, 0.413, 0.06]
+    """
+    truth = Truth.of(instance, delta=delta)
+    if not delta < 0.5:
+        raise InvalidSetting(
+            f"delta, the risk of a wrong answer, must be below 0.5 for a lower bound, got {delta}: "
+            "with a larger risk the bound says nothing. For 95 % confidence pass delta=0.05."
+        )
+    if not 1e-7 <= tolerance < 1.0:
+        raise InvalidSetting(
+            f"tolerance, the bracket's relative width, must lie between 1e-7 and 1, got {tolerance}."
+        )
+    _ = truth.theta  # raises where the means are not linear in the features
+    search = _Search(truth, tolerance)
+    low, high, allocation = search.run()
+    scale = 2.0 * truth.problem.sigma**2
+    information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
+    return LowerBound(
+        t_star=scale * low,
+        bracket=(scale * low, scale * high),
+        allocation=allocation,
+        samples=information * scale * low,
+        delta=float(delta),
+        rounds=search.rounds,
+    )
+
+
+class _Search:
+    """min_w max_p ‖y_p‖²_{V(w)⁻¹} by looking at few arms and pairs, and adding those that matter."""
+
+    def __init__(self, truth: Truth, tolerance: float) -> None:
+        # The value is the same in any basis of the features; an orthonormal one is kindest.
+        self.features = np.linalg.qr(truth.problem.reduced)[0]
+        self.means, self.tolerance = truth.means, tolerance
+        self.best, self.others = np.split(truth.order, [truth.problem.m])
+        self.rounds = 0
+
+    def run(self) -> tuple[float, float, Reals]:
+        """The bracket and the allocation."""
+        arms, pairs = self._start()
+        low, high, allocation = 0.0, math.inf, np.zeros(len(self.features))
+        while True:
+            self.rounds += 1
+            directions = self._directions(pairs)
+            design = optimal_design(self.features[arms], directions, FINER * self.tolerance)
+            triangle = self._triangle(arms, design.arms)
+            norms, worst = self._worst_pairs(triangle)
+            bound, gains = self._dual(triangle, directions, design)
+            if norms[0] < high:
+                high = float(norms[0])
+                allocation = np.zeros(len(self.features))
+                allocation[arms] = design.arms
+            low = max(low, bound)
+            if high <= low * (1.0 + self.tolerance):
+                return min(low, high), high, allocation  # equal but for rounding, at times
+            arms, more_arms = _joined(arms, self._violators(gains, ARMS // 2))
+            pairs, more_pairs = _joined(pairs, worst)
+            if self.rounds == ROUNDS or not (more_arms or more_pairs):
+                raise InvalidSetting(
+                    f"the bracket could not be narrowed to tolerance={self.tolerance:g}: after "
+                    f"{self.rounds} rounds T*/(2σ²) lies between {low:.10g} and {high:.10g}. Ask "
+                    f"for a tolerance above {high / low - 1.0:.2g}."
+                )
+
+    def _start(self) -> tuple[Integers, Integers]:
+        """The hardest pairs under equal weights, and the arms that tell most about them."""
+        count, rank = self.features.shape
+        everyone = np.arange(count)
+        equal = np.full(count, 1.0 / count)
+        triangle = self._triangle(everyone, equal)
+        _, pairs = self._worst_pairs(triangle)
+        if count <= ARMS:
+            return everyone, pairs
+        directions = self._directions(pairs)
+        design = Design(equal, np.full(len(pairs), 1.0 / len(pairs)))
+        _, gains = self._dual(triangle, directions, design)
+        telling = np.argsort(-gains)[: max(ARMS - rank, 0)]
+        return np.union1d(span(self.features), telling), pairs
+
+    def _directions(self, pairs: Integers) -> Reals:
+        i, j = np.divmod(pairs, len(self.features))
+        return (self.features[i] - self.features[j]) / (self.means[i] - self.means[j])[:, None]
+
+    def _triangle(self, arms: Integers, weights: Reals) -> Reals:
+        """R with V(w) = RᵀR."""
+        return np.linalg.qr(np.sqrt(weights)[:, None] * self.features[arms])[1]
+
+    def _worst_pairs(self, triangle: Reals) -> tuple[Reals, Integers]:
+        """The largest of all ‖y_p‖²_{V⁻¹}, at most PAIRS of them, the largest first.
+
+        One arm of the m best at a time, so that memory stays that of the features; differences
+        before squares, since arms may be close.
+        """
+        white = solve_triangular(triangle, self.features.T, trans="T", check_finite=False).T
+        count = len(self.features)
+        norms, pairs = np.zeros(0), np.zeros(0, np.int64)
+        outside = np.ascontiguousarray(white[self.others])
+        for i in self.best:
+            away = outside - white[i]
+            new = np.einsum("jk,jk->j", away, away) / (self.means[i] - self.means[self.others]) ** 2
+            norms = np.concatenate([norms, new])
+            pairs = np.concatenate([pairs, i * count + self.others])
+            kept = np.argsort(-norms)[:PAIRS]
+            norms, pairs = norms[kept], pairs[kept]
+        return norms, pairs
+
+    def _dual(self, triangle: Reals, directions: Reals, design: Design) -> tuple[float, Reals]:
+        """A lower bound on the value, and every arm's gain; the bound is tight if none is above 1.
+
+        For any vectors u_p, ‖y_p‖²_{V(w)⁻¹} ≥ 2 y_pᵀu_p − Σ_a w_a (x_aᵀu_p)². Averaged with weights
+        q_p, and with the best multiple of the u_p, this gives, for every w of the simplex,
+        max_p ‖y_p‖²_{V(w)⁻¹} ≥ (Σ_p q_p y_pᵀu_p)² / max_a Σ_p q_p (x_aᵀu_p)². The u_p = V⁻¹y_p of
+        the optimal w make it an equality. Rounding errors in the u_p cost tightness, not validity.
+        """
+        u = solve_triangular(triangle, directions.T, trans="T", check_finite=False)
+        u = solve_triangular(triangle, u, check_finite=False)
+        value = float(np.einsum("pk,kp,p->", directions, u, design.directions))
+        moment = (u * design.directions) @ u.T
+        gains = np.einsum("ak,kl,al->a", self.features, moment, self.features, optimize=True)
+        return value**2 / float(gains.max()), gains / value
+
+    def _violators(self, gains: Reals, most: int) -> Integers:
+        worst = np.argsort(-gains)[:most]
+        return worst[gains[worst] > 1.0 + FINER * self.tolerance]
+
+
+def _joined(old: Integers, new: Integers) -> tuple[Integers, bool]:
+    both = np.union1d(old, new)
+    return both, len(both) > len(old)
