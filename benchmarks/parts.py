@@ -1,0 +1,95 @@
+"""What the parts of a round cost at K = 4: each one added to a loop that only observes."""
+
+from __future__ import annotations
+
+import time
+
+import numba
+import numpy as np
+
+import shortlist
+from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.round import candidates_stay, column
+from shortlist.core.least_squares import LOG_DET, OBSERVED, TICK, observe, refresh
+from shortlist.core.order import largest_among, mth_largest
+from shortlist.core.random import round_key, seed_stream
+from shortlist.rules.candidates import mark_candidates
+from shortlist.rules.selection import select
+from shortlist.rules.thresholds import evaluate
+
+ROUNDS = 4000  # about as long as a run
+REPEATS = 200
+PARTS = (
+    "reward and rank-one update",
+    "threshold",
+    "the columns of J(t), 2 of 4",
+    "m-th largest of each",
+    "J(t) by means",
+    "J(t) kept by its m-th gaps",
+    "challengers of J(t)",
+    "greedy selection",
+)
+
+
+@numba.njit(nogil=True, error_model="numpy", _nrt=False)
+def rounds(part, state, now, m, sigma, constants, rules, reward, parameters, stream, count):  # type: ignore[no-untyped-def]
+    indices, threshold, candidates, _, selection, _ = rules
+    arms = state.means.shape[0]
+    for t in range(count):
+        scale = 7.5 * sigma
+        since = (state.clock[TICK] + 1) * arms
+        state.clock[TICK] += 1
+        key = round_key(np.uint64(1), t, 0)
+        if part == 1:
+            now.figures[0] = evaluate(
+                2, threshold, state.clock[OBSERVED], state.scalars[LOG_DET], constants
+            )
+        if part == 2 or part == 3 or part == 6:
+            for j in range(m):
+                slot = column(state, now, j, since, scale, 0, indices)
+                if part == 3:
+                    now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
+                if part == 6:
+                    now.challengers[j] = largest_among(now.gaps[slot], now.inside, False, key)
+        if part == 4:
+            mark_candidates(
+                0, candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
+            )
+        if part == 5:
+            now.pair[0] = candidates_stay(state, now, m, since, scale, 0, indices)
+        arm = t & 3
+        if part == 7:
+            arm = select(
+                1, selection, t & 1, 2 + (t & 1), state.rows[t & 1], state.rows[2 + (t & 1)],
+                state.variances, state.pulls, now.designs[0], key,
+            )  # fmt: skip
+        observe(state, arm, reward(arm, parameters, stream))
+
+
+def main() -> None:
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6)
+    best = np.full(len(PARTS), np.inf)
+    engine = find_algorithm("m-LinGapE").bind(instance.problem(0.05, 0.0), "frequentist").engine
+    pointers = tuple(engine._pointers())
+    for _ in range(REPEATS):
+        for part in range(len(PARTS)):
+            posterior, now, stream = engine.posterior(), engine.round(), np.zeros(4, np.uint64)
+            seed_stream(np.uint64(7), stream)
+            now.inside[:2] = True
+            for arm in range(4):
+                posterior.observe(arm, instance.means[arm])
+            refresh(posterior.state)
+            start = time.perf_counter()
+            rounds(
+                part, posterior.state, now, 2, 0.5, engine.constants, pointers,
+                instance.reward.function, instance.parameters, stream, ROUNDS,
+            )  # fmt: skip
+            best[part] = min(best[part], (time.perf_counter() - start) / ROUNDS * 1e9)
+    print("ns a round, K = 4, N = 3, m = 2, the least of many tries:")
+    print(f"{PARTS[0]:32}{best[0]:7.1f}")
+    for name, total in zip(PARTS[1:], best[1:], strict=True):
+        print(f"{'+ ' + name:32}{total - best[0]:7.1f}")
+
+
+if __name__ == "__main__":
+    main()
