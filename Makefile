@@ -1,4 +1,4 @@
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench reproduce docs clean
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -name '*.py')
@@ -27,8 +27,12 @@ lint: .venv/fresh
 
 bench: .venv/fresh
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/parts.py
+	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
-	$(BIN)/python benchmarks/published.py
+
+reproduce: .venv/fresh
+	$(BIN)/shortlist reproduce all --out results $(ARGS)
 
 docs: .venv/fresh
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

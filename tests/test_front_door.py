@@ -27,6 +27,7 @@ FLOORS = {
     "simulation": 4,
     "data": 5,
     "plot": 5,
+    "repurposing": 5,
     "paper": 6,
     "cli": 7,
 }

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import textwrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +15,36 @@ if TYPE_CHECKING:
 
     from shortlist.simulation.results import Results
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
-LOG_FROM = 20.0  # a spread above this is drawn on a logarithmic axis
+# Okabe and Ito's palette, its black a little lighter: told apart by colour-blind readers too.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
+LOG_FROM = 20.0  # a spread of the whiskers above this is drawn on a logarithmic axis
+LABEL_WIDTH = 24  # characters of a label before it is broken
+ROW, SHARE_ROW, FRAME = 0.55, 0.34, 1.2  # inches: a row of a picture, and what is around them
 
 
-def samples(results: Results, *, ax: Any = None) -> Figure:
+class Share(NamedTuple):
+    """A count out of many, with what was published about it; a row of ``plot.shares``."""
+
+    label: str
+    share: float
+    low: float
+    high: float
+    published: float | None = None
+
+
+def samples(
+    results: Results,
+    *,
+    ax: Any = None,
+    published: Mapping[str, float] | None = None,
+    only: Collection[str] | None = None,
+    from_zero: bool = True,
+    title: str | None = None,
+) -> Figure:
     """Evaluations needed, as the paper draws them: a box an algorithm, single runs as dots.
+
+    A name with a comma is a variant of what stands before the comma: it has the same colour, and
+    its box is hatched.
 
     Parameters
     ----------
@@ -25,63 +52,202 @@ def samples(results: Results, *, ax: Any = None) -> Figure:
         Of ``shortlist.compare``.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
+    published : mapping, optional
+        From an algorithm's name to the mean that was published for it.
+    only : collection of str, optional
+        The algorithms to draw; they keep the colours that they have among all.
+    from_zero : bool
+        Whether the axis starts at 0, where it is not logarithmic.
+    title : str, optional
+        In place of the instance's label.
 
     Returns
     -------
     Figure
     """
-    pyplot = _pyplot()
     frame = results.frame
-    names = list(dict.fromkeys(frame["algorithm"]))
+    everyone = list(dict.fromkeys(frame["algorithm"]))
+    families = list(dict.fromkeys(_family(name) for name in everyone))
+    names = [name for name in everyone if only is None or name in only]
     groups = [frame.loc[frame["algorithm"] == name, "samples"].to_numpy() for name in names]
-    if ax is None:
-        figure, ax = pyplot.subplots(figsize=(7.0, 1.2 + 0.55 * len(names)), layout="constrained")
-    else:
-        figure = ax.figure
+    figure, ax = _place(ax, len(names))
     places = np.arange(len(names), 0, -1)
     jitter = np.random.default_rng(0)
-    for k, (place, values) in enumerate(zip(places, groups, strict=True)):
+    for name, place, values in zip(names, places.tolist(), groups, strict=True):
         heights = place + jitter.uniform(-0.28, 0.28, len(values))
-        ax.plot(values, heights, ".", color="0.6", markersize=3, alpha=0.5, zorder=1)
-        colour = COLOURS[k % len(COLOURS)]
-        ax.boxplot(
-            [values],
-            positions=[place],
-            orientation="horizontal",
-            widths=0.6,
-            showfliers=False,
-            whis=(5, 95),
-            patch_artist=True,
-            boxprops={"facecolor": colour, "alpha": 0.35, "edgecolor": colour},
-            medianprops={"color": "black"},
-            whiskerprops={"color": colour},
-            capprops={"color": colour},
-            zorder=2,
+        # As pixels, or five hundred dots a row make a heavy SVG.
+        ax.plot(
+            values, heights, ".", color="0.6", markersize=3, alpha=0.4, zorder=1, rasterized=True
         )
-        ax.plot([values.mean()], [place], "D", color=colour, markersize=5, zorder=3)
-    ax.set_yticks(places, names)
-    ax.set_ylim(0.4, len(names) + 0.6)
-    lowest, highest = min(map(np.min, groups)), max(map(np.max, groups))
-    if highest > LOG_FROM * lowest:
-        ax.set_xscale("log")
-        if highest > 1000.0 * lowest:  # minor labels would run into each other
-            ax.xaxis.set_minor_formatter("")
-        else:
-            ax.xaxis.set_minor_formatter(_two_and_five)
-    else:
-        ax.set_xlim(left=0)
-    runs = len(groups[0])
-    ax.set_xlabel("evaluations until the stop (box: quartiles; whiskers: 5 %, 95 %; ◆ mean)")
-    ax.set_title(f"{results.instance.label}, δ = {results.delta:g}, {runs} runs each", fontsize=10)
+        colour = COLOURS[families.index(_family(name)) % len(COLOURS)]
+        _box(ax, values, place, colour, hatched="," in name)
+        mean = values.mean()
+        ax.plot([mean], [place], "D", color=colour, markeredgecolor="white", markersize=6, zorder=3)
+    marks = _mark_published(ax, names, places, published or {})
+    _label_rows(ax, [_broken(name) for name in names], places)
+    whiskers = [np.quantile(values, [0.05, 0.95]) for values in groups]
+    _scale(ax, np.min(whiskers), np.max(whiskers), from_zero)
+    legend = "box: quartiles; whiskers: 5 %, 95 %; ◆ mean" + ("; ▼ published mean" if marks else "")
+    ax.set_xlabel(f"evaluations until the stop\n({legend})")
+    runs = sorted({len(values) for values in groups})
+    each = f"{runs[0]} runs each" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs each"
+    label = results.instance.label if title is None else title
+    ax.set_title(f"{label}, δ = {results.delta:g}, {each}", fontsize=10)
+    return figure
+
+
+def shares(
+    rows: Sequence[Share],
+    *,
+    xlabel: str,
+    title: str = "",
+    limit: tuple[str, float] | None = None,
+    ax: Any = None,
+) -> Figure:
+    """Shares with their intervals, one below the other.
+
+    Parameters
+    ----------
+    rows : sequence of Share
+        From top to bottom.
+    xlabel, title : str
+        What is shared out, and of what.
+    limit : (str, float), optional
+        A bound to be drawn as a line, with its name.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Figure
+    """
+    figure, ax = _place(ax, len(rows), SHARE_ROW)
+    places = np.arange(len(rows), 0, -1)
+    for row, place in zip(rows, places, strict=True):
+        ax.plot([row.low, row.high], [place, place], color=COLOURS[0], linewidth=2, zorder=2)
+        ax.plot([row.share], [place], "D", color=COLOURS[0], markersize=6, zorder=3)
+    known = {row.label: row.published for row in rows if row.published is not None}
+    marks = _mark_published(ax, [row.label for row in rows], places, known)
+    _label_rows(ax, [row.label for row in rows], places)
+    legend = "◆ ours, with its 95 % interval" + ("; ▼ published" if marks else "")
+    widest = max([row.high for row in rows] + marks)
+    if limit is not None:
+        ax.axvline(limit[1], color="black", linestyle="--", linewidth=1, zorder=2)
+        legend += f"; dashed: {limit[0]} = {limit[1]:g}"
+        widest = max(widest, limit[1])
+    ax.set_xlim(-0.02 * widest, 1.04 * widest)
+    ax.set_xlabel(f"{xlabel}\n({legend})")
+    ax.set_title(title, fontsize=10)
+    return figure
+
+
+def stack(rows: Iterable[int], row: float = ROW) -> tuple[Figure, list[Any]]:
+    """A figure of panels one below the other, each high enough for its number of rows."""
+    heights = [FRAME + row * count for count in rows]
+    figure, axes = _pyplot().subplots(
+        len(heights),
+        1,
+        figsize=(8.0, sum(heights)),
+        height_ratios=heights,
+        layout="constrained",
+        squeeze=False,
+    )
+    figure.get_layout_engine().set(h_pad=0.1)
+    return figure, list(axes[:, 0])
+
+
+def save(figure: Figure, path: str | PathLike[str]) -> list[Path]:
+    """Write a picture as PNG and as SVG, the same bytes each time, and close it."""
+    pyplot = _pyplot()
+    paths = [Path(path).with_name(f"{Path(path).name}.{kind}") for kind in ("png", "svg")]
+    with pyplot.rc_context({"svg.hashsalt": "shortlist"}):
+        figure.savefig(paths[0], dpi=150, metadata={"Software": None})
+        figure.savefig(paths[1], dpi=150, metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
+    return paths
+
+
+def _place(ax: Any, rows: int, row: float = ROW) -> tuple[Figure, Any]:
+    if ax is not None:
+        return ax.figure, ax
+    figure, axes = stack([rows], row)
+    return figure, axes[0]
+
+
+def _family(name: str) -> str:
+    return name.partition(",")[0]
+
+
+def _box(ax: Any, values: np.ndarray, place: float, colour: str, *, hatched: bool) -> None:
+    ax.boxplot(
+        [values],
+        positions=[place],
+        orientation="horizontal",
+        widths=0.6,
+        showfliers=False,
+        whis=(5, 95),
+        patch_artist=True,
+        boxprops={
+            "facecolor": colour,
+            "alpha": 0.5,
+            "edgecolor": colour,
+            "hatch": "////" if hatched else None,
+        },
+        medianprops={"color": "black"},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+        zorder=2,
+    )
+
+
+def _mark_published(
+    ax: Any, names: Sequence[str], places: np.ndarray, published: Mapping[str, float]
+) -> list[float]:
+    """Above the row, pointing down: ours may lie at the very same place."""
+    marks = []
+    for name, place in zip(names, places, strict=True):
+        if name in published:
+            ax.plot([published[name]], [place + 0.38], "v", color="black", markersize=6, zorder=4)
+            marks.append(published[name])
+    return marks
+
+
+def _broken(name: str) -> str:
+    """A long label on two lines, or at its comma."""
+    parts = [line for part in name.split(", ") for line in textwrap.wrap(part, LABEL_WIDTH)]
+    return "\n".join(parts)
+
+
+def _label_rows(ax: Any, labels: Sequence[str], places: np.ndarray) -> None:
+    ax.set_yticks(places, labels)
+    ax.set_ylim(0.4, len(labels) + 0.6)
     ax.grid(axis="x", color="0.9", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
-    return figure
+
+
+def _scale(ax: Any, lowest: float, highest: float, from_zero: bool) -> None:
+    ax.xaxis.set_major_formatter(_whole)
+    if highest <= LOG_FROM * lowest:
+        if from_zero:
+            ax.set_xlim(left=0)
+        return
+    ax.set_xscale("log")
+    left, right = ax.get_xlim()
+    if right > 1000.0 * left:  # minor labels would run into each other
+        ax.xaxis.set_minor_formatter("")
+    else:
+        ax.xaxis.set_major_formatter(_whole)
+        ax.xaxis.set_minor_formatter(_two_and_five)
+
+
+def _whole(value: float, _: object) -> str:
+    return f"{value:,.0f}"
 
 
 def _two_and_five(value: float, _: object) -> str:
     """Label 2 × 10ⁿ and 5 × 10ⁿ only."""
     leading = value / 10.0 ** np.floor(np.log10(value))
-    return f"{value:g}" if round(leading) in (2, 5) else ""
+    return f"{value:,.0f}" if round(leading) in (2, 5) else ""
 
 
 def _pyplot() -> Any:

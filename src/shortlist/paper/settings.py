@@ -1,0 +1,115 @@
+"""From a row to the algorithm that is run: the settings of the published runs, or of the text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from shortlist.paper.experiment import AS_PUBLISHED, CORRECTED, Row
+
+if TYPE_CHECKING:
+    from shortlist.algorithms.gifa import GIFA
+
+
+class Erratum(NamedTuple):
+    """Where the published code departs from the text: in a few words, and in sentences."""
+
+    short: str
+    sentence: str
+
+
+LAGGED = Erratum(
+    "lagged stop",
+    "Lagged stop: the published runs test τ_LUCB on the pair that was chosen before the last pull, "
+    "so a lucky pull can end a run too early. Algorithm 1 tests the pair of the moment.",
+)
+MIXED = Erratum(
+    "threshold not valid as coded",
+    "Threshold not valid as coded: the published m-LinGapE computes its threshold with "
+    "λ_V = (σ/20)² while its posterior has λ_V = 1. As Algorithm 1 says, both have (σ/20)².",
+)
+RIDGE = Erratum(
+    "λ_V = 1",
+    "λ_V = 1: the published m-LinGapE has it in the posterior where the text says λ = σ/20. As "
+    "Algorithm 1 says, λ_V is (σ/20)².",
+)
+UNSCALED = Erratum(
+    "1/σ² missing",
+    "1/σ² missing: the published LinGame leaves it out of the GLR statistic, so that it stops about "
+    "four times too late at σ = 0.5. Its opponent answers the counts instead of the player's "
+    "weights, and it takes sqrt(‖x‖) where ‖x‖ is meant.",
+)
+HEURISTIC = (
+    "The heuristic threshold sqrt(2 ln((1 + ln t)/δ)) has no proof, and does not hold in general."
+)
+
+
+def errata(row: Row) -> tuple[Erratum, ...]:
+    """Where the published code departs from the text; such rows are run both ways.
+
+    Examples
+    --------
+    >>> [erratum.short for erratum in errata(Row("LUCB", "both", "lucb1"))]
+    ['lagged stop']
+    """
+    match row.algorithm:
+        case "LUCB" | "LinGIFA (tau LUCB)":
+            return (LAGGED,)
+        case "m-LinGapE":
+            return (LAGGED, RIDGE if row.threshold == "heuristic" else MIXED)
+        case "LinGame":
+            return (UNSCALED,)
+        case _:
+            return ()
+
+
+def algorithm_of(row: Row) -> GIFA:
+    """What is run for a row, its threshold included.
+
+    Examples
+    --------
+    >>> row = Row("m-LinGapE", "greedy", "frequentist", kind="as Algorithm 1 says")
+    >>> algorithm = algorithm_of(row)
+    >>> algorithm.stopping.name, algorithm.threshold.name, algorithm.initialization
+    ('lucb', 'frequentist', 'each')
+    """
+    from shortlist.algorithms.catalog import find_algorithm
+    from shortlist.rules.thresholds import published_regularization
+
+    if row.kind == CORRECTED:
+        return replace(find_algorithm("LinGame"), threshold=row.threshold)
+    published = find_algorithm(f"{row.label} (as published)")
+    if row.kind == AS_PUBLISHED:
+        # The presets' own threshold is the published one, slips included, but for `heuristic`.
+        swap = row.threshold == "heuristic" and row.algorithm != "LinGame"
+        return replace(published, threshold="heuristic") if swap else published
+    lagged = published.rules["stopping"].name == "lucb_lagged"
+    return replace(
+        published,
+        stopping="lucb" if lagged else published.stopping,
+        threshold=row.threshold,
+        regularization=0.0 if published.classical else published_regularization,
+    )
+
+
+def settings_in_words(row: Row, sigma: float) -> str:
+    """Rules, regularisation, threshold and initial pulls, in a line."""
+    algorithm = algorithm_of(row)
+    rules = algorithm.rules
+    ridge = algorithm.regularization
+    ridge = ridge(sigma) if callable(ridge) else ridge
+    # None is left to the threshold, and `heuristic`, which LinGame has here, wants none.
+    where = f"λ_V = {ridge:.3g}" if ridge else "no regularisation"
+    own = getattr(algorithm.threshold, "own_regularization", None)
+    threshold = getattr(algorithm.threshold, "name", str(algorithm.threshold))
+    if own is not None and own(sigma) != ridge:
+        threshold += f" with λ_V = {own(sigma):.3g}"
+    start = (
+        "no initial pulls" if algorithm.initialization is None else "every arm pulled once first"
+    )
+    stop = {"lucb": "τ_LUCB", "ugape": "τ_UGapE", "lucb_lagged": "τ_LUCB on the last pair"}
+    features = "no features" if algorithm.classical else where
+    return (
+        f"{rules['indices'].name} indices, {stop[rules['stopping'].name]}, {features}, {start}, "
+        f"threshold {threshold}"
+    )

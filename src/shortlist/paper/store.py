@@ -1,0 +1,137 @@
+"""Finished runs on disk, so that a long reproduction goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEY = b"shortlist key"
+# What a run depends on; an edit elsewhere leaves finished runs valid.
+ROOMS = (
+    "core",
+    "rules",
+    "problem.py",
+    "algorithms",
+    "simulation/comparison.py",
+    "simulation/instances.py",
+    "simulation/rewards.py",
+)
+
+
+class Store:
+    """A folder of Parquet files, one a task, each under a digest of all that it depends on.
+
+    A file that cannot be read, or that belongs to another task, is set aside with a message: the
+    runs are made again.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when it is needed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, name: str, key: str, valid: Callable[[pd.DataFrame], bool]) -> Any:
+        """The rows kept for a task, or None; ``valid`` says whether they can be its rows."""
+        from pyarrow import ArrowException, parquet
+
+        path = self._path(name, key)
+        if not path.is_file():
+            return None
+        try:
+            table = parquet.read_table(path)
+            if (table.schema.metadata or {}).get(KEY) == key.encode():
+                frame = table.to_pandas()
+                if valid(frame):
+                    return frame
+            reason = "its content belongs to something else"
+        except (ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+            reason = str(error).splitlines()[0]
+        print(f"shortlist: {path} is not used ({reason}); its runs are made again", file=sys.stderr)
+        return None
+
+    def write(self, name: str, key: str, frame: pd.DataFrame) -> None:
+        """Keep the rows of a task; an interruption leaves the old file or the new one, whole."""
+        import pyarrow
+        from pyarrow import parquet
+
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        metadata = {**(table.schema.metadata or {}), KEY: key.encode()}
+        path = self._path(name, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{os.getpid()}.part")
+        try:
+            parquet.write_table(table.replace_schema_metadata(metadata), beside)
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _path(self, name: str, key: str) -> Path:
+        return self._folder / f"{name}-{key[:12]}.parquet"
+
+
+def digest(*parts: object) -> str:
+    """A digest of settings: numbers, words, arrays, rules, and dataclasses of them.
+
+    Examples
+    --------
+    >>> digest("a", 1.0, np.zeros(2)) == digest("a", 1.0, np.zeros(2))
+    True
+    >>> digest("a", 1.0, np.zeros(2)) == digest("a", 1.0, np.zeros(3))
+    False
+    """
+    state = hashlib.sha256()
+    for part in parts:
+        for piece in _bytes(part):
+            state.update(len(piece).to_bytes(8, "little") + piece)
+    return state.hexdigest()
+
+
+def _bytes(part: object) -> Iterator[bytes]:
+    from shortlist.core.rule import Rule
+
+    if isinstance(part, Rule):
+        yield part.name.encode()
+    elif isinstance(part, np.ndarray):
+        yield f"{part.dtype} {part.shape}".encode()
+        yield np.ascontiguousarray(part).tobytes()
+    elif is_dataclass(part) and not isinstance(part, type):
+        for each in fields(part):
+            yield each.name.encode()
+            yield from _bytes(getattr(part, each.name))
+    elif isinstance(part, dict):
+        for name, value in part.items():
+            yield str(name).encode()
+            yield from _bytes(value)
+    elif isinstance(part, tuple | list):
+        for value in part:
+            yield from _bytes(value)
+    elif callable(part):  # made from the rest: the function that solves for w*, say
+        yield getattr(part, "__qualname__", type(part).__name__).encode()
+    else:
+        yield repr(part).encode()
+
+
+@cache
+def code(*more: str) -> str:
+    """A digest of the sources that a run depends on, and of more rooms: other code, other runs."""
+    root = Path(__file__).parents[1]
+    state = hashlib.sha256()
+    for room in (*ROOMS, *more):
+        place = root / room
+        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            state.update(path.read_bytes())
+    return state.hexdigest()

@@ -1,0 +1,191 @@
+"""Expression profiles: the checks, quantile normalisation, the mask ⋊ and the cosine score.
+
+Expression is a DataFrame of numbers, genes × samples. A binary profile is a Series, gene → 0.0 or
+1.0, and NaN where the paper writes ⊥ (undefined).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shortlist.errors import InvalidExpression
+
+
+def check_expression(expression: pd.DataFrame, what: str = "the expression") -> None:
+    """Raise unless every gene occurs once and has a finite number in every sample."""
+    if expression.shape[0] == 0 or expression.shape[1] == 0:
+        raise InvalidExpression(
+            f"{what}: {expression.shape[0]} genes × {expression.shape[1]} samples; "
+            "expected at least one of each."
+        )
+    _check_genes(expression.index, what)
+    values = to_numbers(expression, what)
+    if not np.isfinite(values).all():
+        gene, sample = np.argwhere(~np.isfinite(values))[0]
+        raise InvalidExpression(
+            f"{what}: gene {expression.index[gene]!r} has {values[gene, sample]} in sample "
+            f"{expression.columns[sample]!r}: drop such genes, or fill them in, first."
+        )
+
+
+def to_numbers(expression: pd.DataFrame, what: str) -> NDArray[np.float64]:
+    """The cells as floats, NaN where one is missing; the first that is no number is named."""
+    try:
+        return expression.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        bad = expression.apply(pd.to_numeric, errors="coerce").isna() & expression.notna()
+        gene, sample = np.argwhere(bad.to_numpy())[0]
+        raise InvalidExpression(
+            f"{what}: gene {expression.index[gene]!r}, sample {expression.columns[sample]!r}: "
+            f"expected a number, found {expression.iloc[gene, sample]!r}."
+        ) from None
+
+
+def _check_genes(genes: pd.Index, what: str) -> None:
+    if not genes.is_unique:
+        twice = genes[genes.duplicated()][0]
+        raise InvalidExpression(
+            f"{what}: the gene {twice!r} occurs more than once; keep one row, as the paper does "
+            "with the first: x[~x.index.duplicated()]."
+        )
+
+
+def quantile_normalize(expression: pd.DataFrame) -> pd.DataFrame:
+    """Give all samples the same distribution: the mean, rank by rank, of those that they have.
+
+    Genes that tie in a sample get the mean of the values that their ranks would get, so that the
+    order of the genes does not matter.
+
+    Parameters
+    ----------
+    expression : DataFrame
+        Genes × samples, no value missing.
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> raw = pd.DataFrame({"a": [5.0, 2.0, 3.0], "b": [4.0, 1.0, 6.0]}, index=["x", "y", "z"])
+    >>> quantile_normalize(raw).to_numpy().tolist()
+    [[5.5, 3.5], [1.5, 1.5], [3.5, 5.5]]
+    """
+    check_expression(expression)
+    values = expression.to_numpy(dtype=float)
+    target = np.sort(values, axis=0).mean(axis=1)
+    normal = np.empty_like(values)
+    for sample in range(values.shape[1]):
+        _, tie, size = np.unique(values[:, sample], return_inverse=True, return_counts=True)
+        starts = np.cumsum(size) - size
+        normal[:, sample] = (np.add.reduceat(target, starts) / size)[tie]
+    return pd.DataFrame(normal, index=expression.index, columns=expression.columns)
+
+
+def restrict(
+    profile: pd.Series[float], genes: Iterable[str], what: str = "the profile"
+) -> pd.Series[float]:
+    """A profile on the genes of a network, in their order; NaN where it says nothing.
+
+    Examples
+    --------
+    >>> signature = pd.Series({"SNAP25": 1.0, "ACTB": 0.0})
+    >>> restrict(signature, ["PAK1", "SNAP25"]).to_dict()
+    {'PAK1': nan, 'SNAP25': 1.0}
+    >>> restrict(signature, ["PAK1", "DNM1"], "the signature of Diazepam")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidExpression: the signature of Diazepam has a value for none of the network's 2 genes (PAK1, DNM1): its own are SNAP25, ACTB; check that both name genes the same way.
+    """
+    _check_genes(profile.index, what)
+    wanted = list(genes)
+    restricted = profile.reindex(wanted).astype(float)
+    if restricted.notna().any():
+        return restricted
+    raise InvalidExpression(
+        f"{what} has a value for none of the network's {len(wanted)} genes ({_few(wanted)}): its "
+        f"own are {_few(profile.dropna().index)}; check that both name genes the same way."
+    )
+
+
+def mask(profile: pd.Series[float], signature: pd.Series[float]) -> pd.Series[float]:
+    """The mask ⋊, profile ⋊ signature: the signature's value where it has one, else the profile's.
+
+    It mimics the immediate effect of a drug on a patient's genes, and makes the initial condition
+    of a prediction.
+
+    Parameters
+    ----------
+    profile, signature : Series
+        Gene → 0, 1 or NaN.
+
+    Returns
+    -------
+    Series
+        Over the profile's genes, in their order, then those that only the signature has.
+
+    Examples
+    --------
+    >>> patient = pd.Series({"SNAP25": 1.0, "PAK1": 0.0, "DNM1": float("nan")})
+    >>> drug = pd.Series({"SNAP25": 0.0, "PAK1": float("nan")})
+    >>> mask(patient, drug).to_dict()
+    {'SNAP25': 0.0, 'PAK1': 0.0, 'DNM1': nan}
+    """
+    for values, what in ((profile, "the profile"), (signature, "the signature")):
+        _check_genes(values.index, what)
+        odd = values[values.notna() & ~values.isin([0.0, 1.0])]
+        if len(odd):
+            raise InvalidExpression(
+                f"{what}: gene {odd.index[0]!r} is {odd.iloc[0]}; expected 0, 1 or NaN. Binarise "
+                "it first (binarize_via_histogram, binary_direction)."
+            )
+    genes = profile.index.append(signature.index.difference(profile.index, sort=False))
+    over = signature.reindex(genes)
+    masked = over.where(over.notna(), profile.reindex(genes)).astype(float)
+    masked.name = profile.name
+    return masked
+
+
+def cosine_score(x: pd.Series[float], y: pd.Series[float]) -> float:
+    """The cosine of the angle between two profiles, on the genes where both have a value.
+
+    It is 0 if one of them is zero on all these genes: such a profile points nowhere.
+
+    Examples
+    --------
+    >>> wanted = pd.Series({"SNAP25": 1.0, "PAK1": 0.0, "DNM1": 1.0})
+    >>> predicted = pd.Series({"DNM1": 1.0, "SNAP25": 0.0, "PAK1": 0.0, "CIT": 1.0})
+    >>> round(cosine_score(wanted, predicted), 4)
+    0.7071
+    """
+    for profile, what in ((x, "the first profile"), (y, "the second profile")):
+        _check_genes(profile.index, what)
+    known_x, known_y = x.dropna(), y.dropna()
+    genes = known_x.index.intersection(known_y.index)
+    if len(genes) == 0:
+        raise InvalidExpression(
+            f"the two profiles have no gene in common: one has values for {_few(known_x.index)}, "
+            f"the other for {_few(known_y.index)}; check that both name genes the same way."
+        )
+    a, b = known_x[genes].to_numpy(dtype=float), known_y[genes].to_numpy(dtype=float)
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        bad = genes[~(np.isfinite(a) & np.isfinite(b))][0]
+        raise InvalidExpression(
+            f"the gene {bad!r} has an infinite value: no angle can be measured."
+        )
+    # Scaled first, so that neither huge nor tiny numbers leave the range of floats when squared.
+    scale_a, scale_b = np.abs(a).max(), np.abs(b).max()
+    if scale_a == 0.0 or scale_b == 0.0:
+        return 0.0
+    a, b = a / scale_a, b / scale_b
+    cosine = a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+    return float(np.clip(cosine, -1.0, 1.0))
+
+
+def _few(genes: Iterable[object]) -> str:
+    names = [str(gene) for gene in genes]
+    return (", ".join(names[:3]) + (" …" if len(names) > 3 else "")) or "no gene"

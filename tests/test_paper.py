@@ -1,0 +1,294 @@
+"""The paper's experiments: declared right, run, kept, written, and told honestly."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shortlist
+import shortlist.data
+from shortlist.errors import DataUnavailable, InvalidSetting, UnknownName
+from shortlist.paper import EXPERIMENTS, reproduce
+from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, DELTA
+from shortlist.paper.outcome import COLUMNS
+from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS, PI_6, RANDOM_3
+from shortlist.paper.settings import algorithm_of, errata
+from shortlist.simulation import instances
+
+PUBLISHED = Path(os.environ.get("SHORTLIST_PUBLISHED", "published"))
+NAMES = [
+    "figure-1a",
+    "figure-1b",
+    "figure-1c",
+    "error-table",
+    "appendix-omega",
+    "appendix-random",
+    "complexity-table",
+    "complexity-constants",
+]
+EPILEPSY = "epilepsy K=10 m=5"
+EXPERIMENT_OF = {
+    "classic K=3 m=1 omega=0.1": "omega-0.1",
+    "classic K=4 m=2 omega=pi/3": "pi-3",
+    "classic K=4 m=2 omega=pi/6": "pi-6",
+    EPILEPSY: "drugs-as-published",
+    "random K=10 N=5 m=3": "random-3",
+    "random K=10 N=5 m=8": "random-8",
+}
+
+
+def made_up_drugs(*, columns: str = "own", m: int = 5, sigma: float = 0.5) -> instances.Instance:
+    """Ten drugs with wide gaps, where the real ones are not at hand."""
+    rng = np.random.default_rng(1)
+    rewards = np.repeat([0.9, 0.1], 5) + 0.05 * rng.standard_normal((18, 10))
+    names = [f"drug {a}" for a in range(10)]
+    return instances.recorded(np.eye(10), rewards, m=m, sigma=sigma, arms=names)
+
+
+@pytest.fixture
+def drugs(monkeypatch: pytest.MonkeyPatch) -> None:
+    if "SHORTLIST_DATA" not in os.environ:
+        monkeypatch.setattr(shortlist.data, "drug_instance", made_up_drugs)
+
+
+# --- declarations
+
+
+def test_the_experiments_are_those_of_the_issue() -> None:
+    assert list(EXPERIMENTS) == NAMES
+    for name, experiment in EXPERIMENTS.items():
+        assert experiment.name == name
+        assert experiment.claims
+        for panel in experiment.panels:
+            assert len({row.title for row in panel.rows}) == len(panel.rows)
+        for claim in experiment.claims:
+            for ratio in claim.ratios:
+                for panel_name, label in (ratio.of, ratio.to):
+                    (panel,) = (each for each in experiment.panels if each.name == panel_name)
+                    assert label in {row.label for row in panel.of(AS_PUBLISHED)}
+
+
+def test_there_are_33_published_rows() -> None:
+    assert sum(len(panel.of(AS_PUBLISHED)) for panel in PANELS if panel.counted) == 33
+
+
+@pytest.mark.skipif(
+    not (PUBLISHED / "summary.csv").exists(),
+    reason=f"the published figures are not at {PUBLISHED} (set SHORTLIST_PUBLISHED)",
+)
+def test_the_published_figures_are_copied_right() -> None:
+    declared = {
+        (panel.name, row.algorithm, row.selection): (
+            row.threshold,
+            row.published.mean,
+            row.published.std,
+            row.published.error,
+            row.published.runs,
+        )
+        for panel in PANELS
+        if panel.counted
+        for row in panel.of(AS_PUBLISHED)
+        if row.published is not None
+    }
+    table = pd.read_csv(PUBLISHED / "summary.csv")
+    assert len(table) == len(declared) == 33
+    for row in table.itertuples():
+        key = (EXPERIMENT_OF[str(row.experiment)], row.algorithm, row.selection)
+        logged = (row.threshold, row.mean_samples, row.std_samples, row.error_rate, row.runs)
+        assert declared[key] == logged
+    features = np.loadtxt(PUBLISHED / "random_instance_N5_K10.csv").T
+    assert np.array_equal(RANDOM_3.instance().features, features)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for panel in (PI_6, OMEGA_01) for row in panel.rows],
+    ids=lambda row: f"{row.title} {row.published is None}",
+)
+def test_the_text_is_proven_and_what_the_errata_touch_is_not(row: Any) -> None:
+    panel = PI_6 if row in PI_6.rows else OMEGA_01
+    bound = algorithm_of(row).bind(panel.instance().problem(DELTA, 0.0))
+    if row.threshold == "heuristic":
+        assert not bound.proven
+    elif row.kind == AS_WRITTEN:
+        assert bound.why_heuristic == []
+    else:
+        assert bound.proven == (errata(row) == ())
+
+
+def test_the_declarations_load_nothing_heavy() -> None:
+    code = (
+        "import sys, shortlist.paper; "
+        "print([m for m in ('numba', 'matplotlib', 'scipy', 'pandas', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- all of it, quickly, and every output opened
+
+
+class Page(HTMLParser):
+    """Every tag that is opened is closed; the pictures and the text are collected."""
+
+    VOID = frozenset({"meta", "img", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.pictures: list[dict[str, str | None]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.pictures.append(dict(attrs))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def parsed(page: Path) -> Page:
+    parser = Page()
+    parser.feed(page.read_text(encoding="utf-8"))
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def test_all_with_five_runs_and_every_output_opens(drugs: None, tmp_path: Path) -> None:
+    import matplotlib.image
+
+    page = reproduce(["all"], runs=5, seed=0, out=tmp_path, progress=False)
+    assert page == tmp_path / "index.html"
+    html, markdown = parsed(page), page.with_suffix(".md").read_text(encoding="utf-8")
+    assert "33 of the 33 published rows" in html.text
+    for name, experiment in EXPERIMENTS.items():
+        assert experiment.title in html.text
+        frame = pd.read_parquet(tmp_path / f"{name}.parquet")
+        flat = pd.read_csv(tmp_path / f"{name}.csv")
+        assert list(flat.columns) == list(frame.columns)
+        assert len(flat) == len(frame)
+        if experiment.cells:
+            assert len(frame) == 10 * len(experiment.cells)
+        elif experiment.constants:
+            assert len(frame) == 10
+            assert frame["agrees"].dropna().all()
+        else:
+            rows = [row for panel in experiment.panels for row in panel.rows]
+            assert len(frame) == sum(row.runs(5) for row in rows)
+            assert list(frame.columns) == COLUMNS
+            assert set(frame["experiment"]) == {name}
+            assert (frame["pulls"].map(sum) == frame["samples"]).all()
+    shown = {picture["src"] for picture in html.pictures}
+    drawn = {path.name for path in tmp_path.glob("*.png")}
+    assert shown == drawn == {f"{name}.png" for name in NAMES[:-1]}
+    assert all(picture["alt"] for picture in html.pictures)
+    for name in drawn:
+        assert f"]({name})" in markdown
+        pixels = matplotlib.image.imread(tmp_path / name)
+        assert min(pixels.shape[:2]) > 300
+        assert pixels[..., :3].std() > 0.05  # not an empty sheet
+        root = ElementTree.parse(tmp_path / name.replace(".png", ".svg")).getroot()
+        assert root.tag.endswith("svg")
+    tables = [line for line in markdown.splitlines() if line.startswith("| ")]
+    assert len(tables) > 100
+    for line, following in itertools.pairwise(tables):
+        if "| --- |" in following or "| --- |" in line:  # a header has as many cells as its rule
+            assert line.count(" | ") == following.count(" | ")
+
+
+def test_a_picture_is_the_same_each_time(tmp_path: Path) -> None:
+    instance = instances.classic(K=4, m=2, omega=1.0)
+    results = shortlist.compare(["LUCB", "m-LinGapE"], instance, runs=5, progress=False)
+    contents = []
+    for name in ("first", "second"):
+        figure = shortlist.plot.samples(results, published={"LUCB": 500.0})
+        contents.append(
+            [path.read_bytes() for path in shortlist.plot.save(figure, tmp_path / name)]
+        )
+    assert contents[0] == contents[1]
+
+
+# --- what can go wrong
+
+
+def test_unknown_names_and_bad_numbers_say_so(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'figure-1a'"):
+        reproduce(["figure1a"], out=tmp_path / "no")
+    with pytest.raises(InvalidSetting, match="name at least one experiment"):
+        reproduce([], out=tmp_path / "no")
+    with pytest.raises(InvalidSetting, match="runs must be at least 1, got 0"):
+        reproduce("figure-1a", runs=0, out=tmp_path / "no")
+    with pytest.raises(InvalidSetting, match="workers must be at least 1, got 0"):
+        reproduce("figure-1a", workers=0, out=tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidSetting, match="cannot be made"):
+        reproduce("complexity-constants", out=tmp_path / "file")
+
+
+def test_a_missing_extra_is_named_before_the_first_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'shortlist\[paper\]'"):
+        reproduce("complexity-constants", out=tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+
+
+def test_without_the_data_the_rest_is_done_and_the_page_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("SHORTLIST_DATA", str(tmp_path / "empty"))
+    out = tmp_path / "out"
+    names = ["figure-1c", "appendix-random", "complexity-constants"]
+    with pytest.raises(DataUnavailable, match="What needs no such data is done") as raised:
+        reproduce(names, runs=2, out=out, progress=False)
+    assert "SHORTLIST_DATA" in str(raised.value)
+    html = parsed(out / "index.html")
+    assert "NOT RUN: drugs of figure-1c." in html.text
+    assert [picture["src"] for picture in html.pictures] == ["appendix-random.png"]
+    assert (out / "complexity-constants.csv").exists()
+    assert not (out / "figure-1c.csv").exists()
+
+
+# --- how far it has come
+
+
+def test_progress_is_a_line_an_experiment_or_two_bars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce(["appendix-random", "complexity-constants"], runs=2, out=tmp_path)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == ("shortlist: appendix-random (1 of 2): 12 runs to make, 0 kept from before")
+    assert len(lines) == 4
+    reproduce("appendix-random", runs=2, out=tmp_path, progress=False)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    reproduce("appendix-random", runs=3, out=tmp_path)
+    shown = capsys.readouterr().err
+    assert "everything" in shown
+    assert "appendix-random" in shown
+
+
+@pytest.mark.skipif("SHORTLIST_DATA" not in os.environ, reason="needs the drug data")
+def test_the_drugs_have_the_means_of_the_paper() -> None:
+    means = np.sort(DRUGS.instance().means)[::-1].round(3).tolist()
+    assert means == [0.491, 0.485, 0.482, 0.478, 0.465, 0.399, 0.397, 0.393, 0.383, 0.382]

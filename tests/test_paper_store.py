@@ -1,0 +1,122 @@
+"""Finished runs of the paper's experiments are kept, and only those that are right are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from shortlist.paper import reproduce, running
+from shortlist.paper.panels import OMEGA_01
+from shortlist.paper.store import KEY, Store
+from shortlist.simulation import instances
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Small chunks, and (start, runs) of every call of compare."""
+    calls: list[tuple[int, int]] = []
+    compare = running.compare
+
+    def counting(algorithm: Any, instance: Any, runs: int, **settings: Any) -> Any:
+        calls.append((settings["start"], runs))
+        return compare(algorithm, instance, runs, **settings)
+
+    monkeypatch.setattr(running, "compare", counting)
+    monkeypatch.setattr(running, "CHUNK", 2)
+    monkeypatch.setattr(running, "CHUNK_SAMPLES", 0)
+    return calls
+
+
+def appendix_random(out: Path, runs: int) -> pd.DataFrame:
+    reproduce("appendix-random", runs=runs, out=out, progress=False)
+    return pd.read_parquet(out / "appendix-random.parquet")
+
+
+def same(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    flat = [frame.assign(pulls=frame["pulls"].map(tuple)) for frame in (one, other)]
+    flat = [frame.assign(recommendation=frame["recommendation"].map(tuple)) for frame in flat]
+    return flat[0].equals(flat[1])
+
+
+def test_an_interrupted_reproduction_goes_on(
+    counted: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = appendix_random(tmp_path / "whole", 6)
+    rows = 6
+    assert counted == [(0, 2), (2, 2), (4, 2)] * rows
+    counted.clear()
+    counting = running.compare
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        if len(counted) == 4:
+            raise KeyboardInterrupt
+        return counting(*arguments, **settings)
+
+    monkeypatch.setattr(running, "compare", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        appendix_random(tmp_path / "parts", 6)
+    assert counted == [(0, 2), (2, 2), (4, 2), (0, 2)]
+    assert not (tmp_path / "parts" / "index.html").exists()
+    assert not list((tmp_path / "parts" / "runs").glob("*.part"))
+    counted.clear()
+    monkeypatch.setattr(running, "compare", counting)
+    assert same(appendix_random(tmp_path / "parts", 6), whole)
+    assert counted == [(2, 2), (4, 2)] + [(0, 2), (2, 2), (4, 2)] * (rows - 2)
+
+
+def test_more_runs_make_only_those_that_are_missing(
+    counted: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    few = appendix_random(tmp_path, 3)
+    assert counted == [(0, 2), (2, 1)] * 6
+    counted.clear()
+    more = appendix_random(tmp_path, 6)
+    assert counted == [(3, 2), (5, 1)] * 6
+    counted.clear()
+    assert same(few, appendix_random(tmp_path, 3))
+    assert counted == []
+    assert same(few, more[more["run"] < 3].reset_index(drop=True))
+    assert list(more["run"]) == list(range(6)) * 6
+
+
+def test_another_seed_is_another_store(counted: list[tuple[int, int]], tmp_path: Path) -> None:
+    one = appendix_random(tmp_path, 2)
+    reproduce("appendix-random", runs=2, seed=1, out=tmp_path, progress=False)
+    other = pd.read_parquet(tmp_path / "appendix-random.parquet")
+    assert len(counted) == 12
+    assert not set(one["seed"]) & set(other["seed"])
+
+
+def test_damaged_and_foreign_files_are_noticed_and_made_again(
+    counted: list[tuple[int, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow.parquet as parquet
+
+    whole = appendix_random(tmp_path, 2)
+    files = sorted((tmp_path / "runs").glob("*.parquet"))
+    assert len(files) == 6
+    files[0].write_bytes(files[0].read_bytes()[:100])
+    files[1].write_bytes(files[2].read_bytes())  # another row's runs under this name
+    table = parquet.read_table(files[3])
+    metadata = table.schema.metadata
+    assert KEY in metadata
+    parquet.write_table(table.slice(1).replace_schema_metadata(metadata), files[3])
+    parquet.write_table(table.drop_columns("pulls").replace_schema_metadata(metadata), files[4])
+    counted.clear()
+    assert same(appendix_random(tmp_path, 2), whole)
+    assert len(counted) == 4
+    assert capsys.readouterr().err.count("is not used") == 4
+
+
+def test_the_store_tells_settings_apart() -> None:
+    rows = [row for panel in (OMEGA_01,) for row in panel.rows]
+    instance = OMEGA_01.instance()
+    store = Store(Path("nowhere"))
+    tasks = [running.RowRuns(OMEGA_01, row, instance, 5, 0, store) for row in rows]
+    keys = [task._key for task in tasks]
+    assert len(set(keys)) == len(rows)
+    harder = instances.classic(K=3, m=1, omega=0.2)
+    assert running.RowRuns(OMEGA_01, rows[0], harder, 5, 0, store)._key not in keys
