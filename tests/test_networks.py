@@ -466,6 +466,13 @@ def test_sbml_is_valid_and_keeps_names(tmp_path: Path) -> None:
     signs = {i.getQualitativeSpecies(): i.getSign() for i in inputs.getListOfInputs()}
     assert signs == {"HLA_A_": libsbml.INPUT_SIGN_POSITIVE, "x": libsbml.INPUT_SIGN_NEGATIVE}
     assert same_functions(read(tmp_path / "a.sbml"), network)
+    rule_18 = BooleanNetwork.from_regulations(
+        {"A": Regulation((), (), 9), "B": Regulation(("A",), (), 18)}
+    )
+    write(rule_18, tmp_path / "b.sbml")
+    document = libsbml.readSBMLFromFile(str(tmp_path / "b.sbml"))  # owns all that is got from it
+    listed = document.getModel().getPlugin("qual").getTransition(1).getListOfInputs()
+    assert {one.getQualitativeSpecies() for one in listed} == {"A", "B"}
 
 
 SBML = """<?xml version="1.0" encoding="UTF-8"?>

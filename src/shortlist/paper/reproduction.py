@@ -82,8 +82,7 @@ def reproduce(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidSetting(
-            f"out={str(out)!r} cannot be made ({error.strerror}): name a folder that can be "
-            "written to."
+            f"out={str(out)!r} cannot be made ({error.strerror}): name another folder."
         ) from None
     plan = Plan(experiments, runs, checked_seed(seed), Store(out / "runs"))
     outcomes, pictures = [], {}

@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from shortlist.repurposing.readers import read_expression as read_expression
     from shortlist.repurposing.readers import rename_genes as rename_genes
     from shortlist.repurposing.regulation import Regulation as Regulation
+    from shortlist.repurposing.screen import DrugScreen as DrugScreen
+    from shortlist.repurposing.synthetic_data import synthetic as synthetic
 
 # Loaded on first use: who works with networks alone does not pay for pandas.
 _HOMES = {
     "AbstractNetwork": "abstract_network",
     "Attractor": "basins",
     "BooleanNetwork": "network",
+    "DrugScreen": "screen",
     "Dynamics": "dynamics",
     "Regulation": "regulation",
     "Semantics": "phenotype",
@@ -71,6 +74,7 @@ _HOMES = {
     "rename_genes": "readers",
     "restrict": "expression",
     "select_profiles": "l1000",
+    "synthetic": "synthetic_data",
     "walk": "dynamics",
     "write": "formats",
 }

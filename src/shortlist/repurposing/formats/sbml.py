@@ -17,6 +17,7 @@ from shortlist.repurposing.logic import (
     all_of,
     any_of,
     negation,
+    signs_of,
     without_thresholds,
 )
 from shortlist.repurposing.network import BooleanNetwork
@@ -173,7 +174,9 @@ def format_sbml(network: BooleanNetwork) -> str:
             continue
         transition = qual.createTransition()
         transition.setId(f"transition_{identifiers[gene]}")
-        for regulator, sign in network.regulators(gene).items():
+        # Under rule 18 a gene looks at itself without being its own regulator.
+        inputs = {**signs_of(function), **network.regulators(gene)}
+        for regulator, sign in inputs.items():
             source = transition.createInput()
             source.setId(f"input_{identifiers[regulator]}_of_{identifiers[gene]}")
             source.setQualitativeSpecies(identifiers[regulator])
