@@ -383,7 +383,7 @@ class Oracle:
         self.mixability[J] += max(mixed - float(w @ gains), 0.0)
         if published:
             return self.t * w
-        self.due = w if self.due is None else self.due + w
+        self.due = (self.counts() if self.due is None else self.due) + w
         return self.due
 
     def design(self, b: int, c: int) -> Array:

@@ -196,7 +196,7 @@ def test_counts_of_table_4_are_0_without_structure(K: int, N: int) -> None:
 
 def test_upper_bounds_solve_their_equation() -> None:
     instance = shortlist.instances.classic(K=5, m=2, omega=0.7, sigma=0.3)
-    bounds = theory.upper_bounds(instance, 0.01, epsilon=0.05)
+    bounds = theory.upper_bounds(instance, 0.01, epsilon=0.05, as_printed=True)
     constants = theory.constants(instance, epsilon=0.05)
     for name, u in bounds.items():
         if name.startswith("m-"):
@@ -240,6 +240,26 @@ def test_upper_bounds_hold_and_the_lower_bound_too() -> None:
     assert (upper["LUCB"] - 5.0) / 4.0 < shortlist.compare(
         "LUCB", instance, runs=100, seed=0, progress=False
     ).summary()["mean"].iloc[0]
+
+
+def test_the_printed_constant_of_the_optimized_rule_is_no_upper_bound() -> None:
+    """Theorem 2 (ii) lacks the factor ‖w*‖₁ of Xu et al.: it shows where the slack of ε = 0 is gone."""
+    instance = shortlist.instances.from_arrays(np.eye(4), means=[0.5] * 4, m=2, sigma=0.5)
+    row = ["m-LinGapE(2)"]
+    printed = theory.upper_bounds(instance, 0.05, epsilon=0.1, algorithms=row, as_printed=True)
+    proven = theory.upper_bounds(instance, 0.05, epsilon=0.1, algorithms=row)
+    samples = shortlist.compare(
+        "m-LinGapE optimized",
+        instance,
+        runs=40,
+        epsilon=0.1,
+        threshold="frequentist",
+        progress=False,
+    ).frame["samples"]
+    assert printed[row[0]] < samples.min()
+    assert samples.max() < proven[row[0]]
+    # Independent arms: w* = e_i − e_j, of weight 2.
+    assert theory.constants(instance, epsilon=0.1, algorithms=row)[row[0]] == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize("name", ["self_normalized", "determinant"])
@@ -402,7 +422,7 @@ EVERY = [
 @pytest.mark.parametrize("ask", EVERY)
 def test_instances_that_cannot_be_used(ask: Any) -> None:
     fine = np.array([0.9, 0.5, 0.5, 0.1])
-    with pytest.raises(InvalidSetting, match=r"ranks 2 and 3 are equal \(0.5 and 0.5\)"):
+    with pytest.raises(InvalidSetting, match=r"ranks 2 and 3 are equal but for rounding \(0.5 and 0.5\)"):
         ask(given_as(np.eye(4), fine, 2))
     with pytest.raises(InvalidSetting, match="equal"):  # 0.1 + 0.2 and 0.3 differ by rounding
         ask(given_as(np.eye(3), [1.0, 0.1 + 0.2, 0.3], 2))

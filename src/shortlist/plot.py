@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from shortlist.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +22,12 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 LOG_FROM = 20.0  # a spread of the whiskers above this is drawn on a logarithmic axis
 LABEL_WIDTH = 24  # characters of a label before it is broken
+# A drug's label, its colour and what it means.
+LABELS = {
+    1: (COLOURS[2], "known to work"),
+    -1: (COLOURS[1], "known not to"),
+    0: ("#7F7F7F", "unknown"),
+}
 ROW, SHARE_ROW, FRAME = 0.55, 0.34, 1.2  # inches: a row of a picture, and what is around them
 
 
@@ -37,14 +46,12 @@ def samples(
     *,
     ax: Any = None,
     published: Mapping[str, float] | None = None,
+    variants: Mapping[str, str] | None = None,
     only: Collection[str] | None = None,
     from_zero: bool = True,
     title: str | None = None,
 ) -> Figure:
     """Evaluations needed, as the paper draws them: a box an algorithm, single runs as dots.
-
-    A name with a comma is a variant of what stands before the comma: it has the same colour, and
-    its box is hatched.
 
     Parameters
     ----------
@@ -54,6 +61,9 @@ def samples(
         Where to draw; by default a new figure.
     published : mapping, optional
         From an algorithm's name to the mean that was published for it.
+    variants : mapping, optional
+        From an algorithm's name to that of which it is a variant: it has the same colour, and its
+        box is hatched.
     only : collection of str, optional
         The algorithms to draw; they keep the colours that they have among all.
     from_zero : bool
@@ -67,8 +77,11 @@ def samples(
     """
     frame = results.frame
     everyone = list(dict.fromkeys(frame["algorithm"]))
-    families = list(dict.fromkeys(_family(name) for name in everyone))
+    family = {name: (variants or {}).get(name, name) for name in everyone}
+    families = list(dict.fromkeys(family.values()))
     names = [name for name in everyone if only is None or name in only]
+    if not names:
+        raise InvalidSetting(f"none of {list(only or ())} was run: {', '.join(everyone)} were.")
     groups = [frame.loc[frame["algorithm"] == name, "samples"].to_numpy() for name in names]
     figure, ax = _place(ax, len(names))
     places = np.arange(len(names), 0, -1)
@@ -79,12 +92,12 @@ def samples(
         ax.plot(
             values, heights, ".", color="0.6", markersize=3, alpha=0.4, zorder=1, rasterized=True
         )
-        colour = COLOURS[families.index(_family(name)) % len(COLOURS)]
-        _box(ax, values, place, colour, hatched="," in name)
+        colour = COLOURS[families.index(family[name]) % len(COLOURS)]
+        _box(ax, values, place, colour, hatched=family[name] != name)
         mean = values.mean()
         ax.plot([mean], [place], "D", color=colour, markeredgecolor="white", markersize=6, zorder=3)
     marks = _mark_published(ax, names, places, published or {})
-    _label_rows(ax, [_broken(name) for name in names], places)
+    _label_rows(ax, [_broken(name, family[name]) for name in names], places)
     whiskers = [np.quantile(values, [0.05, 0.95]) for values in groups]
     _scale(ax, np.min(whiskers), np.max(whiskers), from_zero)
     legend = "box: quartiles; whiskers: 5 %, 95 %; ◆ mean" + ("; ▼ published mean" if marks else "")
@@ -121,6 +134,8 @@ def shares(
     -------
     Figure
     """
+    if not rows:
+        raise InvalidSetting("there are no shares to draw: give at least one row.")
     figure, ax = _place(ax, len(rows), SHARE_ROW)
     places = np.arange(len(rows), 0, -1)
     for row, place in zip(rows, places, strict=True):
@@ -137,6 +152,69 @@ def shares(
         widest = max(widest, limit[1])
     ax.set_xlim(-0.02 * widest, 1.04 * widest)
     ax.set_xlabel(f"{xlabel}\n({legend})")
+    ax.set_title(title, fontsize=10)
+    return figure
+
+
+def rewards(
+    rewards: Mapping[str, ArrayLike],
+    *,
+    labels: Mapping[str, float] | None = None,
+    baseline: Mapping[str, float] | None = None,
+    shortlist: Collection[str] = (),
+    title: str = "",
+    ax: Any = None,
+) -> Figure:
+    """Rewards of a drug screen, as the paper draws them: a box a drug, the best mean on top.
+
+    Parameters
+    ----------
+    rewards : mapping
+        Drug → its rewards.
+    labels : mapping, optional
+        Drug → 1 (known to work), −1 (known not to), 0 (unknown): the colour of its box.
+    baseline : mapping, optional
+        Drug → its score by another method, drawn as a line with an axis of its own.
+    shortlist : collection of str
+        Drugs to mark with a star.
+    title : str
+        Above the picture.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Figure
+    """
+    values = {str(drug): np.asarray(each, float).ravel() for drug, each in rewards.items()}
+    drugs = sorted(values, key=lambda drug: -values[drug].mean())
+    known = {drug: int(np.sign((labels or {}).get(drug, 0))) for drug in drugs}
+    figure, ax = _place(ax, len(drugs), SHARE_ROW)
+    places = np.arange(len(drugs), 0, -1)
+    for drug, place in zip(drugs, places.tolist(), strict=True):
+        colour = LABELS[known[drug]][0]
+        _box(ax, values[drug], place, colour, hatched=False)
+        mean = values[drug].mean()
+        ax.plot([mean], [place], "D", color=colour, markeredgecolor="white", markersize=6, zorder=3)
+    _label_rows(ax, [f"★ {drug}" if drug in shortlist else drug for drug in drugs], places)
+    for text, drug in zip(ax.get_yticklabels(), drugs, strict=True):
+        text.set_color(LABELS[known[drug]][0])
+    handles = [
+        ax.plot([], [], "s", color=colour, alpha=0.6, label=words)[0]
+        for label, (colour, words) in LABELS.items()
+        if label in known.values() and any(known.values())
+    ]
+    if baseline is not None:
+        other = ax.twiny()
+        line = [baseline.get(drug, np.nan) for drug in drugs]
+        handles += other.plot(line, places, ".-", color=COLOURS[0], linewidth=1, label="baseline")
+        other.set_xlabel("baseline", color=COLOURS[0])
+        other.tick_params(axis="x", colors=COLOURS[0])
+        other.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    if handles:
+        ax.legend(handles=handles, loc="lower right", fontsize=8, framealpha=0.9)
+    star = "; ★ on the shortlist" if shortlist else ""
+    ax.set_xlabel(f"reward\n(box: quartiles; whiskers: 5 %, 95 %; ◆ mean{star})")
     ax.set_title(title, fontsize=10)
     return figure
 
@@ -174,10 +252,6 @@ def _place(ax: Any, rows: int, row: float = ROW) -> tuple[Figure, Any]:
     return figure, axes[0]
 
 
-def _family(name: str) -> str:
-    return name.partition(",")[0]
-
-
 def _box(ax: Any, values: np.ndarray, place: float, colour: str, *, hatched: bool) -> None:
     ax.boxplot(
         [values],
@@ -212,10 +286,17 @@ def _mark_published(
     return marks
 
 
-def _broken(name: str) -> str:
-    """A long label on two lines, or at its comma."""
-    parts = [line for part in name.split(", ") for line in textwrap.wrap(part, LABEL_WIDTH)]
-    return "\n".join(parts)
+def _broken(name: str, family: str) -> str:
+    """A long label on two lines, a variant's own words on a line of their own."""
+    own = name.removeprefix(family).lstrip(", ")
+    parts = [family, own] if family != name and name.startswith(family) else [name]
+    lines = []
+    for part in parts:
+        width = LABEL_WIDTH
+        while len(textwrap.wrap(part, width)) > 2:  # a row has no room for more
+            width += 1
+        lines += textwrap.wrap(part, width)
+    return "\n".join(lines)
 
 
 def _label_rows(ax: Any, labels: Sequence[str], places: np.ndarray) -> None:

@@ -263,6 +263,21 @@ def _bound(S: object) -> float | None:
     return value
 
 
+def whole_number(name: str, value: object, least: int) -> int:
+    """A whole number that is not too small.
+
+    Examples
+    --------
+    >>> whole_number("runs", 2.5, 1)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: runs must be a whole number, at least 1, got 2.5.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
+        raise InvalidSetting(f"{name} must be a whole number, at least {least}, got {value!r}.")
+    return int(value)
+
+
 def checked_seed(seed: object) -> int:
     """A seed of 64 bits."""
     if (

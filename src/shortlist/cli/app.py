@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shortlist.cli import algorithms, bound, data, reproduce
+from shortlist.cli import algorithms, bound, data, reproduce, repurpose
 from shortlist.errors import DataUnavailable, ShortlistError
 
 USAGE, NO_DATA, INTERRUPTED = 2, 3, 130
@@ -47,6 +49,7 @@ app = typer.Typer(
     epilog="""[bold]Examples[/bold]
 $ shortlist bound --features X.csv --theta theta.csv -m 5 --sigma 0.5
 $ shortlist data fetch
+$ shortlist repurpose --synthetic
 $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
@@ -76,6 +79,7 @@ def shortlist(
 
 app.command("algorithms", rich_help_panel="Look up")(algorithms.algorithms)
 app.command("bound", rich_help_panel="Look up", epilog=bound.EXAMPLES)(bound.bound)
+app.command("repurpose", rich_help_panel="Screen", epilog=repurpose.EXAMPLES)(repurpose.repurpose)
 app.command("reproduce", rich_help_panel="The paper", epilog=reproduce.EXAMPLES)(
     reproduce.reproduce
 )
@@ -84,4 +88,7 @@ app.add_typer(data.app, name="data", rich_help_panel="The paper", epilog=data.EX
 
 def main() -> None:
     """What the console script calls."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # σ and δ must not end a program in cp1252
+            stream.reconfigure(errors="replace")
     app(prog_name="shortlist")

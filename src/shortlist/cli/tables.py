@@ -37,7 +37,7 @@ def read_table(file: Path) -> Table:
             )
     heading = lines[0][1]
     index = heading[0] == ""
-    titled = index or not any(_is_number(cell) for cell in heading[1:] or heading)
+    titled = index or _is_heading(heading, lines[1:])
     body = lines[1:] if titled else lines
     if not body:
         raise InvalidFeatures(f"{file} has a heading and no numbers: add a line for each row.")
@@ -99,6 +99,16 @@ def _lines(file: Path) -> list[Line]:
     if not lines:
         raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")
     return lines
+
+
+def _is_heading(first: list[str], rest: list[Line]) -> bool:
+    """A line of text; or a name over the names, and numbers that only count the columns."""
+    if not any(_is_number(cell) for cell in first):
+        return True
+    counted = [[str(k + start) for k in range(len(first) - 1)] for start in (0, 1)]
+    named = bool(rest) and not any(_is_number(cells[0]) for _, cells in rest)
+    # With a single column "a,1" is more likely an arm and its number.
+    return len(first) > 2 and not _is_number(first[0]) and first[1:] in counted and named
 
 
 def _is_named(file: Path, body: list[Line]) -> bool:

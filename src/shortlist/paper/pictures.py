@@ -43,6 +43,7 @@ def _boxes(views: list[View], outcome: Outcome) -> Figure:
             results,
             ax=ax,
             published=published,
+            variants={r.title: r.label for r in view.panel.rows if r.kind != AS_PUBLISHED},
             only=[row.title for row in rows],
             from_zero=not view.without,
             title=view.title,

@@ -61,7 +61,7 @@ def make_game(arms: int, rank: int, places: int) -> Game:
     return Game(
         answers=np.full(places, EMPTY, np.int64),
         learners=np.zeros((places, wide + 1)),
-        target=np.zeros(wide),
+        target=np.full(wide, np.nan),
         weights=np.zeros(wide),
         gains=np.zeros(wide),
         shift=np.zeros(wide),
@@ -97,7 +97,7 @@ def forget(game: Game) -> None:
     for k in range(game.answers.shape[0]):
         game.answers[k] = EMPTY
     for a in range(game.target.shape[0]):
-        game.target[a] = 0.0
+        game.target[a] = np.nan  # before the first round: nothing is wanted yet
 
 
 @compiled(INTEGER(MASK))
@@ -263,7 +263,8 @@ def play(number: int, state: State, inside: np.ndarray, sigma: float, game: Game
     else:
         respond(state, inside, game)
         optimistic_gains(game.shift, state.variances, sigma, most, game.gains)
-        for a in range(arms):  # C-tracking
-            game.target[a] += weights[a]
+        for a in range(arms):  # C-tracking; what was pulled before the first round was wanted
+            before = float(state.pulls[a]) if math.isnan(game.target[a]) else game.target[a]
+            game.target[a] = before + weights[a]
     learn(learners[slot], weights, game.gains)
     return 0

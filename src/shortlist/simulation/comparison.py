@@ -15,7 +15,7 @@ from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Runs, run_seeds
 from shortlist.algorithms.gifa import GIFA
 from shortlist.errors import InvalidSetting
-from shortlist.problem import checked_seed
+from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
 
@@ -76,12 +76,10 @@ def compare(
     """
     if isinstance(algorithms, (str, GIFA)):
         algorithms = [algorithms]
-    if runs < 1:
-        raise InvalidSetting(f"runs must be at least 1, got {runs}.")
-    if start < 0:
-        raise InvalidSetting(f"start, the number of the first run, must be 0 or more, got {start}.")
-    if workers is not None and workers < 1:
-        raise InvalidSetting(f"workers must be at least 1, got {workers}.")
+    whole_number("runs", runs, 1)
+    whole_number("start", start, 0)
+    if workers is not None:
+        whole_number("workers", workers, 1)
     problem = instance.problem(delta, epsilon, S)
     bounds: dict[str, Bound] = {}
     for choice in algorithms:
@@ -91,6 +89,8 @@ def compare(
                 f"algorithm {algorithm.name!r} is listed twice: give one of them another name."
             )
         bounds[algorithm.name] = algorithm.bind(problem, threshold)
+    if not bounds:
+        raise InvalidSetting("no algorithm was given: name one, shortlist.algorithms() lists them.")
     shortest = max(len(bound.engine.initial) for bound in bounds.values())
     if max_samples < shortest:
         raise InvalidSetting(

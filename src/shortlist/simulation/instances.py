@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shortlist.core.rule import Rule
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
-from shortlist.problem import Problem
+from shortlist.problem import Problem, checked_seed
 from shortlist.simulation import rewards as models
 
 FITS = 1e-8  # a residual below this share of the means counts as an exact linear model
@@ -133,7 +133,9 @@ def random(K: int, N: int, m: int, seed: int, sigma: float = 0.5) -> Instance:
     >>> random(K=10, N=5, m=3, seed=0).features.shape
     (10, 5)
     """
-    features = np.random.default_rng(seed).standard_normal((K, N))
+    if K < 2 or N < 1:
+        raise InvalidSetting(f"a random instance needs K ≥ 2 and N ≥ 1, got K={K}, N={N}.")
+    features = np.random.default_rng(checked_seed(seed)).standard_normal((K, N))
     features /= np.linalg.norm(features, 2)
     theta = np.zeros(N)
     theta[0] = 1.0
@@ -162,7 +164,7 @@ def from_arrays(
     if (means is None) == (theta is None):
         raise InvalidSetting("give either means or theta, not both and not neither.")
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
-    truth = np.asarray(means if theta is None else problem.features @ np.asarray(theta), float)
+    truth = _numbers("means", means) if theta is None else problem.features @ _theta(theta, problem)
     if truth.shape != (problem.arms,) or not np.all(np.isfinite(truth)):
         raise InvalidFeatures(
             f"means must be {problem.arms} finite numbers, one an arm, got shape {truth.shape}."
@@ -222,6 +224,22 @@ def recorded(
     return Instance(
         label, problem.features, means, m, sigma, problem.names, models.recorded, table, norm
     )
+
+
+def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidFeatures(f"{name} must be numbers: {error}.") from None
+
+
+def _theta(theta: Any, problem: Problem) -> NDArray[np.float64]:
+    numbers = _numbers("theta", theta)
+    if numbers.shape != (problem.dimension,):
+        raise InvalidFeatures(
+            f"theta must be {problem.dimension} numbers, one a feature, got shape {numbers.shape}."
+        )
+    return numbers
 
 
 def _norm(theta: ArrayLike) -> float:

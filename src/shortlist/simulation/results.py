@@ -10,6 +10,7 @@ from os import PathLike
 import pandas as pd
 from scipy.stats import beta
 
+from shortlist.errors import InvalidSetting
 from shortlist.simulation.instances import Instance
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
@@ -30,14 +31,19 @@ class Results:
     def lower_bound(self) -> float:
         """kl(δ, 1 − δ)·T*: what any algorithm needs on average that errs with probability δ at most.
 
-        NaN where it is not defined: for ε > 0, for δ ≥ ½, or where the means are not linear in the
-        features. It is the bound for Gaussian noise of the declared σ.
+        It is the bound for normal noise of the declared σ: where the noise is another one, as with
+        recorded or Bernoulli rewards, fewer may do. NaN where it is not defined: for ε > 0, for
+        δ ≥ ½, where the means are not linear in the features or are equal but for rounding at the
+        ranks m and m + 1.
         """
         if self.epsilon > 0.0 or self.delta >= 0.5 or self.instance.S is None:
             return math.nan
         from shortlist.theory import lower_bound
 
-        return lower_bound(self.instance, self.delta).samples
+        try:
+            return lower_bound(self.instance, self.delta).samples
+        except InvalidSetting:
+            return math.nan
 
     def summary(self, *, lower_bound: bool = True) -> pd.DataFrame:
         """One row an algorithm: samples needed, and errors with their 95 % interval.
@@ -50,8 +56,9 @@ class Results:
 
         Notes
         -----
-        ``ratio`` is the mean over ``lower_bound``. An algorithm may use what the linear model does
-        not allow it to know, or err more often than δ: only then can it lie below 1.
+        ``ratio`` is the mean over ``lower_bound``. It lies below 1 only by chance, or where the
+        bound does not apply: an algorithm that errs more often than δ on some instance, or noise
+        that is not normal with the declared σ.
 
         Runs that were cut by ``max_samples`` are counted as ``unfinished``; their samples are
         what they had used, so the mean is then too small.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shortlist.errors import unknown_name
+from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.rules.designs import all_weights
 from shortlist.theory.truth import Instance, Truth
 
@@ -42,17 +43,22 @@ def constants(
     >>> {name: round(value, 2) for name, value in values.items()}
     {'LUCB': 30.39, 'UGapE': 121.57, 'm-LinGapE(1)': 547.07, 'm-LinGapE(2)': 163.6}
     """
-    names = list(CONSTANTS if algorithms is None else algorithms)
-    check_rows(names)
+    names = rows_of(algorithms)
     truth = Truth.of(instance, sigma=sigma, epsilon=epsilon)
     return {name: CONSTANTS[name](truth) for name in names}
 
 
-def check_rows(names: Iterable[str]) -> None:
-    """Raise for a name that is not a row of Table 2."""
+def rows_of(algorithms: Iterable[str] | None) -> list[str]:
+    """Rows of Table 2, all if none is named; raises for a name that is no row."""
+    if isinstance(algorithms, str):
+        raise InvalidSetting(
+            f"algorithms must be several rows of Table 2, got {algorithms!r}: pass [{algorithms!r}]."
+        )
+    names = list(CONSTANTS if algorithms is None else algorithms)
     for name in names:
         if name not in CONSTANTS:
             raise unknown_name("row of Table 2", name, CONSTANTS)
+    return names
 
 
 def lucb(truth: Truth) -> float:
@@ -74,12 +80,25 @@ def m_lingape_largest_variance(truth: Truth) -> float:
 
 
 def m_lingape_optimized(truth: Truth) -> float:
-    """σ² Σ_a max_{i,j} |w*_a(i,j)| / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²: Theorem 2 (ii)."""
+    """σ² Σ_a max_{i,j} |w*_a(i,j)| / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²: Theorem 2 (ii), as printed."""
+    return _over_pairs(truth, lambda weights: weights)
+
+
+def m_lingape_optimized_proven(truth: Truth) -> float:
+    """The same with |w*_a|‖w*‖₁ for |w*_a|, which is what the proof gives.
+
+    Lemma 1 of Xu et al. (2018) bounds ‖x_i − x_j‖²_{V⁻¹} by ρ max_a p_a/N_a with ρ = ‖w*‖₁² and
+    p_a = |w*_a|/‖w*‖₁. Theorem 2 prints |w*_a| where their product, |w*_a|‖w*‖₁, belongs.
+    """
+    return _over_pairs(truth, lambda weights: weights * weights.sum(axis=1, keepdims=True))
+
+
+def _over_pairs(truth: Truth, price: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
     slack = truth.epsilon
     widths = np.maximum(slack, (slack + truth.gaps) / 3.0)
     largest = np.zeros(truth.problem.arms)
     for i, weights in enumerate(all_weights(truth.problem.reduced)):
-        pairs = np.abs(weights) / np.maximum(widths[i], widths[i + 1 :, None]) ** 2
+        pairs = price(np.abs(weights)) / np.maximum(widths[i], widths[i + 1 :, None]) ** 2
         np.maximum(largest, pairs.max(axis=0), out=largest)
     return truth.problem.sigma**2 * float(largest.sum())
 
