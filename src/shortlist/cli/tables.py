@@ -94,7 +94,12 @@ def _lines(file: Path) -> list[Line]:
         lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     else:
         reader = csv.reader(io.StringIO(text), delimiter=mark)
-        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+        try:
+            lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+        except csv.Error as error:
+            raise InvalidFeatures(
+                f"{file}, line {reader.line_num} cannot be read as CSV ({error}): correct it."
+            ) from None
     lines = [(number, cells) for number, cells in lines if any(cells)]
     if not lines:
         raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")

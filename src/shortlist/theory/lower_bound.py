@@ -87,10 +87,20 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
             f"tolerance, the bracket's relative width, must lie between 1e-7 and 1, got {tolerance}."
         )
     _ = truth.theta  # raises where the means are not linear in the features
-    search = _Search(truth, tolerance)
-    low, high, allocation = search.run()
-    scale = 2.0 * truth.problem.sigma**2
-    information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
+    information = math.nan
+    try:
+        search = _Search(truth, tolerance)
+        low, high, allocation = search.run()
+        scale = 2.0 * truth.problem.sigma**2
+        information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
+    except (np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
+        scale = low = high = math.nan
+    if not math.isfinite(scale * low * scale * high * information):
+        raise InvalidSetting(
+            "the numbers leave the range of floating point: bring features, means, sigma and delta "
+            f"(got sigma={truth.problem.sigma:g}, delta={delta:g}) nearer to 1 and scale T* back; "
+            "it is proportional to the square of sigma over the means."
+        )
     return LowerBound(
         t_star=scale * low,
         bracket=(scale * low, scale * high),
