@@ -3,38 +3,43 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -name '*.py')
 
-.venv/installed: pyproject.toml
+# The demo needs less than the tests do. Python compiles what it imports: pip need not compile all.
+.venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[plot]'
+	touch $@
+
+.venv/installed: .venv/made
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
 # Numba's cache watches a function's own file, not the files it calls into.
-.venv/fresh: .venv/installed $(SOURCES)
+.venv/fresh: .venv/made $(SOURCES)
 	find src -name '*.nb[ci]' -delete
 	touch $@
 
 demo: .venv/fresh
 	$(BIN)/python examples/demo.py
 
-test: .venv/fresh
+test: .venv/installed .venv/fresh
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: .venv/fresh
+lint: .venv/installed .venv/fresh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/fresh
+bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
 
-reproduce: .venv/fresh
+reproduce: .venv/installed .venv/fresh
 	$(BIN)/shortlist reproduce all --out results $(ARGS)
 
-docs: .venv/fresh
+docs: .venv/installed .venv/fresh
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import subprocess
@@ -139,7 +140,7 @@ def test_the_declarations_load_nothing_heavy() -> None:
 
 
 class Page(HTMLParser):
-    """Every tag that is opened is closed; the pictures and the text are collected."""
+    """Every tag that is opened is closed; the pictures, links and text are collected."""
 
     VOID = frozenset({"meta", "img", "br"})
 
@@ -147,11 +148,14 @@ class Page(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.pictures: list[dict[str, str | None]] = []
+        self.links: set[str | None] = set()
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "img":
             self.pictures.append(dict(attrs))
+        if tag == "a":
+            self.links.add(dict(attrs)["href"])
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -177,6 +181,9 @@ def test_all_with_five_runs_and_every_output_opens(drugs: None, tmp_path: Path) 
     assert page == tmp_path / "index.html"
     html, markdown = parsed(page), page.with_suffix(".md").read_text(encoding="utf-8")
     assert "33 of the 33 published rows" in html.text
+    assert "“" not in html.text  # the claims are paraphrases
+    assert html.text.count("with normal noise of σ = 0.5") == 8  # panels with a lower bound
+    assert html.text.count("an algorithm that is told so could stop earlier") == 2
     for name, experiment in EXPERIMENTS.items():
         assert experiment.title in html.text
         frame = pd.read_parquet(tmp_path / f"{name}.parquet")
@@ -198,8 +205,17 @@ def test_all_with_five_runs_and_every_output_opens(drugs: None, tmp_path: Path) 
     drawn = {path.name for path in tmp_path.glob("*.png")}
     assert shown == drawn == {f"{name}.png" for name in NAMES[:-1]}
     assert all(picture["alt"] for picture in html.pictures)
+    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert html.links == written - {"index.html", "index.md"}
+    assert {f"{name}.{kind}" for name in NAMES for kind in ("csv", "parquet")} <= html.links
+    for link in html.links:
+        assert f"]({link})" in markdown
+    instance = DRUGS.instance()
+    best = sorted(instance.names[a] for a in np.argsort(-instance.means)[:5])
+    assert f"each drug's own rewards: {', '.join(best)} (" in html.text
+    for drug, mean in zip(instance.names, instance.means, strict=True):
+        assert f"| {drug} | {mean:.3f} | {'100.0' if drug in best else '0.0'} % |" in markdown
     for name in drawn:
-        assert f"]({name})" in markdown
         pixels = matplotlib.image.imread(tmp_path / name)
         assert min(pixels.shape[:2]) > 300
         assert pixels[..., :3].std() > 0.05  # not an empty sheet
@@ -232,14 +248,39 @@ def test_unknown_names_and_bad_numbers_say_so(tmp_path: Path) -> None:
         reproduce(["figure1a"], out=tmp_path / "no")
     with pytest.raises(InvalidSetting, match="name at least one experiment"):
         reproduce([], out=tmp_path / "no")
-    with pytest.raises(InvalidSetting, match="runs must be at least 1, got 0"):
-        reproduce("figure-1a", runs=0, out=tmp_path / "no")
-    with pytest.raises(InvalidSetting, match="workers must be at least 1, got 0"):
-        reproduce("figure-1a", workers=0, out=tmp_path / "no")
+    wrong: Any
+    for wrong in (0, -1, 2.5, "5", True, None, float("nan")):
+        with pytest.raises(InvalidSetting, match="runs must be a whole number, at least 1, got"):
+            reproduce("figure-1a", runs=wrong, out=tmp_path / "no")
+    for wrong in (0, 1.5, "2", False):
+        with pytest.raises(InvalidSetting, match="workers must be a whole number, at least 1"):
+            reproduce("figure-1a", workers=wrong, out=tmp_path / "no")
+    for wrong in (-1, 2**64, 0.5, "0", None):
+        with pytest.raises(InvalidSetting, match="seed must be a whole number from 0"):
+            reproduce("figure-1a", seed=wrong, out=tmp_path / "no")
     assert not (tmp_path / "no").exists()
+    for wrong in (None, 3, b"results"):
+        with pytest.raises(InvalidSetting, match="out must be the path of a folder, got"):
+            reproduce("figure-1a", out=wrong)
     (tmp_path / "file").touch()
     with pytest.raises(InvalidSetting, match="cannot be made"):
         reproduce("complexity-constants", out=tmp_path / "file")
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "index.html").mkdir()
+    with pytest.raises(InvalidSetting, match=r"index\.html cannot be written \(Is a directory\)"):
+        reproduce("complexity-constants", out=tmp_path, progress=False)
+    (tmp_path / "runs").touch()
+    with pytest.raises(InvalidSetting, match=r"runs cannot be written \(File exists\)"):
+        reproduce("appendix-random", runs=2, out=tmp_path, progress=False)
+
+    def full(*arguments: Any, **settings: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    with pytest.raises(InvalidSetting, match=r"No space left on device.*Finished runs are kept"):
+        reproduce("appendix-random", runs=2, out=tmp_path / "full", progress=False)
 
 
 def test_a_missing_extra_is_named_before_the_first_run(
@@ -266,6 +307,18 @@ def test_without_the_data_the_rest_is_done_and_the_page_says_so(
     assert [picture["src"] for picture in html.pictures] == ["appendix-random.png"]
     assert (out / "complexity-constants.csv").exists()
     assert not (out / "figure-1c.csv").exists()
+
+
+def test_without_the_fetcher_the_rest_is_done_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("SHORTLIST_DATA", raising=False)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(DataUnavailable, match=r"needs pooch: pip install .* is done: see"):
+        reproduce(["figure-1c", "complexity-constants"], runs=2, out=tmp_path, progress=False)
+    html = parsed(tmp_path / "index.html")
+    assert "NOT RUN: drugs of figure-1c. downloading data needs pooch" in html.text
+    assert html.links == {"complexity-constants.csv", "complexity-constants.parquet"}
 
 
 # --- how far it has come

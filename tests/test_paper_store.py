@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ from shortlist.simulation import instances
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Small chunks, and (start, runs) of every call of compare."""
+    """The smallest chunks, one run a worker, and (start, runs) of every call of compare."""
     calls: list[tuple[int, int]] = []
     compare = running.compare
 
@@ -25,13 +29,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         return compare(algorithm, instance, runs, **settings)
 
     monkeypatch.setattr(running, "compare", counting)
-    monkeypatch.setattr(running, "CHUNK", 2)
     monkeypatch.setattr(running, "CHUNK_SAMPLES", 0)
     return calls
 
 
 def appendix_random(out: Path, runs: int) -> pd.DataFrame:
-    reproduce("appendix-random", runs=runs, out=out, progress=False)
+    reproduce("appendix-random", runs=runs, out=out, workers=2, progress=False)
     return pd.read_parquet(out / "appendix-random.parquet")
 
 
@@ -84,7 +87,7 @@ def test_more_runs_make_only_those_that_are_missing(
 
 def test_another_seed_is_another_store(counted: list[tuple[int, int]], tmp_path: Path) -> None:
     one = appendix_random(tmp_path, 2)
-    reproduce("appendix-random", runs=2, seed=1, out=tmp_path, progress=False)
+    reproduce("appendix-random", runs=2, seed=1, out=tmp_path, workers=2, progress=False)
     other = pd.read_parquet(tmp_path / "appendix-random.parquet")
     assert len(counted) == 12
     assert not set(one["seed"]) & set(other["seed"])
@@ -105,10 +108,103 @@ def test_damaged_and_foreign_files_are_noticed_and_made_again(
     assert KEY in metadata
     parquet.write_table(table.slice(1).replace_schema_metadata(metadata), files[3])
     parquet.write_table(table.drop_columns("pulls").replace_schema_metadata(metadata), files[4])
+    # Whole, and under its own name, but not the runs 0, 1, …
+    table = parquet.read_table(files[5])
+    key = table.schema.metadata[KEY].decode()
+    Store(tmp_path / "runs").write(name_of(files[5]), key, table.to_pandas().iloc[1:])
     counted.clear()
     assert same(appendix_random(tmp_path, 2), whole)
-    assert len(counted) == 4
-    assert capsys.readouterr().err.count("is not used") == 4
+    assert len(counted) == 5
+    said = capsys.readouterr().err
+    assert said.count("is not used") == 5
+    assert said.count("it is damaged") == 2
+    assert said.count("belongs to something else") == 2
+
+
+def name_of(file: Path) -> str:
+    return file.stem.rpartition("-")[0]
+
+
+def test_every_flipped_bit_is_noticed_or_harmless(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    appendix_random(tmp_path, 5)
+    store, file = Store(tmp_path / "runs"), min((tmp_path / "runs").glob("*.parquet"))
+    content = file.read_bytes()
+    key = parquet_key(file)
+    whole = store.read(name_of(file), key, lambda frame: True)
+    noticed = 0
+    for bit in range(0, 8 * len(content), 17):  # 17 and 8 share no factor: every place in a byte
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(flipped)
+        frame = store.read(name_of(file), key, lambda frame: True)
+        noticed += frame is None
+        assert frame is None or same(frame, whole), bit
+    assert noticed > 500
+    assert capsys.readouterr().err.count("is not used") == noticed
+
+
+def parquet_key(file: Path) -> str:
+    import pyarrow.parquet as parquet
+
+    key: bytes = parquet.read_schema(file).metadata[KEY]
+    return key.decode()
+
+
+KILLED = """
+import sys
+from shortlist.paper import reproduce, running
+
+running.CHUNK_SAMPLES = 0  # a file a run
+reproduce("appendix-random", runs=16, out=sys.argv[1], workers=2, progress=False)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill so")
+def test_a_killed_reproduction_goes_on(
+    counted: list[tuple[int, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "killed"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out)])
+    try:
+        late = time.monotonic() + 120.0
+        while len(list((out / "runs").glob("*.parquet"))) < 3 and process.poll() is None:
+            assert time.monotonic() < late
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == -signal.SIGKILL  # it was not done before
+    assert not (out / "index.html").exists()
+    (out / "runs" / "begun.1.part").touch()  # what a kill in the middle of a file leaves
+    kept = sum(len(pd.read_parquet(file)) for file in (out / "runs").glob("*.parquet"))
+    assert 32 < kept < 96
+    resumed = appendix_random(out, 16)
+    assert sum(runs for _, runs in counted) == 96 - kept
+    assert capsys.readouterr().err == ""  # no file was damaged
+    assert not list((out / "runs").glob("*.part"))
+    assert same(resumed, appendix_random(tmp_path / "whole", 16))
+
+
+def test_runs_that_take_long_are_kept_one_a_worker(tmp_path: Path) -> None:
+    def chunk(row: Any) -> int:
+        task = running.RowRuns(OMEGA_01, row, OMEGA_01.instance(), 500, 0, Store(tmp_path))
+        sizes = []
+
+        def make(start: int, count: int, workers: int | None) -> pd.DataFrame:
+            sizes.append(count)
+            raise KeyboardInterrupt
+
+        task.make = make  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            task.finish(3, lambda cost: None)
+        return sizes[0]
+
+    sizes = {row.title: chunk(row) for row in OMEGA_01.rows}
+    assert sizes["LUCB both, as Algorithm 1 says"] == 3
+    assert sizes["LUCB both"] == 81  # 20 million samples
+    assert sizes["LinGame"] == 500
 
 
 def test_the_store_tells_settings_apart() -> None:

@@ -14,6 +14,9 @@ ShortlistError
 │   └── TrialClosed
 ├── StudyStopped
 ├── SingularDesign
+├── InferenceFailed
+│   ├── Unsatisfiable
+│   └── InferenceTimeout     (also a TimeoutError)
 └── DataUnavailable
 ```
 """
@@ -21,7 +24,8 @@ ShortlistError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class ShortlistError(Exception):
@@ -74,6 +78,41 @@ class StudyStopped(ShortlistError):
 
 class SingularDesign(ShortlistError):
     """The evaluations so far do not span the features, and no regularisation makes up for it."""
+
+
+class InferenceFailed(ShortlistError):
+    """No network was inferred from the experiments."""
+
+
+class Unsatisfiable(InferenceFailed):
+    """No network explains the experiments.
+
+    Attributes
+    ----------
+    conflict : tuple of str
+        Experiments that no network explains together.
+    smallest : bool
+        Whether it is known that no smaller set of them is in conflict.
+    """
+
+    def __init__(self, message: str, conflict: tuple[str, ...], smallest: bool = True) -> None:
+        super().__init__(message)
+        self.conflict = conflict
+        self.smallest = smallest
+
+
+class InferenceTimeout(InferenceFailed, TimeoutError):
+    """The time limit ended the search.
+
+    Attributes
+    ----------
+    found : sequence of Inferred
+        The solutions found before.
+    """
+
+    def __init__(self, message: str, found: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.found = found
 
 
 class DataUnavailable(ShortlistError):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
+from scipy.stats import t
+
 from shortlist.paper.experiment import (
     AS_PUBLISHED,
     AS_WRITTEN,
@@ -17,6 +22,28 @@ READINGS = {
     "With the settings of the text": (AS_WRITTEN, CORRECTED, AS_PUBLISHED),
     "With one threshold for all": (ONE_THRESHOLD, CORRECTED),
 }
+
+
+class Figure(NamedTuple):
+    """A figure with its 95 % interval, and the range in which a claim holds."""
+
+    low: float
+    value: float
+    high: float
+    at_least: float
+    at_most: float
+
+    @property
+    def verdict(self) -> int:
+        """A place in ``WORDS``: against the claim only if the whole interval is."""
+        if self.low > self.at_most or self.high < self.at_least:
+            return 3
+        if not self.at_least <= self.value <= self.at_most:
+            return 2
+        return 0 if self.at_least <= self.low and self.high <= self.at_most else 1
+
+
+WORDS = ("borne out", "borne out as far as these runs tell", "undecided", "NOT borne out")
 
 
 def verdicts(claim: Claim, outcome: Outcome) -> list[str]:
@@ -67,43 +94,64 @@ def _lines(claim: Claim, outcome: Outcome, kinds: tuple[str, ...]) -> list[Line]
 
 
 def _ratios(claim: Claim, outcome: Outcome, kinds: tuple[str, ...], published: bool) -> str:
-    found, held = [], True
+    found = []
     for ratio in claim.ratios:
         of, to = _line(outcome, ratio.of, kinds), _line(outcome, ratio.to, kinds)
         if of is not None and to is not None:
-            value = _mean(of, published) / _mean(to, published)
-            held = held and ratio.at_least <= value <= ratio.at_most
-            found.append(f"{value:.2f}")
-    return f"{_word(held)} ({', '.join(found)})." if found else "not run."
+            low, value, high = _quotient(of, to, published)
+            found.append(Figure(low, value, high, ratio.at_least, ratio.at_most))
+    if not found:
+        return "not run."
+    return f"{_word(found)} ({', '.join(f'{figure.value:.2f}' for figure in found)})."
 
 
-def _mean(line: Line, published: bool) -> float:
-    return line.row.published.mean if published and line.row.published else line.mean
+def _quotient(of: Line, to: Line, published: bool) -> tuple[float, float, float]:
+    """One mean over another, with its 95 % interval; published figures are taken as they are."""
+    if published and of.row.published and to.row.published:
+        value = of.row.published.mean / to.row.published.mean
+        return value, value, value
+    value, fewest = of.mean / to.mean, min(of.runs, to.runs)
+    if fewest < 2:
+        return 0.0, value, math.inf
+    # The interval is one of the quotient's logarithm, whose distribution is less skewed.
+    squares = sum((line.std / line.mean) ** 2 / line.runs for line in (of, to))
+    times = math.exp(float(t.ppf(0.975, fewest - 1)) * math.sqrt(squares))
+    return value / times, value, value * times
 
 
 def _errors(claim: Claim, lines: list[Line], published: bool) -> str:
-    rates = {
-        line: line.row.published.error if published and line.row.published else line.errors
-        for line in lines
-    }
-    worst = max(rates, key=lambda line: rates[line])
-    held = claim.error_at_most is None or rates[worst] <= claim.error_at_most
-    interval = f", 95 % interval {worst.error_low:.3f} to {worst.error_high:.3f}"
-    found = f"largest: {rates[worst]:.3f}, {worst.row.label}{'' if published else interval}"
-    return f"{_word(held)} ({found})."
+    limit = 1.0 if claim.error_at_most is None else claim.error_at_most
+    figures = {}
+    for line in lines:
+        low, value, high = line.error_low, line.errors, line.error_high
+        if published and line.row.published:
+            low = value = high = line.row.published.error
+        figures[line] = Figure(low, value, high, 0.0, limit)
+    worst = max(figures, key=lambda line: (figures[line].verdict, figures[line].value))
+    interval = "" if published else f", {_interval(figures[worst])}"
+    found = f"worst: {figures[worst].value:.3f}, {worst.row.label}{interval}"
+    return f"{_word(list(figures.values()))} ({found})."
 
 
 def _seldom(outcome: Outcome) -> str:
-    share = max(row.holds / row.instances for row in outcome.cells)
-    return f"In our runs: {_word(share <= 1 / 3)} (largest share: {share:.3f})."
+    figures = [
+        Figure(row.low, row.holds / row.instances, row.high, 0.0, 1 / 3) for row in outcome.cells
+    ]
+    worst = max(figures, key=lambda figure: (figure.verdict, figure.value))
+    found = f"worst share: {worst.value:.3f}, {_interval(worst)}"
+    return f"In our runs: {_word(figures)} ({found})."
 
 
 def _chain(outcome: Outcome, m: int) -> str:
     ours = {row.name: row.ours for row in outcome.constants if row.m == m}
     lucb, linear, ugape = (ours[f"H({name})"] for name in ("LUCB", "m-LinGapE(1)", "UGapE"))
-    held = lucb >= linear >= ugape
-    return f"For m = {m}: {_word(held)} ({lucb:,.0f}, {linear:,.0f}, {ugape:,.0f})."
+    word = WORDS[0] if lucb >= linear >= ugape else WORDS[-1]
+    return f"For m = {m}: {word} ({lucb:,.0f}, {linear:,.0f}, {ugape:,.0f})."
 
 
-def _word(held: bool) -> str:
-    return "borne out" if held else "NOT borne out"
+def _interval(figure: Figure) -> str:
+    return f"95 % interval {figure.low:.3f} to {figure.high:.3f}"
+
+
+def _word(figures: list[Figure]) -> str:
+    return WORDS[max(figure.verdict for figure in figures)]

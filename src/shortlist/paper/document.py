@@ -71,6 +71,14 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Files beside the page, after a word on what they are."""
+
+    text: str
+    sources: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Table:
     """Cells as they are to be read; flagged rows stand out."""
 
@@ -79,7 +87,7 @@ class Table:
     flagged: Sequence[bool] = ()
 
 
-Block = Heading | Paragraph | Bullets | Details | Command | Picture | Table
+Block = Heading | Paragraph | Bullets | Details | Command | Picture | Links | Table
 
 
 def to_html(title: str, blocks: Sequence[Block]) -> str:
@@ -129,6 +137,9 @@ def _html(block: Block) -> str:
             return f"<pre><code>{escape(text)}</code></pre>"
         case Picture(source, alt):
             return f'<p><img src="{escape(source)}" alt="{escape(alt)}"></p>'
+        case Links(text, sources):
+            links = [f'<a href="{escape(source)}">{escape(source)}</a>' for source in sources]
+            return f"<p>{escape(text)} {', '.join(links)}</p>"
         case Table(header, rows, flagged):
             head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
             lines = []
@@ -161,6 +172,9 @@ def _markdown(block: Block) -> str:
             return f"```console\n{text}\n```"
         case Picture(source, alt):
             return f"![{_plain(alt)}]({source})"
+        case Links(text, sources):
+            links = [f"[{_plain(source)}]({source})" for source in sources]
+            return f"{_plain(text)} {', '.join(links)}"
         case Table(header, rows, flagged):
             lines = [[_plain(cell) for cell in header], ["---"] * len(header)]
             for k, row in enumerate(rows):

@@ -43,7 +43,7 @@ class Row:
     expected : float, optional
         Samples a run, where the published mean is not near; for the time left only.
     share : float
-        Of the runs asked for, how many are made: runs of ten million samples are made more rarely.
+        Of the runs asked for, how many are made: runs of eleven million samples are made more rarely.
     """
 
     algorithm: str

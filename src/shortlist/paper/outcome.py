@@ -16,6 +16,7 @@ from shortlist.simulation.results import Results
 
 TOO_FAR = 3.0  # |z| above this is a difference
 AGREES = 0.0027  # its probability, where no z can be had
+FEW = 30  # with fewer runs their own standard deviation is too uncertain to be trusted alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +36,18 @@ class Line:
 
     @property
     def z(self) -> float:
-        """The difference of the means over its standard error; NaN where there is none."""
+        """The difference of the means over its standard error; NaN where there is none.
+
+        With fewer than 30 runs the larger of the two standard deviations stands for ours: a
+        handful of runs that happen to lie close together is no sign of a difference.
+        """
         published = self.row.published
         if published is None:
             return math.nan
-        noise = math.sqrt(self.std**2 / self.runs + published.std**2 / published.runs)
+        std = self.std
+        if self.runs < FEW:
+            std = published.std if math.isnan(std) else max(std, published.std)  # NaN: a single run
+        noise = math.sqrt(std**2 / self.runs + published.std**2 / published.runs)
         return (self.mean - published.mean) / noise
 
     @property

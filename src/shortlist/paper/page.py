@@ -18,8 +18,9 @@ from shortlist.paper.document import (
     to_html,
     to_markdown,
 )
+from shortlist.paper.experiment import AS_PUBLISHED
 from shortlist.paper.experiments import EXPERIMENTS
-from shortlist.paper.outcome import TOO_FAR, Outcome
+from shortlist.paper.outcome import FEW, TOO_FAR, Outcome
 from shortlist.paper.panels import PANELS
 from shortlist.paper.sections import published_lines, section
 
@@ -28,14 +29,17 @@ TITLE = "Top-m identification for linear bandits, run again"
 
 def write_page(
     outcomes: list[Outcome],
-    pictures: dict[str, list[Path]],
+    files: dict[str, list[Path]],
     out: Path,
     *,
     runs: int,
     seed: int,
     workers: int | None,
 ) -> Path:
-    """Write ``index.html`` and ``index.md``, and give the path of the first."""
+    """Write ``index.html`` and ``index.md``, and give the path of the first.
+
+    ``files`` holds what was written for each experiment, by its name.
+    """
     blocks: list[Block] = [
         Heading(1, TITLE),
         Paragraph(
@@ -52,14 +56,15 @@ def write_page(
         Command(command([each.experiment.name for each in outcomes], runs, seed, out, workers)),
         Paragraph(
             "z is the difference of the means over its standard error, "
-            "(ours − published) / sqrt(std²/runs + std_published²/500). Marked rows have |z| > 3: "
-            "they differ by more than chance. That is expected where the settings are not the "
-            "published ones."
+            "(ours − published) / sqrt(std²/runs + std_published²/500). With fewer than "
+            f"{FEW} runs the larger of the two standard deviations stands for ours. Marked rows have "
+            f"|z| > {TOO_FAR:g}: they differ by more than chance. That is expected where the settings "
+            "are not the published ones."
         ),
     ]
     for outcome in outcomes:
         name = outcome.experiment.name
-        blocks += section(outcome, [path.name for path in pictures[name]])
+        blocks += section(outcome, [path.name for path in files[name]])
     page = out / "index.html"
     page.write_text(to_html(TITLE, blocks), encoding="utf-8")
     page.with_suffix(".md").write_text(to_markdown(blocks), encoding="utf-8")
@@ -69,7 +74,7 @@ def write_page(
 def summary(outcomes: list[Outcome]) -> list[str]:
     """How far our runs agree with the published ones, in a few sentences."""
     items = []
-    known = sum(len(panel.of("as published")) for panel in PANELS if panel.counted)
+    known = sum(len(panel.of(AS_PUBLISHED)) for panel in PANELS if panel.counted)
     lines = {
         name: line for name, line in published_lines(outcomes).items() if math.isfinite(line.z)
     }

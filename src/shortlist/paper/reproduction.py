@@ -54,6 +54,8 @@ def reproduce(
 
     Raises
     ------
+    InvalidSetting
+        When a number is not one, or the folder cannot be written to.
     DataUnavailable
         When Figure 1c was asked for and its data cannot be had; everything else is written first.
 
@@ -65,18 +67,19 @@ def reproduce(
     shortlist.errors.UnknownName: unknown experiment 'figure1a': did you mean 'figure-1a'? Known: ...
     """
     experiments = _wanted(names)
-    if runs < 1:
-        raise InvalidSetting(f"runs must be at least 1, got {runs}.")
-    if workers is not None and workers < 1:
-        raise InvalidSetting(f"workers must be at least 1, got {workers}.")
     _check_extras()
     from shortlist.paper.page import write_page
     from shortlist.paper.pictures import draw
     from shortlist.paper.plan import Plan
     from shortlist.paper.progress import Progress
     from shortlist.paper.store import Store
-    from shortlist.problem import checked_seed
+    from shortlist.paper.writing import writing
+    from shortlist.problem import checked_seed, whole_number
 
+    runs, seed = whole_number("runs", runs, 1), checked_seed(seed)
+    workers = None if workers is None else whole_number("workers", workers, 1)
+    if not isinstance(out, str | PathLike):
+        raise InvalidSetting(f"out must be the path of a folder, got {out!r}.")
     out = Path(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -84,16 +87,19 @@ def reproduce(
         raise InvalidSetting(
             f"out={str(out)!r} cannot be made ({error.strerror}): name another folder."
         ) from None
-    plan = Plan(experiments, runs, checked_seed(seed), Store(out / "runs"))
-    outcomes, pictures = [], {}
+    store = Store(out / "runs")
+    store.sweep()
+    plan = Plan(experiments, runs, seed, store)
+    outcomes, files = [], {}
     with Progress(progress, plan.cost(), len(experiments)) as bars:
         for experiment in experiments:
             outcome = plan.run(experiment, workers, bars)
-            _write_rows(outcome, plan, out)
-            pictures[experiment.name] = draw(outcome, out)
+            with writing(out):
+                files[experiment.name] = [*draw(outcome, out), *_write_rows(outcome, plan, out)]
             outcomes.append(outcome)
             bars.end("in part, without its data" if outcome.unavailable else "done")
-    page = write_page(outcomes, pictures, out, runs=runs, seed=seed, workers=workers)
+    with writing(out):
+        page = write_page(outcomes, files, out, runs=runs, seed=seed, workers=workers)
     for reason in plan.unavailable.values():
         raise DataUnavailable(f"{reason} What needs no such data is done: see {page}.")
     return page
@@ -118,8 +124,8 @@ def _wanted(names: str | Iterable[str]) -> list[Experiment]:
     return [each for name, each in EXPERIMENTS.items() if name in asked or "all" in asked]
 
 
-def _write_rows(outcome: Outcome, plan: Plan, out: Path) -> None:
-    """One row a run, an instance or a constant, as Parquet and as CSV."""
+def _write_rows(outcome: Outcome, plan: Plan, out: Path) -> list[Path]:
+    """One row a run, an instance or a constant, as CSV and as Parquet; none if nothing was run."""
     import pandas as pd
 
     name = outcome.experiment.name
@@ -130,9 +136,11 @@ def _write_rows(outcome: Outcome, plan: Plan, out: Path) -> None:
     elif outcome.panels:
         frame = outcome.runs()
     else:
-        return
-    frame.to_parquet(out / f"{name}.parquet", index=False)
+        return []
+    paths = [out / f"{name}.csv", out / f"{name}.parquet"]
+    frame.to_parquet(paths[1], index=False)
     flat = frame.copy()
     for column in {"recommendation", "pulls"} & set(frame.columns):
         flat[column] = [";".join(map(str, values)) for values in flat[column]]
-    flat.to_csv(out / f"{name}.csv", index=False)
+    flat.to_csv(paths[0], index=False)
+    return paths

@@ -6,7 +6,16 @@ import math
 from collections import Counter
 
 from shortlist.paper.claims import verdicts
-from shortlist.paper.document import Block, Bullets, Details, Heading, Paragraph, Picture, Table
+from shortlist.paper.document import (
+    Block,
+    Bullets,
+    Details,
+    Heading,
+    Links,
+    Paragraph,
+    Picture,
+    Table,
+)
 from shortlist.paper.experiment import AS_PUBLISHED, Experiment, Panel
 from shortlist.paper.outcome import Line, Outcome
 from shortlist.paper.panels import DRUGS, DRUGS_AS_PUBLISHED, OMEGA_01, PI_6
@@ -14,9 +23,14 @@ from shortlist.paper.settings import HEURISTIC, errata, settings_in_words
 
 FIGURES = {PI_6.name: "1a", OMEGA_01.name: "1b", DRUGS_AS_PUBLISHED.name: "1c"}
 
+RECORDED = (
+    "The recorded noise is smaller, with a standard deviation of 0.03 to 0.05: an algorithm that is "
+    "told so could stop earlier."
+)
 
-def section(outcome: Outcome, pictures: list[str]) -> list[Block]:
-    """Title, notes, picture, tables, claims."""
+
+def section(outcome: Outcome, files: list[str]) -> list[Block]:
+    """Title, notes, picture, tables, claims; ``files`` holds the names of what was written."""
     experiment = outcome.experiment
     blocks: list[Block] = [Heading(2, experiment.title)]
     if experiment.notes:
@@ -24,7 +38,9 @@ def section(outcome: Outcome, pictures: list[str]) -> list[Block]:
     for panel in experiment.panels:
         if panel.name in outcome.unavailable:
             blocks.append(Paragraph(f"NOT RUN: {panel.title}. {outcome.unavailable[panel.name]}"))
-    blocks += [Picture(name, experiment.title) for name in pictures if name.endswith(".png")]
+    blocks += [Picture(name, experiment.title) for name in files if name.endswith(".png")]
+    if files:
+        blocks.append(Links("Files:", files))
     if experiment.cells:
         blocks.append(_cells(outcome))
     elif outcome.constants:
@@ -43,14 +59,15 @@ def section(outcome: Outcome, pictures: list[str]) -> list[Block]:
 def _panel(panel: Panel, outcome: Outcome) -> list[Block]:
     lines = outcome.lines[panel.name]
     bound = lines[0].lower_bound
+    sigma = outcome.panels[panel.name].results.instance.sigma
     blocks: list[Block] = [Heading(3, panel.title)]
     if math.isfinite(bound):
-        blocks.append(
-            Paragraph(
-                f"Lower bound: any algorithm that errs with probability δ at most needs "
-                f"kl(δ, 1 − δ)·T* = {bound:,.1f} samples on average."
-            )
+        sentence = (
+            f"Lower bound: with normal noise of σ = {sigma:g}, any algorithm that errs with "
+            f"probability δ at most needs kl(δ, 1 − δ)·T* = {bound:,.1f} samples on average."
         )
+        recorded = panel.name in (DRUGS.name, DRUGS_AS_PUBLISHED.name)
+        blocks.append(Paragraph(f"{sentence} {RECORDED}" if recorded else sentence))
     header = [
         "Algorithm",
         "Settings",
@@ -66,7 +83,6 @@ def _panel(panel: Panel, outcome: Outcome) -> list[Block]:
     sentences = dict.fromkeys(each.sentence for row in panel.rows for each in errata(row))
     if any(row.threshold == "heuristic" for row in panel.rows):
         sentences[HEURISTIC] = None
-    sigma = outcome.panels[panel.name].results.instance.sigma
     settings = [f"{row.title}: {settings_in_words(row, sigma)}." for row in panel.rows]
     blocks.append(Paragraph("Where the published runs depart from the text, and why it matters:"))
     blocks.append(Bullets(list(sentences)))
@@ -180,7 +196,9 @@ def _claims(experiment: Experiment, outcome: Outcome) -> list[Block]:
     blocks: list[Block] = [Heading(3, "What the paper says of it")]
     for claim in experiment.claims:
         found = verdicts(claim, outcome) or ["Not run."]
-        blocks.append(Paragraph(f"“{claim.text}” Read as: {claim.reading}."))
+        blocks.append(
+            Paragraph(f"The paper says, in short: {claim.text} Read as: {claim.reading}.")
+        )
         blocks.append(Bullets([*found, claim.note] if claim.note else found))
     return blocks
 

@@ -37,7 +37,8 @@ UNSCALED = Erratum(
     "1/σ² missing",
     "1/σ² missing: the published LinGame leaves it out of the GLR statistic, so that it stops about "
     "four times too late at σ = 0.5. Its opponent answers the counts instead of the player's "
-    "weights, and it takes sqrt(‖x‖) where ‖x‖ is meant.",
+    "weights, it takes sqrt(‖x‖) where ‖x‖ is meant, and it tracks t·w_t, the last weights alone, "
+    "instead of their sum Σ w_s (D-tracking).",
 )
 HEURISTIC = (
     "The heuristic threshold sqrt(2 ln((1 + ln t)/δ)) has no proof, and does not hold in general."

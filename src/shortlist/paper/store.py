@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.paper.writing import writing
+
 if TYPE_CHECKING:
     import pandas as pd
 
 KEY = b"shortlist key"
+ROWS = b"shortlist rows"  # a digest of them: Parquet itself does not notice every flipped bit
+PART = ".part"  # the end of a file's name while it is written
 # What a run depends on; an edit elsewhere leaves finished runs valid.
 ROOMS = (
     "core",
@@ -53,13 +57,15 @@ class Store:
             return None
         try:
             table = parquet.read_table(path)
-            if (table.schema.metadata or {}).get(KEY) == key.encode():
-                frame = table.to_pandas()
-                if valid(frame):
-                    return frame
-            reason = "its content belongs to something else"
+            metadata = table.schema.metadata or {}
+            if metadata.get(ROWS) != _rows_digest(table):
+                reason = "it is damaged"
+            elif metadata.get(KEY) == key.encode() and valid(frame := table.to_pandas()):
+                return frame
+            else:
+                reason = "its content belongs to something else"
         except (ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-            reason = str(error).splitlines()[0]
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
         print(f"shortlist: {path} is not used ({reason}); its runs are made again", file=sys.stderr)
         return None
 
@@ -69,18 +75,33 @@ class Store:
         from pyarrow import parquet
 
         table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-        metadata = {**(table.schema.metadata or {}), KEY: key.encode()}
+        # Without pandas' own metadata: what the digest covers is then all that is read back.
+        metadata = {KEY: key.encode(), ROWS: _rows_digest(table)}
         path = self._path(name, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(f".{os.getpid()}.part")
-        try:
-            parquet.write_table(table.replace_schema_metadata(metadata), beside)
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        beside = path.with_suffix(f".{os.getpid()}{PART}")
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                # The types are then read back under the names that they have in the digest.
+                whole = table.replace_schema_metadata(metadata)
+                parquet.write_table(whole, beside, use_compliant_nested_type=False)
+                os.replace(beside, path)
+            finally:
+                beside.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what a process that was killed had begun to write."""
+        with writing(self._folder):
+            for beside in self._folder.glob(f"*{PART}"):
+                beside.unlink(missing_ok=True)
 
     def _path(self, name: str, key: str) -> Path:
         return self._folder / f"{name}-{key[:12]}.parquet"
+
+
+def _rows_digest(table: Any) -> bytes:
+    types = [str(kind) for kind in table.schema.types]
+    return digest(repr(types), repr(table.to_pydict())).encode()
 
 
 def digest(*parts: object) -> str:

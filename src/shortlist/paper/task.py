@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -20,7 +21,7 @@ class Task(ABC):
     wanted : int
         How many repetitions.
     chunk : int
-        How many are made between two looks at the disk.
+        How many are made between two looks at the disk; at least one a worker.
     cost : float
         About how many seconds one takes on one core; for the time left only.
     store : Store
@@ -45,8 +46,9 @@ class Task(ABC):
 
     def finish(self, workers: int | None, progress: Callable[[float], None]) -> None:
         """Make what is missing, a chunk at a time; each chunk is kept."""
+        chunk = max(self._chunk, workers or os.cpu_count() or 1)
         while self.missing:
-            new = self.make(self._there, min(self._chunk, self.missing), workers)
+            new = self.make(self._there, min(chunk, self.missing), workers)
             both = new if self._frame is None else pd.concat([self._frame, new], ignore_index=True)
             self._store.write(self._name, self._key, both)
             self._frame = both

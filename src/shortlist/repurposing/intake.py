@@ -14,6 +14,8 @@ from shortlist.repurposing.expression import restrict, to_numbers
 from shortlist.repurposing.network import BooleanNetwork
 from shortlist.repurposing.phenotype import Semantics
 
+WALKS = "walks 1"  # counted up when the same seed comes to give another walk
+
 
 def aligned_networks(
     network: BooleanNetwork | Sequence[BooleanNetwork],
@@ -51,7 +53,11 @@ def aligned_networks(
 
 def checked_signatures(signatures: pd.DataFrame, genes: Sequence[str]) -> pd.DataFrame:
     """Binary signatures on the network's genes, every drug with a value for one of them."""
-    _check_drugs(signatures.columns, "the signatures")
+    _check_names(signatures.columns, "the signatures", "drug")
+    if signatures.shape[1] < 2:
+        raise InvalidExpression(
+            f"the signatures: {signatures.shape[1]} drugs; expected at least 2 to choose among."
+        )
     values = to_numbers(signatures, "the signatures")
     odd = np.argwhere(~np.isnan(values) & (values != 0.0) & (values != 1.0))
     if len(odd):
@@ -68,11 +74,27 @@ def checked_signatures(signatures: pd.DataFrame, genes: Sequence[str]) -> pd.Dat
     )
 
 
+def checked_full_signatures(full: pd.DataFrame | None, signatures: pd.DataFrame) -> pd.DataFrame:
+    """Real-valued signatures on the network's genes; by default the binary ones as −1 and 1."""
+    if full is None:
+        return 2.0 * signatures - 1.0
+    _check_names(full.columns, "the full signatures", "drug")
+    _check_names(full.index, "the full signatures", "gene")
+    names = [str(drug) for drug in full.columns]
+    table = pd.DataFrame(to_numbers(full, "the full signatures"), full.index, names)
+    if not set(names) & set(signatures.columns):
+        raise InvalidExpression(
+            f"the full signatures have none of the drugs: theirs are {', '.join(_few(names, 3))}; "
+            f"the signatures have {', '.join(_few(list(signatures.columns), 3))}."
+        )
+    return table.reindex(index=signatures.index, columns=signatures.columns)
+
+
 def checked_features(features: pd.DataFrame | None, signatures: pd.DataFrame) -> pd.DataFrame:
     """Features × drugs, the drugs in order; by default the signatures, with 0.5 for nothing."""
     if features is None:
         return signatures.fillna(0.5)
-    _check_drugs(features.columns, "the features")
+    _check_names(features.columns, "the features", "drug")
     table = features.set_axis([str(drug) for drug in features.columns], axis=1)
     missing = [drug for drug in signatures.columns if drug not in table]
     if missing:
@@ -98,9 +120,9 @@ def checked_labels(
         ...
     shortlist.errors.UnknownName: unknown drug in the labels 'Diazepan': did you mean 'Diazepam'? Known: Dmcm, Diazepam.
     """
-    given = pd.Series({} if labels is None else dict(labels.items()), dtype=object)
-    given.index = given.index.map(str)
-    _check_drugs(given.index, "the labels", least=0)
+    given = pd.Series({} if labels is None else labels, dtype=object)
+    given.index = given.index.map(str).rename(None)
+    _check_names(given.index, "the labels", "drug")
     for drug, label in given.items():
         if drug not in drugs:
             raise unknown_name("drug in the labels", drug, _few(drugs))
@@ -129,18 +151,21 @@ def fingerprint(
     semantics: Semantics,
 ) -> str:
     """Of all that rewards depend on, in 16 hexadecimal digits."""
-    parts = [repr(semantics), differential.to_csv(), initial.to_csv(), signatures.to_csv()]
+    parts = [WALKS, repr(semantics), differential.to_csv(), initial.to_csv(), signatures.to_csv()]
     parts += [f"{gene}={each.functions[gene]}" for each in networks for gene in each.genes]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def _check_drugs(drugs: pd.Index, what: str, least: int = 2) -> None:
-    names = drugs.map(str)
-    if len(names) < least:
-        raise InvalidExpression(f"{what}: {len(names)} drugs; expected at least {least}.")
+def check_patients(patients: pd.DataFrame) -> None:
+    """Raise if two patients have the same name."""
+    _check_names(patients.columns, "the patients", "sample")
+
+
+def _check_names(names: pd.Index, where: str, what: str) -> None:
+    names = names.map(str)
     if not names.is_unique:
         twice = names[names.duplicated()][0]
-        raise InvalidExpression(f"{what}: the drug {twice!r} occurs more than once: rename one.")
+        raise InvalidExpression(f"{where}: the {what} {twice!r} occurs more than once: rename one.")
 
 
 def _few(drugs: Sequence[str], shown: int = 12) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from shortlist.errors import InvalidSetting
 
 TITLE = "# rewards of the screen"
-HEADING = ["drug", "seed", "reward"]
+COLUMNS = "drug,seed,reward"
 
 
 class RewardCache:
@@ -54,48 +54,45 @@ class RewardCache:
         new = not self.path.exists()
         # Opened for each line: nothing is lost when the program is ended, whatever ends it.
         with self.path.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
             if new:
-                file.write(f"{TITLE} {self.screen}\n")
-                writer.writerow(HEADING)
-            writer.writerow([drug, seed, repr(reward)])
+                file.write(self._heading)
+            csv.writer(file, lineterminator="\n").writerow([drug, seed, repr(reward)])
         self._known[drug, seed] = reward
+
+    @property
+    def _heading(self) -> str:
+        return f"{TITLE} {self.screen}\n{COLUMNS}\n"
 
     def _read(self) -> None:
         whole = self.path.read_bytes()
-        # A line without its end was being written when the program was ended.
+        if self._heading.encode().startswith(whole):  # ended before the first reward
+            self.path.unlink()
+            return
+        # A last line without its end was being written when the program was ended.
         lines = whole[: whole.rfind(b"\n") + 1]
         try:
-            title, _, rows = lines.decode("utf-8").partition("\n")
+            title, *rows = lines.decode("utf-8").splitlines() or [""]
         except UnicodeDecodeError:
             raise self._strange(1) from None
         if not title.startswith(TITLE):
-            if lines:
-                raise self._strange(1)
-        elif title != f"{TITLE} {self.screen}":
+            raise self._strange(1)
+        if title != f"{TITLE} {self.screen}":
             raise InvalidSetting(
                 f"{self.path} holds rewards of another screen: other data or other settings. Name "
                 "another file or folder, or delete this one."
             )
-        for number, cells in enumerate(csv.reader(rows.splitlines()), 2):
-            if number == 2 and cells == HEADING:
-                continue
+        for number, cells in enumerate(csv.reader(rows[1:]), 3):
             try:
                 drug, seed, reward = cells
                 self._known[drug, int(seed)] = float(reward)
             except ValueError:
                 raise self._strange(number) from None
         if len(lines) < len(whole):
-            if rows:
-                with self.path.open("r+b") as file:
-                    file.truncate(len(lines))
-            else:
-                self.path.unlink()  # not even the heading was written
-        elif title and not rows:
-            self.path.unlink()
+            with self.path.open("r+b") as file:
+                file.truncate(len(lines))
 
     def _strange(self, line: int) -> InvalidSetting:
         return InvalidSetting(
-            f"{self.path}, line {line}: this is no file of rewards ({', '.join(HEADING)} after a "
-            "line that names the screen). Name another file or folder, or delete this one."
+            f"{self.path}, line {line}: this is no file of rewards ({COLUMNS} after a line that "
+            "names the screen). Name another file or folder, or delete this one."
         )

@@ -36,6 +36,7 @@ class Module(NamedTuple):
 
     @property
     def genes(self) -> tuple[str, ...]:
+        """All of them, the switch first."""
         return self.switch + self.up + self.down
 
     def state(self, switch: int) -> dict[str, int]:
@@ -86,7 +87,7 @@ def synthetic(
     *,
     drugs: int = 20,
     m: int = 5,
-    modules: int = 6,
+    modules: int = 8,
     patients: int = 12,
     controls: int = 12,
     networks: int = 1,
@@ -99,13 +100,13 @@ def synthetic(
     and genes that follow it. In a patient most switches are turned over; in a control none is. A
     drug is one of these:
 
-    - a *reverser* sets the switches of all modules but two at most back to health: its signature
+    - a *reverser* sets the switches of all modules but one or two back to health: its signature
       touches few genes, and the network carries them to the rest. These are the ``m`` best;
-    - a *partial* drug does so in one or two modules;
+    - a *partial* drug does so in fewer than half of the modules;
     - a *decoy* sets the genes that follow, all of them, to health and leaves the switches alone:
       on paper it reverses the disease best, and the network takes it all back;
     - an *inert* drug sets genes that have no say;
-    - an *aggravator* sets one or two switches to disease.
+    - an *aggravator* sets fewer than half of the switches to disease.
 
     The decoys are there so that the network matters. That the screen beats the baseline on this
     data is by construction: it shows that the parts work together, and nothing about real drugs.
@@ -134,9 +135,9 @@ def synthetic(
     --------
     >>> data = synthetic(seed=1)
     >>> data.networks
-    (BooleanNetwork(56 genes, 66 edges),)
+    (BooleanNetwork(72 genes, 64 edges),)
     >>> data.signatures.shape, int((data.labels > 0).sum())
-    ((56, 20), 5)
+    ((72, 20), 5)
     """
     for name, value, least in (
         ("m", m, 1),
@@ -173,9 +174,7 @@ def synthetic(
 
 def _module(number: int, healthy: int) -> Module:
     targets = [f"M{number}T{i}" for i in range(1, UP + DOWN + 1)]
-    return Module(
-        (f"M{number}A", f"M{number}B"), tuple(targets[:UP]), tuple(targets[UP:]), healthy
-    )
+    return Module((f"M{number}A", f"M{number}B"), tuple(targets[:UP]), tuple(targets[UP:]), healthy)
 
 
 def _network(
@@ -247,14 +246,13 @@ def _signature(
                 values[gene] = part.state(part.healthy)[gene]
             elif rng.random() < 0.1:
                 values[gene] = int(rng.integers(2))
-    for gene in constants:
-        if rng.random() < 0.5:
-            values[gene] = int(rng.integers(2))
+    for gene in rng.permutation(list(constants))[: CONSTANTS // 2].tolist():
+        values[gene] = int(rng.integers(2))
     count = 0
     if kind == "reverser":
-        count = len(parts) - int(rng.integers(3))
+        count = len(parts) - 1 - int(rng.integers(2))
     elif kind in ("partial", "aggravator"):
-        count = 1 + int(rng.integers(2))
+        count = 1 + int(rng.integers(len(parts) // 2 - 1))
     for i in rng.permutation(len(parts))[:count]:
         part = parts[i]
         healthy = part.healthy if kind != "aggravator" else 1 - part.healthy

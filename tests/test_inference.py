@@ -1,0 +1,702 @@
+"""Network inference: against brute force, against planted truths, and on the paper's experiments."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shortlist.errors import (
+    InferenceFailed,
+    InferenceTimeout,
+    InvalidExpression,
+    InvalidNetwork,
+    InvalidSetting,
+    UnknownName,
+    Unsatisfiable,
+)
+from shortlist.repurposing import (
+    AbstractNetwork,
+    BooleanNetwork,
+    Experiment,
+    Interaction,
+    SignedInteraction,
+    candidate_network,
+    edge_distances,
+    infer,
+    read_abstract,
+    read_experiments,
+    read_string,
+    replay,
+    sign_interactions,
+)
+from shortlist.repurposing.abstract_network import PossibleEdge
+from shortlist.repurposing.encoding import program
+from shortlist.repurposing.interactions import UnsignedInteractions
+from shortlist.repurposing.logic import evaluate, truth_table
+from shortlist.repurposing.search import OutOfTime, Search
+from shortlist.repurposing.specification import parse_experiments
+
+REAL = os.environ.get("SHORTLIST_DATA")
+needs_data = pytest.mark.skipif(not REAL, reason="SHORTLIST_DATA does not name a folder of data")
+
+
+# Against brute force
+
+
+def explains(
+    network: BooleanNetwork, experiment: Experiment, steps: int, synchronous: bool
+) -> bool:
+    """Whether some trajectory shows all that was observed, by following every one of them."""
+    genes = network.genes
+
+    def image(state: tuple[int, ...]) -> tuple[int, ...]:
+        values = dict(zip(genes, state, strict=True))
+        return tuple(
+            experiment.clamps.get(g, evaluate(network.functions[g], values)) for g in genes
+        )
+
+    def fits(state: tuple[int, ...], step: int) -> bool:
+        seen = experiment.observations.get(step, {})
+        values = dict(zip(genes, state, strict=True))
+        return (
+            all(values[g] == v for g, v in seen.items())
+            and all(values[g] == v for g, v in experiment.clamps.items())
+            and (step not in experiment.fixed_points or image(state) == state)
+        )
+
+    now = {state for state in itertools.product((0, 1), repeat=len(genes)) if fits(state, 0)}
+    for step in range(1, steps):
+        after = set()
+        for state in now:
+            to = image(state)
+            if synchronous or to == state:
+                after.add(to)
+                continue
+            after |= {
+                (*state[:i], to[i], *state[i + 1 :]) for i in range(len(genes)) if to[i] != state[i]
+            }
+        now = {state for state in after if fits(state, step)}
+    return bool(now)
+
+
+def depends(network: BooleanNetwork, source: str, target: str) -> bool:
+    for state in itertools.product((0, 1), repeat=len(network)):
+        values = dict(zip(network.genes, state, strict=True))
+        flipped = {**values, source: 1 - values[source]}
+        function = network.functions[target]
+        if evaluate(function, values) != evaluate(function, flipped):
+            return True
+    return False
+
+
+def every_solution(
+    candidate: AbstractNetwork, experiments: list[Experiment], steps: int, synchronous: bool
+) -> set[frozenset[tuple[str, str, int]]]:
+    """The edges of all networks that explain the experiments and ignore none of their edges."""
+    optional = [edge[:3] for edge in candidate.edges if edge.optional]
+    found = set()
+    for chosen in itertools.product((False, True), repeat=len(optional)):
+        edges = list(itertools.compress(optional, chosen))
+        for rules in itertools.product(*candidate.rules.values()):
+            network = candidate.network(dict(zip(candidate.genes, rules, strict=True)), edges)
+            if all(depends(network, s, t) for s, t, _ in edges) and all(
+                explains(network, e, steps, synchronous) for e in experiments
+            ):
+                required = (edge[:3] for edge in candidate.edges if not edge.optional)
+                found.add(frozenset([*edges, *required]))
+                break
+    return found
+
+
+def puzzles(count: int) -> Iterator[tuple[int, AbstractNetwork, list[Experiment], int]]:
+    """Small candidates, each with two experiments that some of them can explain."""
+    for seed in range(count):
+        draw = random.Random(seed)
+        genes = ["A", "B", "C"]
+        rules = {g: tuple(sorted(draw.sample(range(20), draw.choice((1, 2, 3))))) for g in genes}
+        pairs = draw.sample(list(itertools.product(genes, genes)), 5)
+        edges = tuple(
+            PossibleEdge(s, t, draw.choice((1, 1, -1)), draw.random() < 0.85) for s, t in pairs
+        )
+        steps = draw.choice((2, 3, 4))
+        experiments = []
+        for name in ("one", "two"):
+            seen = {
+                step: {g: draw.randint(0, 1) for g in genes if draw.random() < 0.45}
+                for step in {0, steps - 2, steps - 1}
+            }
+            held = {draw.choice(genes): draw.randint(0, 1)} if draw.random() < 0.4 else {}
+            ends = (steps - 1,) if draw.random() < 0.6 else ()
+            experiments.append(Experiment(name, seen, held, ends))
+        yield seed, AbstractNetwork(rules, edges), experiments, steps
+
+
+@pytest.mark.parametrize("update", ["asynchronous", "synchronous"])
+def test_all_solutions_are_those_of_brute_force(update: str) -> None:
+    synchronous = update == "synchronous"
+    satisfiable = counted = 0
+    for seed, candidate, experiments, steps in puzzles(60):
+        truth = every_solution(candidate, experiments, steps, synchronous)
+        if not truth:
+            with pytest.raises(Unsatisfiable) as raised:
+                infer(candidate, experiments, steps=steps, update=update)
+            alone = {
+                e.name
+                for e in experiments
+                if not every_solution(candidate, [e], steps, synchronous)
+            }
+            assert len(raised.value.conflict) == (1 if alone else 2), seed
+            assert not alone or set(raised.value.conflict) <= alone, seed
+            continue
+        found = infer(
+            candidate, experiments, solutions=1000, distance=1, steps=steps, update=update
+        )
+        assert {frozenset(tuple(edge) for edge in one.edges) for one in found} == truth, seed
+        assert len(found) == len(truth), seed
+        for one in found:
+            for e in experiments:
+                assert replay(one.network, e, one.trajectories[e.name], update=update) == []
+        satisfiable += 1
+        counted += len(truth)
+    # The puzzles are worth something: some have solutions, some have none, some have many.
+    assert 15 <= satisfiable <= 50
+    assert counted > 2 * satisfiable
+
+
+def test_no_edge_is_chosen_that_its_rule_ignores() -> None:
+    nothing = [Experiment("nothing seen", {})]
+    for rule, signs in itertools.product(range(20), itertools.product((1, -1), repeat=3)):
+        edges = tuple(PossibleEdge(s, "B", v, True) for s, v in zip("ACD", signs, strict=True))
+        candidate = AbstractNetwork({"A": (18,), "B": (rule,), "C": (18,), "D": (18,)}, edges)
+        found = infer(candidate, nothing, steps=1, solutions=100, distance=1)
+        assert {frozenset(map(tuple, one.edges)) for one in found} == every_solution(
+            candidate, nothing, 1, False
+        ), (rule, signs)
+
+
+# A planted truth
+
+
+def planted() -> tuple[AbstractNetwork, BooleanNetwork, list[Experiment]]:
+    """Ten genes, a network within 30 possible edges, and what it does in three experiments."""
+    draw = random.Random(7)
+    genes = [f"G{i}" for i in range(10)]
+    pairs = draw.sample([p for p in itertools.product(genes, genes) if p[0] != p[1]], 30)
+    edges = tuple(PossibleEdge(s, t, draw.choice((1, 1, -1)), True) for s, t in pairs)
+    candidate = AbstractNetwork({g: tuple(range(18)) for g in genes}, edges)
+    rules = {g: draw.randrange(18) for g in genes}
+    truth = candidate.network(rules, [edge[:3] for edge in edges if draw.random() < 0.5])
+    experiments: list[Experiment] = []
+    while len(experiments) < 3:
+        held = {genes[len(experiments)]: len(experiments) % 2}
+        moving = truth.clamped(held)
+        state = {g: draw.randint(0, 1) for g in genes} | held
+        start = dict(state)
+        for _ in range(11):
+            image = moving.image(state)
+            restless = [g for g in genes if image[g] != state[g]]
+            if restless:
+                gene = draw.choice(restless)
+                state[gene] = image[gene]
+        if moving.is_fixed_point(state) and state != start:
+            seen = {g: v for g, v in state.items() if draw.random() < 0.7}
+            name = f"E{len(experiments)}"
+            experiments.append(Experiment(name, {0: start, 10: seen, 11: seen}, held, (11,)))
+    return candidate, truth, experiments
+
+
+def test_a_planted_network_is_explained_and_replayed() -> None:
+    candidate, _, experiments = planted()
+    [found] = infer(candidate, experiments, steps=12)
+    assert set(found.edges) <= {edge[:3] for edge in candidate.edges}
+    assert found.network.genes == candidate.genes
+    for e in experiments:
+        walked = found.trajectories[e.name]
+        assert walked.shape == (12, 10)
+        assert replay(found.network, e, walked) == []
+        last = dict(zip(candidate.genes, walked[-1].tolist(), strict=True))
+        assert found.network.clamped(e.clamps).is_fixed_point(last)
+
+
+def test_the_planted_network_itself_is_a_solution() -> None:
+    candidate, truth, experiments = planted()
+    rules = {g: (truth.regulations[g].rule,) for g in truth.genes}
+    fixed = tuple(PossibleEdge(*edge, False) for edge in truth.edges())
+    [found] = infer(AbstractNetwork(rules, fixed), experiments, steps=12)
+    assert found.network.functions == truth.functions
+    assert candidate.rules.keys() == rules.keys()
+
+
+def test_solutions_are_apart_and_repeatable() -> None:
+    candidate, _, experiments = planted()
+    found = infer(candidate, experiments, steps=12, solutions=3, distance=8, seed=1)
+    distances = edge_distances(found)
+    assert len(found) == 3
+    assert distances[~np.eye(3, dtype=bool)].min() >= 8
+    for i, j in itertools.combinations(range(3), 2):
+        assert distances[i, j] == len(set(found[i].edges) ^ set(found[j].edges))
+    again = infer(candidate, experiments, steps=12, solutions=3, distance=8, seed=1)
+    assert [one.edges for one in again] == [one.edges for one in found]
+    assert all(
+        np.array_equal(one.trajectories[e.name], other.trajectories[e.name])
+        for one, other in zip(found, again, strict=True)
+        for e in experiments
+    )
+    default = infer(candidate, experiments, steps=12, solutions=2)
+    assert edge_distances(default)[0, 1] >= 3  # a tenth of 30
+
+
+def test_fewer_solutions_than_asked_for_are_all() -> None:
+    edges = (PossibleEdge("A", "B", 1, True), PossibleEdge("C", "B", 1, True))
+    candidate = AbstractNetwork({"A": (18,), "B": (8,), "C": (18,)}, edges)
+    seen = Experiment("E", {0: {"A": 1, "B": 0, "C": 1}, 1: {"B": 1}}, fixed_points=(1,))
+    found = infer(candidate, [seen], steps=2, solutions=9, distance=1)
+    assert sorted(len(one.edges) for one in found) == [1, 1, 2]
+    assert len(infer(candidate, [seen], steps=2, solutions=9, distance=3)) == 1  # of 2 edges
+
+
+# What cannot be explained
+
+
+def switch() -> AbstractNetwork:
+    """B may follow A, or do the opposite; C is free."""
+    edges = (PossibleEdge("A", "B", 1, True), PossibleEdge("A", "B", -1, True))
+    return AbstractNetwork({"A": (18,), "B": tuple(range(18)), "C": (18,)}, edges)
+
+
+def test_the_experiments_in_conflict_are_named() -> None:
+    experiments = [
+        Experiment("idle", {0: {"C": 1}}),
+        Experiment("up and on", {3: {"B": 1}}, {"A": 1}, (3,)),
+        Experiment("down and off", {3: {"B": 0}}, {"A": 0}, (3,)),
+        Experiment("up and off", {3: {"B": 0}}, {"A": 1}, (3,)),
+    ]
+    with pytest.raises(Unsatisfiable) as raised:
+        infer(switch(), experiments, steps=4)
+    assert raised.value.conflict == ("up and on", "up and off")
+    assert raised.value.smallest
+    assert "the experiments up and on and up and off together" in str(raised.value)
+    assert infer(switch(), experiments[:3], steps=4)
+
+
+def gate(rules: tuple[int, ...]) -> AbstractNetwork:
+    """A and C may activate or repress B."""
+    edges = tuple(PossibleEdge(s, "B", sign, True) for s in "AC" for sign in (1, -1))
+    return AbstractNetwork({"A": (18,), "B": rules, "C": (18,)}, edges)
+
+
+def test_a_conflict_of_three_needs_all_three() -> None:
+    experiments = [
+        Experiment(name, {2: {"B": b}}, {"A": int(name[0]), "C": int(name[1])}, (2,))
+        for name, b in (("00", 0), ("10", 1), ("01", 1), ("11", 0))
+    ]  # exclusive or
+    for two in itertools.combinations(experiments[1:], 2):
+        assert infer(gate((0, 8)), two, steps=3)
+    with pytest.raises(Unsatisfiable) as raised:
+        infer(gate((0, 8)), experiments, steps=3)
+    assert raised.value.conflict == ("10", "01", "11")  # and "00" has no part in it
+    # With A and C on both sides, rule 6 (some on, not all) is the exclusive or.
+    [found] = infer(gate(tuple(range(18))), experiments, steps=3)
+    table = truth_table(found.network.functions["B"], ["A", "C"])
+    assert table == (0, 1, 1, 0)
+    alone = Experiment("alone", {0: {"A": 0, "B": 0, "C": 0}, 2: {"B": 1}}, fixed_points=(2,))
+    with pytest.raises(Unsatisfiable, match="experiment alone, even alone") as raised:
+        infer(AbstractNetwork({"A": (18,), "B": (8,), "C": (18,)}, ()), [alone], steps=3)
+    assert raised.value.conflict == ("alone",)
+
+
+def test_what_no_network_could_do_is_said_at_once() -> None:
+    held = Experiment("held", {2: {"B": 1}}, {"B": 0})
+    with pytest.raises(Unsatisfiable, match="B is held at 0 and is 1 at step 2") as raised:
+        infer(switch(), [held], steps=3)
+    assert raised.value.conflict == ("held",)
+    rushed = Experiment("rushed", {0: {"A": 0, "B": 0}, 1: {"A": 1, "B": 1}})
+    with pytest.raises(Unsatisfiable, match="2 genes change from step 0 to step 1"):
+        infer(switch(), [rushed], steps=3)
+    loose = AbstractNetwork({"A": (9,), "B": (9,), "C": (9,)}, ())
+    assert infer(loose, [rushed], steps=3, update="synchronous")
+
+
+# Under a clock
+
+
+def test_a_time_limit_ends_the_search_and_keeps_what_was_found() -> None:
+    candidate, _, experiments = planted()
+    with pytest.raises(InferenceTimeout, match="0 of 1 solutions") as raised:
+        infer(candidate, experiments, steps=12, time_limit=1e-6)
+    assert raised.value.found == []
+    assert isinstance(raised.value, TimeoutError)
+    started = time.monotonic()
+    with pytest.raises(InferenceTimeout, match=r"time limit of 1 s .* of 1000000 sol") as raised:
+        infer(candidate, experiments, steps=12, solutions=1_000_000, distance=1, time_limit=1)
+    assert time.monotonic() - started < 5
+    assert 0 < len(raised.value.found) < 1_000_000
+
+
+def test_a_conflict_that_is_not_shown_to_be_smallest_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = Search.find
+
+    def find(search: Search) -> object:
+        if search.experiments < 2:
+            raise OutOfTime(0)
+        return whole(search)
+
+    monkeypatch.setattr(Search, "find", find)
+    up = [Experiment(f"B is {v}", {3: {"B": v}}, {"A": 1}, (3,)) for v in (0, 1)]
+    with pytest.raises(Unsatisfiable, match="The time limit ended") as raised:
+        infer(switch(), up, steps=4)
+    assert not raised.value.smallest
+    assert raised.value.conflict == ("B is 0", "B is 1")
+
+
+# At the door
+
+
+def test_bad_tasks_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    fine = Experiment("E", {0: {"A": 1}})
+    for settings, message in (
+        ({"solutions": 0}, "solutions must be at least 1"),
+        ({"distance": 0}, "distance must be at least 1"),
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"time_limit": 0.0}, "time_limit must be a positive"),
+        ({"time_limit": float("nan")}, "time_limit must be a positive"),
+        ({"rules": [0, 1]}, r"gene A may have none .* \(18\)"),
+        ({"seed": -1}, "seed must be"),
+    ):
+        with pytest.raises(InvalidSetting, match=message):
+            infer(switch(), [fine], **settings)
+    with pytest.raises(UnknownName, match="asynchronous"):
+        infer(switch(), [fine], update="async")
+    with pytest.raises(InvalidSetting, match="at least one experiment"):
+        infer(switch(), [])
+    with pytest.raises(InvalidSetting, match="two experiments are called 'E'"):
+        infer(switch(), [fine, fine])
+    with pytest.raises(InvalidSetting, match="step 25, but trajectories of 20 states end at"):
+        infer(switch(), [Experiment("late", {25: {"A": 1}})])
+    with pytest.raises(InvalidNetwork, match="'Z', which is none of the candidate's 3 genes"):
+        infer(switch(), [Experiment("E", {0: {"Z": 1}})])
+    with pytest.raises(InvalidNetwork, match="A → Z names a gene"):
+        infer(AbstractNetwork({"A": (1,)}, (PossibleEdge("A", "Z", 1, True),)), [fine])
+    with pytest.raises(InvalidNetwork, match="must have the sign 1 or -1, got 0"):
+        infer(AbstractNetwork({"A": (1,)}, (PossibleEdge("A", "A", 0, True),)), [fine])
+    with pytest.raises(InvalidNetwork, match="gene A must be 0, 1 or missing in step 0 of E"):
+        Experiment("E", {0: {"A": 0.5}})  # type: ignore[dict-item]
+    with pytest.raises(InvalidNetwork, match="whole number from 0 on, got -1"):
+        Experiment("E", {}, fixed_points=(-1,))
+    monkeypatch.setitem(sys.modules, "clingo", None)
+    with pytest.raises(ImportError, match=r"pip install 'shortlist\[networks\]'"):
+        infer(switch(), [fine])
+
+
+def test_the_candidates_directives_are_the_defaults() -> None:
+    rushed = Experiment("rushed", {0: {"A": 0, "B": 0}, 1: {"A": 1, "B": 1}})
+    synchronous = AbstractNetwork(
+        {"A": (9,), "B": (9,)}, (), directives={"updates": "sync", "length": "2"}
+    )
+    [found] = infer(synchronous, [rushed])
+    assert found.trajectories["rushed"].tolist() == [[0, 0], [1, 1]]
+    odd = AbstractNetwork({"A": (9,), "B": (9,)}, (), directives={"length": "long"})
+    with pytest.raises(InvalidSetting, match="'long', not a number: pass steps"):
+        infer(odd, [rushed])
+
+
+def test_profiles_with_missing_values_are_observations() -> None:
+    profile = pd.Series({"A": 1.0, "B": float("nan"), "C": 0.0})
+    assert Experiment("E", {0: profile}).observations == {0: {"A": 1, "C": 0}}  # type: ignore[dict-item]
+
+
+# The replay
+
+
+def test_the_replay_catches_each_kind_of_wrong_step() -> None:
+    network = BooleanNetwork({"A": "A", "B": "A", "C": "B"})
+    seen = Experiment("E", {0: {"B": 0}, 3: {"C": 1}}, {"A": 1}, fixed_points=(3,))
+    right = [(1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 1, 1)]
+    assert replay(network, seen, right) == []
+    for step, state, complaint in (
+        (0, (1, 1, 0), "step 0: B is 1, but was observed as 0"),
+        (1, (1, 1, 1), "B, C change; one gene at a time may"),
+        (1, (1, 0, 0), "step 0 to 1: B stays 0, its function says 1"),
+        (1, (1, 0, 1), "step 0 to 1: C becomes 1, its function says 0"),
+        (2, (0, 1, 0), "step 2: A is 0, but it is held at 1"),
+        (3, (1, 1, 0), "step 3: C is 0, but was observed as 1"),
+        (3, (1, 0, 1), "step 3 should be a fixed point, but B, C would change"),
+    ):
+        wrong = [*right[:step], state, *right[step + 1 :]]
+        assert any(complaint in said for said in replay(network, seen, wrong)), complaint
+    short = replay(network, seen, right[:3])
+    assert short == [
+        "step 3 is observed, but the trajectory ends at step 2",
+        "step 3 should be a fixed point, but the trajectory ends before it",
+    ]
+    at_once = [(1, 0, 1), (1, 1, 0), (1, 1, 1), (1, 1, 1)]
+    assert replay(network, seen, at_once, update="synchronous") == []
+    lazy = replay(network, seen, [(1, 0, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1)], update="synchronous")
+    assert lazy == ["step 0 to 1: C stays 1, its function says 0"]
+    with pytest.raises(UnknownName, match="update"):
+        replay(network, seen, right, update="both")
+    with pytest.raises(InvalidNetwork, match="step 1"):
+        replay(network, seen, [(1, 0, 0), (1, 1)])
+
+
+def test_a_wrong_answer_of_the_solver_does_not_get_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    candidate = AbstractNetwork({"A": (9,)}, ())  # A is constantly 1
+    resting = Experiment("resting", {0: {"A": 0}}, fixed_points=(0,))
+    with pytest.raises(Unsatisfiable):
+        infer(candidate, [resting], steps=1)
+    constraint = ":- fixed_point(E,T), wants(E,G,T)."
+    assert constraint in program()
+    weaker = program().replace(constraint, "")
+    monkeypatch.setattr("shortlist.repurposing.search.program", lambda: weaker)
+    with pytest.raises(InferenceFailed, match=r"does not replay \(step 0 should be a fixed"):
+        infer(candidate, [resting], steps=1)
+
+
+# .spec files
+
+
+SPEC = """// a comment; with a semicolon
+#E1[0] |= $Down;   #E1[0] |= $Start;
+#E1[4] |= $End;
+fixpoint(#E1[4]);
+#E2[0] |= $Start;
+
+$Down :=
+{ KO(A) = 1 and KO(B) = 0 and FE(C) = 1
+};
+$Start := { B = 1 and and.D = 0 };
+$End := { B = 0 };
+$Unused := { B = 1 and KO(B) = 1 };
+"""
+
+
+def test_a_spec_file_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "observations.spec"
+    path.write_bytes(b"\xef\xbb\xbf" + SPEC.replace("and.D", "X.D").encode())
+    assert read_experiments(path) == [
+        Experiment("E1", {0: {"B": 1, "X.D": 0}, 4: {"B": 0}}, {"A": 0, "C": 1}, (4,)),
+        Experiment("E2", {0: {"B": 1, "X.D": 0}}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("#E[0] |= $S;\n\n#E[zero] |= $S;", r"x.spec, line 3: cannot read '#E\[zero\]"),
+        ("#E[0] |= $S;\n$S := { A = 1 and\n B = 2 };", "x.spec, line 3: .* condition 'B = 2'"),
+        (
+            "#E[0] |= $S;\n$S := {\n A = 1 or B = 1 };",
+            "line 3: cannot read the condition 'A = 1 or",
+        ),
+        ("$S := { A = 1 };\n$S := { A = 0 };", r"line 2: \$S is defined twice"),
+        ("$S := { A = 1 };", "x.spec names no experiment"),
+        ("#E[0] |= $S;\n$S := { A = 1 }", r"line 2: '\$S := \{ A = 1 \}' does not end with ';'"),
+        ("#E[0] |= $T;", r"line 1: \$T is not defined"),
+        ("#E[3] |= $S;\n$S := { KO(A) = 1 };", r"line 1: \$S perturbs genes at step 3"),
+        (
+            "#E[3] |= $S;\n#E[3] |= $T;\n$S := { A = 1 }; $T := { A = 0 };",
+            r"line 2: #E\[3\] gives gene A both 0 and 1",
+        ),
+        ("#E[0] |= $S;\n$S := { KO(A) = 1 and FE(A) = 1 };", "line 2: a state gives gene A both"),
+    ],
+)
+def test_bad_spec_lines_are_named(text: str, message: str) -> None:
+    with pytest.raises(InvalidNetwork, match=message):
+        parse_experiments(text, "x.spec")
+
+
+# STRING, and signs
+
+
+LINKS = """protein1 protein2 combined_score
+9606.P1 9606.P2 900
+9606.P2 9606.P1 900
+9606.P1 9606.P3 399
+9606.P3 9606.P4 650
+"""
+INFO = """#string_protein_id\tpreferred_name\tprotein_size\tannotation
+9606.P1\tSNAP25\t206\tIt says: a, b
+9606.P2\tSTXBP1\t603\tx
+9606.P3\tCDC42\t191\tx
+"""
+
+
+def test_links_of_string_compressed_or_not(tmp_path: Path) -> None:
+    links, info = tmp_path / "links.txt.gz", tmp_path / "info.txt"
+    links.write_bytes(gzip.compress(LINKS.encode()))
+    info.write_text(INFO)
+    assert read_string(links, names=info) == [
+        ("SNAP25", "STXBP1", 900),
+        ("CDC42", "9606.P4", 650),
+    ]
+    assert read_string(links, names=info, minimum=700) == [("SNAP25", "STXBP1", 900)]
+    wanted = read_string(links, names=info, genes=["SNAP25", "CDC42"], minimum=0)
+    assert wanted == [("SNAP25", "CDC42", 399)]
+    with pytest.raises(InvalidNetwork, match=r"between two of the 2 genes: lower minimum.*names="):
+        read_string(links, genes=["SNAP25", "STXBP1"])
+
+
+def test_an_export_of_string_has_scores_up_to_one(tmp_path: Path) -> None:
+    path = tmp_path / "string_interactions.tsv"
+    path.write_text(
+        "#node1\tnode2\tnode1_string_id\tcombined_score\r\n"
+        "PAK1\tCDC42\t9606.P\t0.999\r\nPAK1\tMCF2\t9606.P\t0.4\r\n\r\n"
+    )
+    assert read_string(path) == [("PAK1", "CDC42", 999), ("PAK1", "MCF2", 400)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("protein1 protein2\nA B\n", "line 1: expected the columns protein1, protein2 and combin"),
+        ("protein1 protein2 combined_score\nA B\n", "line 2: expected 3 cells, found 2"),
+        ("protein1 protein2 combined_score\nA B high\n", "line 2: expected a score .* 'high'"),
+        ("protein1 protein2 combined_score\nA B 1001\n", "line 2: expected a score .* '1001'"),
+        ("protein1 protein2 combined_score\nA B nan\n", "line 2: expected a score .* 'nan'"),
+        ("protein1 protein2 combined_score\n", "has no interaction with a score of 400"),
+    ],
+)
+def test_bad_lines_of_string_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "links.txt"
+    path.write_text(text)
+    with pytest.raises(InvalidNetwork, match=message):
+        read_string(path)
+
+
+def test_a_bad_info_file_is_named(tmp_path: Path) -> None:
+    links, info = tmp_path / "links.txt", tmp_path / "info.txt"
+    links.write_text(LINKS)
+    info.write_text("protein\tname\nA\tB\n")
+    with pytest.raises(InvalidNetwork, match=r"info.txt, line 1: expected the columns string_pro"):
+        read_string(links, names=info)
+    info.write_text("#string_protein_id\tpreferred_name\n9606.P1\n")
+    with pytest.raises(InvalidNetwork, match=r"info.txt, line 2: expected 2 cells, found 1"):
+        read_string(links, names=info)
+    with pytest.raises(InvalidSetting, match=r"minimum must be a whole score .* got 0\.4"):
+        read_string(links, minimum=0.4)  # type: ignore[arg-type]
+    links.write_bytes(gzip.compress(LINKS.encode())[:-9])
+    with pytest.raises(InvalidExpression, match="cut short or damaged"):
+        read_string(links)
+
+
+def test_signs_are_those_of_the_correlations() -> None:
+    rng = np.random.default_rng(3)
+    genes = [f"G{i}" for i in range(8)]
+    data = pd.DataFrame(rng.normal(size=(8, 20)) + 9, index=genes)
+    pairs = [Interaction(a, b, 900) for a, b in itertools.combinations(genes, 2)]
+    truth = pd.DataFrame(np.corrcoef(data.to_numpy()), index=genes, columns=genes)
+    signed = sign_interactions(pairs, data)
+    assert [(a, b) for a, b, _ in signed] == [(a, b) for a, b, _ in pairs]
+    assert [r for *_, r in signed] == pytest.approx([truth.loc[a, b] for a, b, _ in pairs])
+    assert {r > 0 for *_, r in signed} == {True, False}
+    candidate = candidate_network(signed)
+    assert len(candidate.edges) == 2 * len(pairs)
+    for edge in candidate.edges:
+        assert edge.optional
+        assert edge.sign == np.sign(truth[edge.source].to_dict()[edge.target])
+
+
+def test_interactions_without_a_sign_are_left_out_with_a_warning() -> None:
+    data = pd.DataFrame(
+        {"A": [1, 2, 3], "B": [1, 0, 1], "C": [3, 1, 2], "D": [5, 5, 5]}, dtype=float
+    ).T
+    pairs = [Interaction("A", other, 900) for other in "BCDE"]
+    with pytest.warns(UnsignedInteractions, match=r"3 of 4 .* 2 of their genes \(D, E\)"):
+        signed = sign_interactions(pairs, data)
+    assert [pair[:2] for pair in signed] == [("A", "C")]
+    assert signed[0].correlation == pytest.approx(-0.5)
+    with pytest.raises(InvalidExpression, match="none of the 1 interactions gets a sign"):
+        sign_interactions(pairs[3:], data)
+    with pytest.raises(InvalidExpression, match="at least 3 samples, got 2"):
+        sign_interactions(pairs, data.iloc[:, :2])
+    with pytest.raises(InvalidExpression, match="'A' has nan in sample"):
+        sign_interactions(pairs, data.where(data > 1))
+
+
+def test_a_candidate_keeps_the_components_of_perturbed_genes() -> None:
+    pairs = [
+        SignedInteraction("A", "B", 0.5),
+        SignedInteraction("B", "C", -0.5),
+        SignedInteraction("X", "Y", 0.1),
+    ]
+    candidate = candidate_network(pairs, perturbations={"C": "-"}, rules=(0, 1))
+    assert candidate.rules == {"A": (0, 1), "B": (0, 1), "C": (0, 1)}
+    assert candidate.perturbations == {"C": "-"}
+    assert {edge[:3] for edge in candidate.edges} == {
+        ("A", "B", 1), ("B", "A", 1), ("B", "C", -1), ("C", "B", -1),
+    }  # fmt: skip
+    with pytest.raises(InvalidNetwork, match="perturbed gene 'Z' has no interaction"):
+        candidate_network(pairs, perturbations={"Z": "-"})
+    knocked = Experiment("C down", {0: {"B": 0}, 3: {"B": 1}}, {"C": 0}, (3,))
+    assert infer(candidate_network(pairs, perturbations={"C": "-"}), [knocked], steps=4)
+
+
+# The paper's experiments
+
+
+def paper() -> tuple[AbstractNetwork, list[Experiment]]:
+    folder = Path(str(REAL))
+    return read_abstract(folder / "model1.net"), read_experiments(folder / "observations1.spec")
+
+
+@needs_data
+def test_the_papers_experiments_are_read() -> None:
+    candidate, experiments = paper()
+    assert [e.clamps for e in experiments] == [{"CACNA1C": 0}, {"CDC42": 0}, {"KCNA2": 0}]
+    for e, finals in zip(experiments, (21, 22, 34), strict=True):
+        assert {step: len(seen) for step, seen in e.observations.items()} == {
+            0: 66, 18: finals, 19: finals,
+        }  # fmt: skip
+        assert e.fixed_points == (19,)
+        assert e.contradiction() is None
+        assert set(e.genes) <= set(candidate.genes)
+
+
+@needs_data
+def test_the_papers_other_two_experiments_cannot_be_explained() -> None:
+    # They are defined in the file and not used there.
+    text = (Path(str(REAL)) / "observations1.spec").read_text(encoding="utf-8-sig")
+    for k, reason in (
+        (4, "31 genes change from step 0 to step 18"),
+        (5, "gene SYT1 is held at 0 and is 1 at step 18"),
+    ):
+        text += f"#E{k}[0] |= $KnockDown{k}; #E{k}[0] |= $Initial{k}; #E{k}[18] |= $Final{k};\n"
+        *_, last = parse_experiments(text)
+        assert last.name == f"E{k}"
+        assert reason in str(last.contradiction())
+
+
+@needs_data
+def test_the_published_network_explains_the_papers_experiments() -> None:
+    _, experiments = paper()
+    published = read_abstract(Path(str(REAL)) / "report_model1_solution.net")
+    [found] = infer(published, experiments)
+    assert len(found.edges) == 84
+    for e in experiments:
+        assert replay(found.network, e, found.trajectories[e.name]) == []
+
+
+@needs_data
+def test_a_network_is_inferred_from_the_papers_experiments() -> None:
+    candidate, experiments = paper()
+    [found] = infer(candidate, experiments, time_limit=120)
+    assert found.seconds < 120
+    assert set(found.edges) <= {edge[:3] for edge in candidate.edges}
+    for e in experiments:
+        walked = found.trajectories[e.name]
+        assert walked.shape == (20, 101)
+        assert replay(found.network, e, walked) == []
