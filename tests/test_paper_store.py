@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -177,13 +178,17 @@ def test_a_killed_reproduction_goes_on(
         process.wait()
     assert process.returncode == -signal.SIGKILL  # it was not done before
     assert not (out / "index.html").exists()
-    (out / "runs" / "begun.1.part").touch()  # what a kill in the middle of a file leaves
+    begun = out / "runs" / "begun.1.part"  # what a kill in the middle of a file leaves
+    begun.touch()
+    os.utime(begun, (0.0, 0.0))
+    others = out / "runs" / "begun.2.part"  # and what another process is writing
+    others.touch()
     kept = sum(len(pd.read_parquet(file)) for file in (out / "runs").glob("*.parquet"))
     assert 32 < kept < 96
     resumed = appendix_random(out, 16)
     assert sum(runs for _, runs in counted) == 96 - kept
     assert capsys.readouterr().err == ""  # no file was damaged
-    assert not list((out / "runs").glob("*.part"))
+    assert list((out / "runs").glob("*.part")) == [others]
     assert same(resumed, appendix_random(tmp_path / "whole", 16))
 
 

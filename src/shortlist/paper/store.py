@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 KEY = b"shortlist key"
 ROWS = b"shortlist rows"  # a digest of them: Parquet itself does not notice every flipped bit
 PART = ".part"  # the end of a file's name while it is written
+FORGOTTEN = 600.0  # seconds after which nobody is writing it any more
 # What a run depends on; an edit elsewhere leaves finished runs valid.
 ROOMS = (
     "core",
@@ -90,10 +92,12 @@ class Store:
                 beside.unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove what a process that was killed had begun to write."""
+        """Remove what a process that was killed had begun to write, long ago."""
         with writing(self._folder):
             for beside in self._folder.glob(f"*{PART}"):
-                beside.unlink(missing_ok=True)
+                # A younger one may be another process's, which is writing it right now.
+                if time.time() - beside.stat().st_mtime > FORGOTTEN:
+                    beside.unlink(missing_ok=True)
 
     def _path(self, name: str, key: str) -> Path:
         return self._folder / f"{name}-{key[:12]}.parquet"
