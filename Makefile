@@ -35,6 +35,9 @@ bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
+	$(BIN)/python benchmarks/networks.py
+	$(BIN)/python benchmarks/screen.py
+	$(BIN)/python benchmarks/inference.py
 
 reproduce: .venv/installed .venv/fresh
 	$(BIN)/shortlist reproduce all --out results $(ARGS)

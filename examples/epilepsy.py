@@ -100,6 +100,8 @@ def stored() -> None:
         part = values[[drug for drug in values if known[drug] == label]].to_numpy()
         share = np.isclose(part, value, atol=5e-6).mean()
         print(f"{value:.5f} is the value of {share:.0%} of the stored {what} rewards")
+    rates = ", ".join(f"HR@{r} {hit_rate(values.mean(), known > 0, r):.1f}" for r in (1, 2, 5))
+    print(f"stored means of the ten drugs: {rates}")
 
 
 def rewards() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -49,6 +50,7 @@ from shortlist.repurposing.validation import assumptions, linear_misfit, measure
 REAL = os.environ.get("SHORTLIST_DATA")
 needs_data = pytest.mark.skipif(not REAL, reason="SHORTLIST_DATA does not name a folder of data")
 NAN = float("nan")
+ROOT = Path(__file__).parents[1]
 
 
 def small(**settings: Any) -> DataSet:
@@ -659,3 +661,31 @@ def test_what_is_true_about_the_epilepsy_case(epilepsy: DrugScreen) -> None:
     # One pair of drugs in another order is 1/162 = 0.006.
     assert auc(scores, hits) == pytest.approx(0.525, abs=0.025)
     assert auc(baseline, hits) == pytest.approx(0.438, abs=5e-4)
+
+
+@needs_data
+def test_the_script_of_the_docs_prints_its_figures() -> None:
+    said = program("examples/epilepsy.py", "stored", "files")
+    for words in (
+        "0.51326 is the value of 51% of the stored antiepileptic rewards",
+        "0.51326 is the value of 0% of the stored proconvulsant rewards",
+        "HR@1 1.0, HR@2 1.0, HR@5 1.0",
+        "52 rows of the features match one of the non-binarized file, 1 by label",
+        "rank 10; θ of norm 1.81",
+    ):
+        assert words in said
+
+
+def test_the_demo_runs(tmp_path: Path) -> None:
+    said = program("examples/demo.py", str(tmp_path / "demo.png"))
+    for words in ("reverser 1", "Proven", "baseline", "LUCB"):
+        assert words in said
+    assert (tmp_path / "demo.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def program(*words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

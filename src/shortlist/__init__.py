@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from shortlist import errors as errors
     from shortlist import paper as paper
     from shortlist import plot as plot
+    from shortlist import repurposing as repurposing
     from shortlist import theory as theory
     from shortlist.algorithms.catalog import algorithms as algorithms
     from shortlist.algorithms.gifa import GIFA as GIFA
@@ -30,6 +31,7 @@ __all__ = [
     "instances",
     "paper",
     "plot",
+    "repurposing",
     "rule",
     "theory",
 ]
@@ -42,6 +44,7 @@ _MODULES = {
     "instances": "shortlist.simulation.instances",
     "paper": "shortlist.paper",
     "plot": "shortlist.plot",
+    "repurposing": "shortlist.repurposing",
     "theory": "shortlist.theory",
 }
 _HOMES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
