@@ -369,6 +369,28 @@ def test_h5ad(tmp_path: Path, matrix: str) -> None:
     assert "odd" not in assay.samples
 
 
+@pytest.mark.parametrize("part", ["data", "indices", "indptr", "shape"])
+def test_a_damaged_sparse_matrix_is_refused(tmp_path: Path, part: str) -> None:
+    """Indices outside would be read outside the memory."""
+    path = write_h5ad(tmp_path / "file.h5ad", "csr_matrix")
+    with h5py.File(path, "a") as file:
+        if part == "shape":
+            del file["X"].attrs["shape"]
+        elif part == "data":
+            del file["X/data"]
+        else:
+            file[f"X/{part}"][-1] = 1_000_000_000
+    with pytest.raises(InvalidExpression, match="/X is damaged"):
+        read_expression(path)
+
+
+def test_expression_without_a_heading_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("SCN1A,5.25,6.5\nKCNA2,1.5,2.5\n")
+    with pytest.raises(InvalidExpression, match=r"line 1 reads 'SCN1A,.*', a gene and its values"):
+        read_expression(path)
+
+
 def test_bad_h5ad(tmp_path: Path) -> None:
     path = tmp_path / "file.h5ad"
     for missing in ("X", "obs", "var"):

@@ -300,7 +300,7 @@ def _broken(name: str, family: str) -> str:
 
 
 def _label_rows(ax: Any, labels: Sequence[str], places: np.ndarray) -> None:
-    ax.set_yticks(places, labels)
+    ax.set_yticks(places, labels, parse_math=False)  # a name may hold a dollar sign
     ax.set_ylim(0.4, len(labels) + 0.6)
     ax.grid(axis="x", color="0.9", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)

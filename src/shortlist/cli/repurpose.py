@@ -185,6 +185,8 @@ def repurpose(
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
     written = [out / "pulls.csv", outcome.write(out)]
+    if not as_json:
+        typer.echo(f"\n{outcome}\n")
     try:
         written += outcome.draw(out)
     except ImportError as error:  # the study is worth more than its picture
@@ -193,7 +195,7 @@ def repurpose(
         report = {**outcome.to_dict(), "files": [str(path) for path in written]}
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     else:
-        typer.echo(f"\n{outcome}\n\nWritten: {', '.join(map(str, written))}")
+        typer.echo(f"Written: {', '.join(map(str, written))}")
 
 
 def _synthetic(seed: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +49,16 @@ def _read_labels(path: Path) -> tuple[pd.Series[float], dict[str, str]]:
         table = pd.read_csv(
             path, index_col=0, dtype=str, keep_default_na=False, sep=None, engine="python"
         )
-    except (ValueError, UnicodeDecodeError) as error:
+    except (csv.Error, ValueError, UnicodeDecodeError) as error:
         raise InvalidExpression(f"{path}: this is not a table of labels ({error}).") from None
     if table.shape[1] == 0:
         raise InvalidExpression(f"{path}: expected a drug and its label on every line.")
+    heading = [str(table.index.name or ""), str(table.columns[-1])]
+    if heading[0] and pd.to_numeric(heading[1], errors="coerce") in (-1, 0, 1):
+        raise InvalidExpression(
+            f"{path}, line 1 reads {', '.join(heading)!r}, a drug and its label, where a heading is "
+            "expected: put one above it, such as 'drug,label'."
+        )
     table.index = table.index.map(str)
     labels = pd.to_numeric(table.iloc[:, -1], errors="coerce")
     bad = labels.isna() & (table.iloc[:, -1].str.strip() != "")

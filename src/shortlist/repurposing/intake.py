@@ -152,7 +152,7 @@ def fingerprint(
 ) -> str:
     """Of all that rewards depend on, in 16 hexadecimal digits."""
     parts = [WALKS, repr(semantics), differential.to_csv(), initial.to_csv(), signatures.to_csv()]
-    parts += [f"{gene}={each.functions[gene]}" for each in networks for gene in each.genes]
+    parts += [f"{gene}={each.functions[gene]!r}" for each in networks for gene in each.genes]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

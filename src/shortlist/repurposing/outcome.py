@@ -70,7 +70,7 @@ class Outcome:
 
     def ranking(self) -> pd.DataFrame:
         """The shortlist with its intervals, and the baseline's first drugs beside it."""
-        own = self.table.head(self.study.problem.m)
+        own = self.table.loc[list(self.study.shortlist.names)]
         other = self.table["baseline"].sort_values(ascending=False, kind="stable").head(len(own))
         return pd.DataFrame(
             {
@@ -89,8 +89,9 @@ class Outcome:
     def __str__(self) -> str:
         answer = self.study.shortlist
         _, patients, walks = self.rewards.shape
+        ranking = self.ranking().to_string(float_format="{:.3f}".format)
         text = [
-            self.ranking().to_string(float_format="{:.3f}".format),
+            ranking if answer.names else "No shortlist yet: the initial pulls are not done.",
             f"(simulated: every drug on all {patients} patients, {walks} walks each, not seen by "
             "the study; baseline: L1000 CDS²)",
             "",
@@ -100,6 +101,12 @@ class Outcome:
         ]
         if len(self.measures):
             text += ["", self.measures.to_string(float_format="{:.3f}".format)]
+        elif (self.screen.labels != 0).any():
+            text += [
+                "",
+                "No hit rates and no AUC: they need drugs that are known to work (label 1) and "
+                "drugs that are known not to (−1), with scores.",
+            ]
         return "\n".join(text)
 
     def to_dict(self) -> dict[str, Any]:

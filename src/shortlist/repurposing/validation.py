@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 RANKS = (1, 2, 5, 10)
+CLEARLY = 4.0  # standard errors that chance does not explain, the largest of many drugs
 
 
 def drug_table(screen: DrugScreen, study: Study, rewards: NDArray[np.float64]) -> pd.DataFrame:
@@ -114,9 +115,22 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
     )
     if rewards is not None:
         means = rewards.mean(axis=(1, 2))
+        # Each patient is simulated as often as any other: only the walks are a sample.
+        spread = rewards.std(axis=2, ddof=1) if rewards.shape[2] > 1 else np.full(1, np.nan)
+        noise = float(np.sqrt((spread**2).mean(axis=-1) / rewards[0].size).max())
         misfit = linear_misfit(problem.features, means)
         text += (
             f": the best linear model misses the simulated means (from {means.min():.3f} to "
-            f"{means.max():.3f}) by up to {misfit:.3f}, so the assumption does not hold exactly"
+            f"{means.max():.3f}, each with a standard error of up to {noise:.3f}) by up to "
+            f"{misfit:.3f}, "
         )
+        if not misfit > CLEARLY * noise:
+            text += "which is no more than chance explains"
+        elif misfit <= problem.epsilon / CLEARLY:
+            text += "so the assumption does not hold exactly, but by far less than ε"
+        else:
+            text += (
+                f"so the assumption does not hold, and not by far less than ε = {problem.epsilon:g}: "
+                "do not rely on the guarantee"
+            )
     return [*words, text + ". Without features nothing is assumed of the means (classical)."]

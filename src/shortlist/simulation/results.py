@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 
 import pandas as pd
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from shortlist.errors import InvalidSetting
 from shortlist.simulation.instances import Instance
@@ -110,6 +110,6 @@ def clopper_pearson(errors: int, runs: int, confidence: float = 0.95) -> tuple[f
     (0.0, 0.0074)
     """
     tail = (1.0 - confidence) / 2.0
-    low = 0.0 if errors == 0 else float(beta.ppf(tail, errors, runs - errors + 1))
-    high = 1.0 if errors == runs else float(beta.ppf(1.0 - tail, errors + 1, runs - errors))
+    low = 0.0 if errors == 0 else float(betaincinv(errors, runs - errors + 1, tail))
+    high = 1.0 if errors == runs else float(betaincinv(errors + 1, runs - errors, 1.0 - tail))
     return low, high

@@ -49,6 +49,8 @@ def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay
 def _matrix(path: object, stored: Any) -> NDArray[np.float64]:
     """X, samples × genes."""
     if hasattr(stored, "shape"):
+        if stored.dtype.kind not in "iufb":
+            raise InvalidExpression(f"{path}: /X holds {stored.dtype}, and not numbers.")
         return np.asarray(stored[()], dtype=float)
     kind = stored.attrs.get("encoding-type")
     if kind not in SPARSE:
@@ -57,8 +59,13 @@ def _matrix(path: object, stored: Any) -> NDArray[np.float64]:
         )
     from scipy import sparse
 
-    parts = (stored["data"][()], stored["indices"][()], stored["indptr"][()])
-    matrix = getattr(sparse, kind)(parts, shape=tuple(int(n) for n in stored.attrs["shape"]))
+    try:
+        parts = (stored["data"][()], stored["indices"][()], stored["indptr"][()])
+        shape = tuple(int(n) for n in stored.attrs["shape"])
+        matrix = getattr(sparse, kind)(parts, shape=shape)
+        matrix.check_format(full_check=True)  # indices outside would be read outside the memory
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidExpression(f"{path}: /X is damaged ({error}); write it again.") from None
     return np.asarray(matrix.toarray(), dtype=float)
 
 
@@ -84,7 +91,10 @@ def _column(stored: Any) -> list[Any]:
         return values(stored)
     if "codes" in stored:
         categories = values(stored["categories"])
-        return [None if code < 0 else categories[code] for code in stored["codes"][()].tolist()]
+        return [
+            categories[code] if 0 <= code < len(categories) else None
+            for code in stored["codes"][()].tolist()
+        ]
     if "values" in stored and "mask" in stored:
         masked = stored["mask"][()].tolist()
         found = zip(values(stored["values"]), masked, strict=True)

@@ -28,6 +28,11 @@ def read_csv(path: str | PathLike[str]) -> Assay:
                 f"{header.strip()[:60]!r}."
             )
         names = next(csv.reader([header], delimiter=delimiter))
+        if len(names) > 1 and names[0] and all(_is_decimal(name) for name in names[1:]):
+            raise InvalidExpression(
+                f"{path}, line 1 reads {header.strip()[:60]!r}, a gene and its values, where the "
+                "names of samples are expected: put them above it."
+            )
         rows: Rows | None = None
         reader = csv.reader(file, delimiter=delimiter)
         try:
@@ -45,6 +50,14 @@ def read_csv(path: str | PathLike[str]) -> Assay:
     if rows is None:
         raise InvalidExpression(f"{path}: there is no line after line 1, and so no gene.")
     return make_assay(rows.values(), annotation(rows.genes), annotation(rows.samples), path)
+
+
+def _is_decimal(cell: str) -> bool:
+    """Whether a cell is a measured value: samples may well be numbered 1, 2, 3."""
+    try:
+        return not float(cell).is_integer()
+    except ValueError:
+        return False
 
 
 def read_parquet(path: str | PathLike[str]) -> Assay:
