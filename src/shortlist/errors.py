@@ -13,6 +13,12 @@ ShortlistError
 │   ├── UnknownTrial
 │   └── TrialClosed
 ├── StudyStopped
+├── StorageError
+│   ├── StudyNotFound
+│   ├── StudyMismatch
+│   ├── ForeignStorage
+│   ├── DamagedStorage
+│   └── NewerSchema
 ├── SingularDesign
 ├── InferenceFailed
 │   ├── Unsatisfiable
@@ -74,6 +80,30 @@ class TrialClosed(TrialError):
 
 class StudyStopped(ShortlistError):
     """The study has stopped: its answer is final until it is reopened."""
+
+
+class StorageError(ShortlistError):
+    """A study could not be kept or found; nothing was changed."""
+
+
+class StudyNotFound(StorageError):
+    """There is no study of this name, or no such file."""
+
+
+class StudyMismatch(StorageError):
+    """The stored study of this name has other settings or features."""
+
+
+class ForeignStorage(StorageError):
+    """The file or database is somebody else's."""
+
+
+class DamagedStorage(StorageError):
+    """What is stored is truncated, altered or inconsistent."""
+
+
+class NewerSchema(StorageError):
+    """The file was written by a newer version of this package."""
 
 
 class SingularDesign(ShortlistError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,14 @@ from numpy.typing import NDArray
 
 from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior, keeps_all_rows
-from shortlist.core.random import run_seed
+from shortlist.core.random import fill_seeds
 from shortlist.core.rule import OWN, Rule
 from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.game import NONE, apart, make_room
 
 with notice("compiling the loop for this machine: once only, up to a minute"):
-    from shortlist.algorithms import kernel
+    from shortlist.algorithms import follow, kernel
     from shortlist.algorithms import round as rounds
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -86,7 +87,7 @@ class Engine:
     design: Callable[[int, int], NDArray[np.float64]]
     allocation: int = NONE
 
-    @property
+    @cached_property
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
         needs = frozenset().union(*(self.rules[kind].needs for kind in RULE_ORDER))
@@ -102,6 +103,11 @@ class Engine:
             kernel.TARGET: self.allocation != NONE,
         }
         return sum(bit for bit, wanted in bits.items() if wanted)
+
+    @cached_property
+    def wanted(self) -> NDArray[np.int64]:
+        """The initial pulls of every arm."""
+        return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)
 
     def _candidates_may_stay(self) -> bool:
         """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
@@ -147,16 +153,42 @@ class Engine:
         return self.round()._replace(game=apart(now.game))
 
     def decide(
-        self, posterior: Posterior, now: rounds.Round, seed: int, *, check_stop: bool = True
+        self,
+        posterior: Posterior,
+        now: rounds.Round,
+        seed: int,
+        *,
+        check_stop: bool = True,
+        supposing: list[int] | None = None,
     ) -> tuple[Decision, rounds.Round]:
-        """One round of the algorithm; the round given back replaces the one given."""
+        """One round of the algorithm; the round given back replaces the one given.
+
+        Results at their own means are supposed first of the arms in ``supposing``.
+        """
+        marks = follow.fresh_marks()
+        marks[follow.INITIALIZED] = 1
+        steps = follow.Steps.supposing(supposing or [])
+        now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
+        return decision_of(now, stop=bool(marks[follow.STOPPED])), now
+
+    def follow(
+        self,
+        posterior: Posterior,
+        now: rounds.Round,
+        seed: int,
+        steps: follow.Steps,
+        marks: NDArray[np.int64],
+        *,
+        check_stop: bool = True,
+    ) -> rounds.Round:
+        """Take steps from where ``marks`` stand to the next stop or to their end."""
         flags = self.flags | (kernel.CHECK_STOP if check_stop else 0)
-        function: Any = kernel.decide if self.compiled else kernel.interpreted(kernel.decide)
+        function: Any = follow.follow if self.compiled else kernel.interpreted(follow.follow)
         while True:
             with np.errstate(over="ignore"):
                 status = function(
                     posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
-                    self.constants, self._numbers(), *self._pointers(),
+                    self.constants, self._numbers, *self._pointers, self.wanted, *steps, marks,
                 )  # fmt: skip
             if status == kernel.DESIGN_WANTED:
                 now = self._with_design(now)
@@ -165,19 +197,7 @@ class Engine:
             else:
                 break
         self._check(status, now)
-        pair, figures = now.pair, now.figures
-        queued = int(pair[rounds.QUEUED])
-        decision = Decision(
-            stop=status == kernel.STOP,
-            arm=int(pair[rounds.ARM]),
-            queued=None if queued == rounds.NOBODY else queued,
-            b=int(pair[rounds.B]),
-            c=int(pair[rounds.C]),
-            threshold=float(figures[rounds.THRESHOLD]),
-            gap=float(figures[rounds.GAP]),
-            statistic=float(figures[rounds.STATISTIC]),
-        )
-        return decision, now
+        return now
 
     def replicate(
         self,
@@ -200,7 +220,7 @@ class Engine:
             with np.errstate(over="ignore"):
                 status = function(
                     posterior.state, now, self.m, self.sigma, self.epsilon, seeds, flags,
-                    self.constants, self._numbers(), *self._pointers(), self.initial, reward.function, parameters,
+                    self.constants, self._numbers, *self._pointers, self.initial, reward.function, parameters,
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
             if status == kernel.DESIGN_WANTED:
@@ -233,12 +253,16 @@ class Engine:
                 f"{int(now.pair[rounds.ARM])}: it must return an arm from 0 to {arms - 1}."
             )
 
+    @cached_property
     def _numbers(self) -> NDArray[np.int64]:
         numbers = [self.rules[kind].number for kind in RULE_ORDER]
         return np.array([*numbers, self.allocation], np.int64)
 
+    @cached_property
     def _pointers(self) -> list[Callable[..., Any]]:
-        return [self.rules[kind].function for kind in RULE_ORDER]
+        if not self.compiled:
+            return [self.rules[kind].function for kind in RULE_ORDER]
+        return [self.rules[kind].pointer for kind in RULE_ORDER]
 
     def _with_design(self, now: rounds.Round) -> rounds.Round:
         """The round with the design of its ambiguous pair added."""
@@ -256,6 +280,22 @@ class Engine:
         return now._replace(design_keys=keys, designs=designs)
 
 
+def decision_of(now: rounds.Round, *, stop: bool) -> Decision:
+    """What the round decided."""
+    pair, figures = now.pair, now.figures
+    queued = int(pair[rounds.QUEUED])
+    return Decision(
+        stop=stop,
+        arm=int(pair[rounds.ARM]),
+        queued=None if queued == rounds.NOBODY else queued,
+        b=int(pair[rounds.B]),
+        c=int(pair[rounds.C]),
+        threshold=float(figures[rounds.THRESHOLD]),
+        gap=float(figures[rounds.GAP]),
+        statistic=float(figures[rounds.STATISTIC]),
+    )
+
+
 def _store(
     keys: NDArray[np.int64],
     designs: NDArray[np.float64],
@@ -269,13 +309,15 @@ def _store(
     designs[place] = weights
 
 
-def run_seeds(seed: int, runs: int) -> NDArray[np.uint64]:
-    """The seeds of ``runs`` replicates.
+def run_seeds(seed: int, runs: int, first: int = 0) -> NDArray[np.uint64]:
+    """The seeds of ``runs`` replicates, or of ``runs`` trials from ``first`` on.
 
     Examples
     --------
     >>> run_seeds(0, 3)[:2].tolist() == run_seeds(0, 2).tolist()
     True
     """
+    seeds = np.zeros(runs, np.uint64)
     with np.errstate(over="ignore"):
-        return np.array([run_seed(np.uint64(seed), k) for k in range(runs)], dtype=np.uint64)
+        fill_seeds(np.uint64(seed), first, seeds)
+    return seeds

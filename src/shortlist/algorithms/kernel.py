@@ -45,7 +45,6 @@ from shortlist.core.random import round_key, seed_stream
 from shortlist.core.rule import (
     INTEGER,
     INTEGERS,
-    KEY,
     KEYS,
     OWN,
     POINTERS,
@@ -80,10 +79,7 @@ RULES = (
 )
 
 
-DECIDE = INTEGER(STATE, ROUND, INTEGER, REAL, REAL, KEY, INTEGER, REALS, INTEGERS, *RULES)
-
-
-@compiled(DECIDE, inline=True)
+@compiled()
 def decide(
     state: State,
     now: Round,
@@ -292,7 +288,7 @@ def replicate(
 def interpreted(function: Any) -> Any:
     """The function run by the Python interpreter, and so is every other that is given rules."""
     given_rules = (
-        *(replicate, decide, column, candidates_stay, fill_column, evaluate, mark_candidates),
+        *(function, decide, column, candidates_stay, fill_column, evaluate, mark_candidates),
         # Compiled, a key would come back as a Python integer, too large to go in again.
         *(most_ambiguous, select, stopping_statistic, round_key),
     )

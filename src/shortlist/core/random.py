@@ -45,6 +45,13 @@ def run_seed(seed: np.uint64, run: int) -> np.uint64:
     return mix(seed ^ mix(_GOLDEN * np.uint64(run + 1)))
 
 
+@compiled(VOID(KEY, INTEGER, KEYS))
+def fill_seeds(seed: np.uint64, first: int, seeds: np.ndarray) -> None:
+    """The seeds of replicates ``first``, ``first`` + 1, …"""
+    for k in range(seeds.shape[0]):
+        seeds[k] = run_seed(seed, first + k)
+
+
 def _layers(count: int, edge: float, area: float) -> np.ndarray:
     """Right ends of the ziggurat's layers of equal area under exp(−x²/2)."""
     ends = np.zeros(count + 1)

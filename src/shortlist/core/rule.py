@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numba
 from numba import types
 from numba.core.errors import NumbaError
+from numba.experimental.function_type import _get_wrapper_address
 
 from shortlist.errors import unknown_name
 
@@ -69,6 +71,24 @@ def _compile(function: Callable[..., Any], signature: Any | None, **options: Any
     return numba.njit(signature, nogil=True, error_model="numpy", **options)(function)
 
 
+class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """A compiled function by its address: Numba takes far longer to find it in the function."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self._function = function  # kept, or its code would go with it
+        self._signature = signature
+        self._address = _get_wrapper_address(function, signature)
+        self._numba_type_ = types.FunctionType(signature)
+
+    def __wrapper_address__(self) -> int:
+        """Where it is."""
+        return self._address
+
+    def signature(self) -> Any:
+        """What it takes and returns."""
+        return self._signature
+
+
 @dataclass(frozen=True)
 class Rule:
     """One rule: its kind, its name and its function.
@@ -102,6 +122,13 @@ class Rule:
     def is_compiled(self) -> bool:
         """Whether the rule runs as machine code."""
         return self.function is not self.py_func
+
+    @cached_property
+    def pointer(self) -> Any:
+        """What compiled code is given to call the rule; the plain function if it is not compiled."""
+        if not self.is_compiled:
+            return self.function
+        return Pointer(self.function, SIGNATURES[self.kind])
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""

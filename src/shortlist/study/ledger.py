@@ -1,50 +1,236 @@
-"""The book of trials: who was asked, who has answered."""
+"""The book of trials: who was asked, who has answered, and in what order answers are taken in."""
 
 from __future__ import annotations
 
+import hashlib
 import numbers
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shortlist.core.random import run_seed
-from shortlist.errors import InvalidInput, TrialClosed, UnknownTrial
-from shortlist.study.trial import Reason, State, Trial
+from shortlist.algorithms.engine import run_seeds
+from shortlist.algorithms.follow import LOOK, REOPEN, TAKE, Steps
+from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.study.trial import NOBODY, Cause, State, Trial
+
+Event = Literal["renewed", "reopened"]
+Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
+# The fields of a trial, then those of its cause, then its changes; name and seed are not kept.
+ROW = (
+    *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
+    *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
+    *("opened", "closed"),
+)
+
+# A change of the study as it enters its fingerprint.
+CHANGE = np.dtype(
+    [("change", "<i8"), ("kind", "<i8"), ("trial", "<i8"), ("arm", "<i8"), ("value", "<f8")]
+)
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
+CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
+EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
+NEVER = np.iinfo(np.int64).max
 
 
 class Ledger:
-    """All trials of a study, the open ones apart."""
+    """All trials of a study, every change to them counted.
 
-    def __init__(self, names: tuple[str, ...], seed: int) -> None:
+    Parameters
+    ----------
+    names : tuple of str
+        The arms'.
+    seed : int
+        Of the study; each trial's own is made from it.
+    settings : bytes
+        What the fingerprint starts from.
+    """
+
+    def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
         self._names, self._seed = names, seed
         self.trials: list[Trial] = []
-        self._pending: dict[int, Trial] = {}
-        self._reasons: list[Reason] = []
+        self.changes = 0
+        self.taken: list[Trial] = []
+        self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
+        self._unsettled: dict[int, Trial] = {}
+        self._hash = hashlib.blake2b(settings, digest_size=16)
+        self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
+        self._reopened: list[int] = []
 
     @property
     def pending(self) -> list[Trial]:
         """The open trials, oldest first."""
-        return list(self._pending.values())
+        return [trial for trial in self._unsettled.values() if trial.state == "pending"]
 
-    def open(self, arm: int, reason: Reason) -> Trial:
+    @property
+    def waiting(self) -> list[Trial]:
+        """The told trials that wait for an earlier one, oldest first."""
+        return [trial for trial in self._unsettled.values() if trial.state == "told"]
+
+    @property
+    def unsettled_arms(self) -> list[int]:
+        """The arms of which results are still to be taken in."""
+        return [trial.arm for trial in self._unsettled.values()]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the settings and of every change so far."""
+        return self._hash.hexdigest()
+
+    # Changes of this process
+
+    def open(self, arm: int, cause: Cause) -> Trial:
         """A new pending trial."""
+        self.changes += 1
         number = len(self.trials)
-        with np.errstate(over="ignore"):
-            seed = int(run_seed(np.uint64(self._seed), number))
-        trial = Trial(number, arm, self._names[arm], seed)
-        self.trials.append(trial)
-        self._reasons.append(reason)
-        self._pending[number] = trial
+        (seed,) = run_seeds(self._seed, 1, number).tolist()
+        trial = Trial(number, arm, self._names[arm], seed, cause=cause, opened=self.changes)
+        self._enter(trial)
+        self._note(ASKED, number, arm, cause.second)
         return trial
 
-    def close(self, trial: Trial, state: State) -> None:
+    def close(self, trial: Trial, state: State, value: float | None = None) -> None:
         """End a pending trial."""
-        if trial.state != "pending":
-            remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
-            raise TrialClosed(
-                f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
+        check_pending(trial)
+        self.changes += 1
+        trial.state, trial.value, trial.closed = state, value, self.changes
+        self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
+
+    def renew(self, trial: Trial) -> int:
+        """Count that a pending trial was given out again, or back."""
+        self.changes += 1
+        self._note(RENEWED, trial.number, trial.arm, 0.0)
+        return self.changes
+
+    def reopen(self) -> int:
+        """Count that the stop was taken back."""
+        self.changes += 1
+        self._reopened.append(self.changes)
+        self._note(REOPENED, NOBODY, NOBODY, 0.0)
+        return self.changes
+
+    def _enter(self, trial: Trial) -> None:
+        self.trials.append(trial)
+        self._unsettled[trial.number] = trial
+        if trial.cause.origin == "second of a round":
+            del self.seconds[:1]
+            self._moves.append((trial.opened, -1))
+        if trial.cause.second != NOBODY:
+            self.seconds.append(trial.cause)
+            self._moves.append((trial.opened, 1))
+
+    def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
+        self._hash.update(np.array([(self.changes, kind, trial, arm, value)], CHANGE).tobytes())
+
+    # Changes of others
+
+    def take_over(
+        self, rows: Sequence[Row], events: Sequence[tuple[int, Event, int]], changes: int
+    ) -> None:
+        """Enter what others did since: the trials they changed, by number, and events."""
+        before, known = self.changes, len(self.trials)
+        added = sum(row[0] >= known for row in rows)
+        seeds = run_seeds(self._seed, added, known).tolist()
+        touched = []
+        for number, arm, *rest, origin, b, c, gap, statistic, second, opened, closed in rows:
+            if number > len(self.trials) or not 0 <= arm < len(self._names):
+                raise DamagedStorage(f"trial {number} (arm {arm}) does not belong where it stands.")
+            cause = Cause(origin, b, c, gap, statistic, second)
+            new = number == len(self.trials)
+            seed = seeds[number - known] if new else self.trials[number].seed
+            trial = Trial(  # type: ignore[call-arg]
+                number, arm, self._names[arm], seed, *rest, cause, opened, closed
             )
-        trial.state = state
-        del self._pending[trial.number]
+            if new:
+                self._enter(trial)
+            else:
+                self.trials[number].become(trial)
+            touched.append(trial)
+        noted = [(change, EVENTS[kind], trial) for change, kind, trial in events]
+        self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
+        self._hash.update(self._records(before, changes, touched, noted).tobytes())
+        self.changes = changes
+
+    def _records(
+        self, before: int, changes: int, touched: list[Trial], events: list[tuple[int, int, int]]
+    ) -> NDArray[np.void]:
+        opened = [trial for trial in touched if trial.opened > before]
+        closed = [t for t in touched if t.closed is not None and t.closed > before]
+        parts = [
+            (
+                [t.opened for t in opened],
+                [ASKED] * len(opened),
+                [t.number for t in opened],
+                [t.arm for t in opened],
+                [t.cause.second for t in opened],
+            ),
+            (
+                [t.closed for t in closed],
+                [CLOSED_AS.get(t.state, -1) for t in closed],
+                [t.number for t in closed],
+                [t.arm for t in closed],
+                [t.value or 0.0 for t in closed],
+            ),
+            (
+                [change for change, _, _ in events],
+                [kind for _, kind, _ in events],
+                [trial for _, _, trial in events],
+                [self.trials[t].arm if 0 <= t < len(self.trials) else NOBODY for _, _, t in events],
+                [0.0] * len(events),
+            ),
+        ]
+        records = np.zeros(len(opened) + len(closed) + len(events), CHANGE)
+        for place, column in enumerate(CHANGE.names or ()):
+            records[column] = np.concatenate([np.asarray(part[place], float) for part in parts])
+        records = np.sort(records, order="change")
+        if not np.array_equal(records["change"], np.arange(before + 1, changes + 1)):
+            raise DamagedStorage(
+                f"changes {before + 1} to {changes} should be there, each once, and are not: rows "
+                "were lost, added or altered."
+            )
+        return records
+
+    # The order in which results are taken in
+
+    def settle(self) -> Steps:
+        """What the model is to take in because of the changes since the last time.
+
+        A result told in turn is taken in when all those asked for in turn before it are closed, any
+        other when it is told.
+        """
+        unsettled = list(self._unsettled.values())  # by number: they are entered in that order
+        closed = np.array([NEVER if t.closed is None else t.closed for t in unsettled], np.int64)
+        in_turn = np.array([t.in_turn for t in unsettled], np.bool_)
+        due = closed.copy()
+        due[in_turn] = np.maximum.accumulate(closed[in_turn])
+        leave = [k for k, trial in enumerate(unsettled) if _settles(trial, int(due[k]))]
+        steps = [(int(due[k]), k) for k in leave if unsettled[k].state == "told"]
+        steps += [(int(closed[k]), k) for k in leave if unsettled[k].state != "told"]
+        steps += [(change, NOBODY) for change in self._reopened]
+        steps.sort()
+        order = [None if k == NOBODY else unsettled[k] for _, k in steps]
+        held = self._held([change for change, _ in steps])
+        for k in leave:
+            del self._unsettled[unsettled[k].number]
+        told = [trial for trial in order if trial is not None and trial.state == "told"]
+        self.taken += told
+        self._moves, self._reopened = [], []
+        return Steps(
+            kinds=np.array([_kind(trial) for trial in order], np.int64),
+            arms=np.array([0 if trial is None else trial.arm for trial in order], np.int64),
+            values=np.array([0.0 if t is None else t.value or 0.0 for t in order]),
+            held=held,
+        )
+
+    def _held(self, changes: Sequence[int]) -> NDArray[np.int64]:
+        """Whether the second arm of a round was still to be asked for at these changes."""
+        moves = [move for _, move in self._moves]
+        lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
+        at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
+        return (lengths[at] > 0).astype(np.int64)
+
+    # Looking up
 
     def find(self, trial: Trial | int | None) -> Trial:
         """The trial meant by itself or by its number."""
@@ -57,13 +243,29 @@ class Ledger:
                 "Use tell(arm=…, value=…) for data that nobody asked for."
             )
         own = self.trials[int(number)]
-        if isinstance(trial, Trial) and trial is not own:
+        if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
 
-    def reason(self, trial: Trial | int) -> Reason:
-        """Why it was opened."""
-        return self._reasons[self.find(trial).number]
+
+def _settles(trial: Trial, due: int) -> bool:
+    """Whether a trial leaves the unsettled ones."""
+    return due < NEVER if trial.state == "told" else trial.state != "pending"
+
+
+def _kind(trial: Trial | None) -> int:
+    if trial is None:
+        return REOPEN
+    return TAKE if trial.state == "told" else LOOK
+
+
+def check_pending(trial: Trial) -> None:
+    """Raise where a trial is closed already."""
+    if trial.state != "pending":
+        remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
+        raise TrialClosed(
+            f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
+        )
 
 
 def checked_value(value: object) -> float:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, overload
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Decision
 from shortlist.algorithms.gifa import GIFA
-from shortlist.core.posterior import Posterior
-from shortlist.errors import (
-    InvalidInput,
-    InvalidSetting,
-    StudyStopped,
-    unknown_name,
-)
-from shortlist.problem import Problem, checked_seed, drawn_seed
-from shortlist.study.answer import Shortlist, arm_table
-from shortlist.study.ledger import Ledger, checked_value
-from shortlist.study.progress import ProgressLine
-from shortlist.study.trial import Reason, Trial
+from shortlist.errors import InvalidInput, InvalidSetting, StudyStopped, unknown_name
+from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
+from shortlist.study.answer import Shortlist
+from shortlist.study.evaluation import Objective, evaluate
+from shortlist.study.journal import Journal
+from shortlist.study.ledger import check_pending, checked_value
+from shortlist.study.settings import Settings, checked_lease
+from shortlist.study.trial import Trial
+from shortlist.study.view import View
 
 
-class Study:
+class Study(View):
     """Find the m best arms by asking for one evaluation after another.
 
     Parameters
@@ -50,9 +45,18 @@ class Study:
     threshold : optional
         In place of the algorithm's own.
     seed : int, optional
-        For ties; by default drawn, and kept in ``study.seed``.
+        For ties and for the seeds of trials; by default drawn, and kept in ``study.seed``.
     arms : sequence, optional
         Names of the arms.
+    storage : path or URL, optional
+        Where to keep the study: a file (SQLite) or ``postgresql://…``. If a study of this name is
+        there with the same settings and features, it is gone on with; many processes may do so at
+        once. By default it is in memory only.
+    name : str, optional
+        Of the study in its storage.
+    lease : float, optional
+        Seconds after which a trial that was asked for and not told may be asked for again. By
+        default never, but for those of a :meth:`run` that has ended on this machine.
 
     Examples
     --------
@@ -79,21 +83,72 @@ class Study:
         threshold: Any = None,
         seed: int | None = None,
         arms: Sequence[Any] | None = None,
+        storage: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+        lease: float | None = None,
     ) -> None:
-        self.problem = Problem.of(
-            features, m, sigma=sigma, delta=delta, epsilon=epsilon, S=S, arms=arms
+        problem = Problem.of(features, m, sigma=sigma, delta=delta, epsilon=epsilon, S=S, arms=arms)
+        settings = Settings.of(
+            problem,
+            algorithm=algorithm,
+            threshold=threshold,
+            seed=drawn_seed() if seed is None else checked_seed(seed),
+            lease=checked_lease(lease),
+            classical=features is None,
         )
-        self.seed = drawn_seed() if seed is None else checked_seed(seed)
-        self.bound = find_algorithm(algorithm).bind(self.problem, threshold)
-        self._ledger = Ledger(self.problem.names, self.seed)
-        self._initialized = False
-        self._decided_at = -1
-        self._posterior = self.bound.engine.posterior()
-        self._round = self.bound.engine.round()
-        self._decision: Decision | None = None
-        self._queue: list[tuple[int, Reason]] = []
-        self._answer: Shortlist | None = None
-        self._after_change()
+        self._begin(problem, settings, algorithm, threshold)
+        if storage is None:
+            self.name = "study" if name is None else name
+            return
+        from shortlist.study.storage import StoredStudy, checked_name
+
+        kept = StoredStudy(storage, create=True)
+        stored = kept.join(checked_name(name), settings, self._journal.standing)
+        if seed is None:
+            settings.choices["seed"] = stored.choices["seed"]
+        settings.check_same(stored, kept.name)
+        self._begin(problem, settings, algorithm, threshold)
+        self._journal.storage, self.name = kept, kept.name
+        self.refresh()
+
+    @classmethod
+    def load(
+        cls,
+        storage: str | os.PathLike[str],
+        name: str | None = None,
+        *,
+        algorithm: GIFA | None = None,
+    ) -> Study:
+        """Go on with a stored study.
+
+        Parameters
+        ----------
+        storage : path or URL
+            Where it is kept.
+        name : str, optional
+            Which one; may be left out where there is only one.
+        algorithm : GIFA, optional
+            Needed again if it has rules of your own: storage keeps names, never code.
+        """
+        from shortlist.study.storage import StoredStudy
+
+        kept = StoredStudy(storage, create=False)
+        settings = kept.open(name)
+        chosen, threshold = settings.recalled(algorithm, kept.name)
+        study = cls.__new__(cls)
+        study._begin(settings.problem(), settings, chosen, threshold)
+        study._journal.storage, study.name = kept, kept.name
+        study.refresh()
+        return study
+
+    def _begin(
+        self, problem: Problem, settings: Settings, algorithm: str | GIFA, threshold: Any
+    ) -> None:
+        self.problem, self.seed = problem, int(settings.choices["seed"])
+        self.bound = find_algorithm(algorithm).bind(problem, threshold)
+        self._answer = None
+        self._journal = Journal(self.bound, settings, self._keep_answer)
+        self._journal.begin()
 
     # Asking
 
@@ -105,61 +160,17 @@ class Study:
         """The next evaluation to make, or the next ``n``.
 
         Trials asked for and not told yet shrink the widths and leave the means alone, so that a
-        batch is spread out; the stop looks at told results only.
+        batch is spread out; the stop looks at told results only. A trial whose lease is over comes
+        first.
         """
-        if n is not None and (not isinstance(n, numbers.Integral) or n < 1):
-            raise InvalidSetting(f"n must be a whole number of at least 1, got {n!r}.")
-        if self.done:
+        count = 1 if n is None else whole_number("n", n, 1)
+        trials = self._journal.ask(count, in_turn=False, process=None)
+        if trials is None:
             raise StudyStopped(
-                f"the study stopped after {self.evaluations} evaluations and its answer is final: "
-                "read study.shortlist, or call study.reopen() to go on evaluating."
+                f"the study stopped after {self._final().evaluations} evaluations and its answer "
+                "is final: read study.shortlist, or call study.reopen() to go on evaluating."
             )
-        if n is None:
-            return self._ask_one()
-        return [self._ask_one() for _ in range(n)]
-
-    def _ask_one(self) -> Trial:
-        arm, reason = self._next()
-        return self._ledger.open(arm, reason)
-
-    def _next(self) -> tuple[int, Reason]:
-        pending = self.pending
-        initial = self._next_initial(pending)
-        if initial is not None:
-            return initial, Reason.plain(self.problem.names[initial], "an initial pull")
-        if self._queue:
-            return self._queue.pop(0)
-        decision = self._decision
-        if decision is None or decision.stop or pending:
-            decision = self._decide_beyond(pending)
-        if decision.queued is not None:
-            reason = Reason.of(decision, decision.queued, self.problem)
-            self._queue.append((decision.queued, reason))
-        return decision.arm, Reason.of(decision, decision.arm, self.problem)
-
-    def _next_initial(self, pending: list[Trial]) -> int | None:
-        counts = self._posterior.pulls + np.bincount(
-            [trial.arm for trial in pending], minlength=self.problem.arms
-        )
-        wanted = np.zeros(self.problem.arms, np.int64)
-        for arm in self.bound.engine.initial:
-            wanted[arm] += 1
-            if counts[arm] < wanted[arm]:
-                return int(arm)
-        if self._initialized:
-            return None
-        # All initial pulls are under way and nothing is known yet: go round them again.
-        return int(min(self.bound.engine.initial, key=lambda arm: (counts[arm], arm)))
-
-    def _decide_beyond(self, pending: list[Trial]) -> Decision:
-        """The next pull as if every pending trial had come out at its current mean."""
-        belief = self._posterior.copy()
-        for trial in pending:
-            belief.observe(trial.arm, float(belief.means[trial.arm]))
-        decision, _ = self.bound.engine.decide(
-            belief, self.bound.engine.round_beyond(self._round), self.seed, check_stop=False
-        )
-        return decision
+        return trials[0] if n is None else trials
 
     # Telling
 
@@ -186,131 +197,81 @@ class Study:
         """
         if (trial is None) == (arm is None):
             raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
+        if trial is not None:
+            return self.tell_many([(trial, value)], if_told=if_told)[0]
+        result = checked_value(value)
+        index = self.problem.index(arm)  # type: ignore[arg-type]
+        with self._journal.change() as transaction:
+            return self._journal.add(transaction, index, result)
+
+    def tell_many(
+        self,
+        results: Iterable[tuple[Trial | int, Any]],
+        *,
+        if_told: Literal["raise", "ignore"] = "raise",
+    ) -> list[Trial]:
+        """Take in several results in one transaction: all of them, or none if one is wrong.
+
+        Parameters
+        ----------
+        results : iterable of (trial, value)
+            Trials by themselves or by their numbers.
+        if_told : {"raise", "ignore"}
+            What to do with a trial that was told already.
+        """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        result = checked_value(value)
-        if arm is not None:
-            index = self.problem.index(arm)
-            told = self._ledger.open(
-                index, Reason.plain(self.problem.names[index], "data that nobody asked for")
-            )
-        else:
-            told = self._ledger.find(trial)
-            if told.state == "told" and if_told == "ignore":
-                return told
-        self._ledger.close(told, "told")
-        told.value = result
-        self._posterior.observe(told.arm, result)
-        self._after_change()
-        return told
+        checked = [(trial, checked_value(value)) for trial, value in results]
+        with self._journal.change() as transaction:
+            found = [(self._journal.ledger.find(trial), value) for trial, value in checked]
+            if len({trial.number for trial, _ in found}) < len(found):
+                raise InvalidInput("a trial is told twice in one call: nothing was told.")
+            news = [(t, v) for t, v in found if t.state != "told" or if_told == "raise"]
+            for trial, _ in news:
+                check_pending(trial)
+            for trial, value in news:
+                self._journal.close(transaction, trial, "told", value=value)
+        return [trial for trial, _ in found]
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that an evaluation came to nothing; no value is made up for it."""
-        failed = self._ledger.find(trial)
-        self._ledger.close(failed, "failed")
-        failed.reason = str(reason)
-        self._after_change()
+        with self._journal.change() as transaction:
+            failed = self._journal.ledger.find(trial)
+            check_pending(failed)
+            words = str(reason).encode("utf-8", "backslashreplace").decode().replace("\x00", "")
+            self._journal.close(transaction, failed, "failed", reason=words)
         return failed
 
     def cancel(self, trial: Trial | int) -> Trial:
         """Say that an evaluation will not be made."""
-        cancelled = self._ledger.find(trial)
-        self._ledger.close(cancelled, "cancelled")
-        self._after_change()
+        with self._journal.change() as transaction:
+            cancelled = self._journal.ledger.find(trial)
+            check_pending(cancelled)
+            self._journal.close(transaction, cancelled, "cancelled")
         return cancelled
 
-    def _after_change(self) -> None:
-        """Decide anew if there is news, and stop for good if it is time."""
-        engine, posterior = self.bound.engine, self._posterior
-        if not self._initialized:
-            wanted = np.bincount(engine.initial, minlength=self.problem.arms)
-            if np.any(posterior.pulls < wanted):
-                return
-            self._initialized = True
-            if not posterior.ready:
-                posterior.refresh()
-        # A round that pulls two arms is looked at when both are in.
-        if self.done or self._queue or posterior.observed == self._decided_at:
-            return
-        self._decided_at = posterior.observed
-        self._decision, self._round = engine.decide(posterior, self._round, self.seed)
-        if self._decision.stop:
-            self._answer = self._shortlist(final=True)
-
-    # Reading
-
-    @property
-    def done(self) -> bool:
-        """Whether the study has stopped."""
-        return self._answer is not None
-
-    @property
-    def evaluations(self) -> int:
-        """How many results were told."""
-        return self._posterior.observed
-
-    @property
-    def trials(self) -> list[Trial]:
-        """Every trial so far, by number."""
-        return self._ledger.trials
-
-    @property
-    def pending(self) -> list[Trial]:
-        """The trials asked for and still open, oldest first."""
-        return self._ledger.pending
-
-    @property
-    def posterior(self) -> Posterior:
-        """Means, variances and pulls as told so far."""
-        return self._posterior
-
-    @property
-    def statistic(self) -> float | None:
-        """What must fall to ε for the study to stop; None during the initial pulls."""
-        return None if self._decision is None else self._decision.statistic
-
-    @property
-    def shortlist(self) -> Shortlist:
-        """The answer: final once the study is done, before that the current guess."""
-        return self._answer or self._shortlist(final=False)
-
-    def _shortlist(self, *, final: bool) -> Shortlist:
-        table = self.table()
-        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
-        names = tuple(chosen["name"]) if self._decision is not None else ()
-        guarantee = self.bound.guarantee()
-        if not final:
-            guarantee = f"No guarantee yet: the study has not stopped. At its stop: {guarantee}"
-        return Shortlist(names, chosen.reset_index(drop=True), self.evaluations, final, guarantee)
-
-    def table(self) -> pd.DataFrame:
-        """Every arm: name, pulls, mean, lower, upper, in_shortlist.
-
-        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses; they are
-        missing until the initial pulls are told.
-        """
-        if self._decision is None:
-            return arm_table(self.problem, self._posterior, np.nan, None)
-        C = self.bound.engine.threshold(self._posterior)
-        return arm_table(self.problem, self._posterior, C, self._round.inside)
-
-    def why(self, trial: Trial | int) -> Reason:
-        """Why a trial was asked for: b_t, c_t and their gap index."""
-        return self._ledger.reason(trial)
+    def refresh(self) -> None:
+        """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
+        with self._journal.change():
+            pass
 
     # Going on
 
     def reopen(self) -> None:
         """Take the stop back: the study may be asked again, and stops again after a result."""
-        if self._answer is None:
+        if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        self._answer = None
+        self._journal.reopen()
 
     def run(
         self,
-        objective: Callable[[Trial], float],
+        objective: Objective,
         *,
+        executor: Any = None,
+        batch: int = 1,
+        order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
+        max_failures: int = 0,
         progress: bool = True,
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
@@ -319,9 +280,18 @@ class Study:
         ----------
         objective : callable
             Given a trial (its ``arm``, ``name`` and ``seed``), returns the result. If it raises,
-            the trial is marked as failed and the error goes on to the caller.
+            the trial is marked as failed, with the traceback as the reason.
+        executor : concurrent.futures.Executor or Dask client, optional
+            Where to evaluate; by default here.
+        batch : int
+            How many evaluations to keep in flight.
+        order : {"asked", "completion"}
+            Whether results are taken in in the order in which they were asked for, whenever they
+            come (so that quick evaluations do not bias the sample), or as they come.
         max_evaluations : int, optional
-            Results to take in at most; the study can be run on later.
+            Results to be told at most; the study can be run on later.
+        max_failures : int
+            Failures to go on after; the next one is raised.
         progress : bool
             Show a line with evaluations, stopping statistic and current shortlist.
 
@@ -331,18 +301,15 @@ class Study:
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
         ('2',)
         """
-        if max_evaluations is not None and max_evaluations < 1:
-            raise InvalidSetting(f"max_evaluations must be at least 1, got {max_evaluations}.")
-        told = 0
-        with ProgressLine(self, progress) as line:
-            while not self.done and (max_evaluations is None or told < max_evaluations):
-                trial = self.ask()
-                try:
-                    value = objective(trial)
-                except BaseException as error:
-                    self.fail(trial, repr(error))
-                    raise
-                self.tell(trial, value)
-                told += 1
-                line.update()
+        evaluate(
+            self,
+            self._journal,
+            objective,
+            executor=executor,
+            batch=whole_number("batch", batch, 1),
+            order=order,
+            max_evaluations=max_evaluations,
+            max_failures=whole_number("max_failures", max_failures, 0),
+            progress=progress,
+        )
         return self.shortlist

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from shortlist.algorithms.engine import Decision
 from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]
+Origin = Literal["initial", "round", "second of a round", "unasked"]
+NOBODY = -1
 
 
-@dataclass
+class Cause(NamedTuple):
+    """What a trial was opened for; arms by their rows, ``NOBODY`` where there is none."""
+
+    origin: Origin
+    b: int = NOBODY
+    c: int = NOBODY
+    gap: float | None = None
+    statistic: float | None = None
+    second: int = NOBODY  # the other arm that the same round wants, to be asked for next
+
+    @classmethod
+    def of(cls, decision: Decision) -> Cause:
+        """For the arm that a round decided on."""
+        second = NOBODY if decision.queued is None else decision.queued
+        return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
+
+
+@dataclass(slots=True)
 class Trial:
     """An evaluation that the study asked for, or was told of.
 
@@ -31,6 +50,15 @@ class Trial:
         What was told.
     reason : str or None
         Why it failed.
+    asked_at, closed_at, expires_at : float or None
+        Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and from
+        when on it may be asked for again.
+    worker : str
+        Who asked for it.
+    process : str or None
+        The process that evaluates it, if its end would be the evaluation's end.
+    in_turn : bool
+        Whether its result waits for those asked for before it.
     """
 
     number: int
@@ -40,6 +68,27 @@ class Trial:
     state: State = "pending"
     value: float | None = None
     reason: str | None = None
+    asked_at: float = 0.0
+    closed_at: float | None = None
+    expires_at: float | None = None
+    worker: str = ""
+    process: str | None = None
+    in_turn: bool = False
+    cause: Cause = field(default=Cause("unasked"), repr=False)
+    opened: int = field(default=0, repr=False)  # the change of the study that opened it
+    closed: int | None = field(default=None, repr=False)  # and the one that closed it
+
+    def become(self, other: Trial) -> None:
+        """Take over all that another says of the same trial."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(other, name))
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """The trial as it is stored (``ledger.ROW``)."""
+        fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
+        rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
+        return (*fields, *rest, *self.cause, self.opened, self.closed)
 
 
 @dataclass(frozen=True)
@@ -69,22 +118,21 @@ class Reason:
     words: str
 
     @classmethod
-    def plain(cls, arm: str, what: str) -> Reason:
-        """For a trial that no round decided on."""
-        return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
-
-    @classmethod
-    def of(cls, decision: Decision, arm: int, problem: Problem) -> Reason:
-        """For a trial that a round decided on."""
-        names = problem.names
-        b, c = names[decision.b], names[decision.c]
+    def of(cls, trial: Trial, problem: Problem) -> Reason:
+        """The reason of a trial, in words."""
+        cause, arm = trial.cause, trial.name
+        if cause.gap is None or cause.statistic is None:
+            initial = cause.origin == "initial"
+            what = "an initial pull" if initial else "data that nobody asked for"
+            return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
+        b, c = problem.names[cause.b], problem.names[cause.c]
         words = (
-            f"{names[arm]!r} was asked for to tell {b!r} (held to be among the best "
+            f"{arm!r} was asked for to tell {b!r} (held to be among the best "
             f"{problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{decision.gap:.4g}; the study stops when {decision.statistic:.4g} has fallen to "
+            f"{cause.gap:.4g}; the study stops when {cause.statistic:.4g} has fallen to "
             f"{problem.epsilon:g}."
         )
-        return cls(names[arm], b, c, decision.gap, decision.statistic, words)
+        return cls(arm, b, c, cause.gap, cause.statistic, words)
 
     def __str__(self) -> str:
         return self.words

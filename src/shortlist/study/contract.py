@@ -1,0 +1,78 @@
+"""What a study needs of the place where it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from shortlist.study.ledger import Event
+from shortlist.study.trial import Trial
+
+
+class Standing(NamedTuple):
+    """How far a stored study is, and the digests to check it by."""
+
+    changes: int
+    fingerprint: str
+    posterior: str
+    machine: str
+    state: str
+
+
+class Transaction(Protocol):
+    """One change of a study, whole or not at all."""
+
+    standing: Standing | None
+
+    def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+        """The trials changed after change ``since``, by number, and the events after it."""
+
+    def insert(self, trials: Sequence[Trial]) -> None:
+        """Keep new trials."""
+
+    def update(self, trials: Sequence[Trial], change: int) -> None:
+        """Keep what has become of trials."""
+
+    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
+        """Keep an event."""
+
+    def seal(self, standing: Standing) -> None:
+        """Keep how far the study is now."""
+
+
+class Storage(Protocol):
+    """What a study needs of the place where it is kept."""
+
+    where: str | None
+
+    def transaction(self) -> Any:
+        """A context manager that gives a :class:`Transaction`."""
+
+
+class Unstored:
+    """The storage of a study that is only in memory: nothing to keep, nobody else's news."""
+
+    where: str | None = None
+    standing: Standing | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Unstored]:
+        """Itself."""
+        yield self
+
+    def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+        """None."""
+        return [], []
+
+    def insert(self, trials: Sequence[Trial]) -> None:
+        """Nothing to do."""
+
+    def update(self, trials: Sequence[Trial], change: int) -> None:
+        """Nothing to do."""
+
+    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
+        """Nothing to do."""
+
+    def seal(self, standing: Standing) -> None:
+        """Nothing to do."""

@@ -1,0 +1,213 @@
+"""Opening a database: SQLite in a file of ours, or PostgreSQL by its URL."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy import event
+from sqlalchemy.pool import QueuePool
+
+from shortlist.errors import DamagedStorage, ForeignStorage, StorageError, StudyNotFound
+from shortlist.study import schema
+
+MAGIC = b"SQLite format 3\x00"
+APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
+APPLICATION_ID_AT = 68
+HEADER = 100
+PATIENCE = 60.0  # seconds that a writer waits for another
+ADVISORY_LOCK = 0x53484C54
+
+
+def is_url(storage: str) -> bool:
+    """Whether a storage is named by a URL rather than by a path."""
+    return "://" in storage
+
+
+def shown(storage: str) -> str:
+    """A storage's name without its password.
+
+    Examples
+    --------
+    >>> shown("postgresql://ann:secret@db/screens")
+    'postgresql+psycopg://ann:***@db/screens'
+    """
+    return str(_url(storage)) if is_url(storage) else storage
+
+
+def _url(storage: str) -> sql.URL:
+    try:
+        url = sql.make_url(storage)
+    except sql.exc.ArgumentError as error:
+        raise StorageError(f"the storage URL cannot be read: {error}.") from None
+    if url.get_backend_name() != "postgresql":
+        raise StorageError(
+            f"storage is a path (SQLite) or a postgresql:// URL, got {url.drivername!r}."
+        )
+    return url.set(drivername="postgresql+psycopg")
+
+
+def connect(storage: str, *, create: bool) -> sql.Engine:
+    """The database, its tables made or brought up to date; one that is not ours is left alone.
+
+    Parameters
+    ----------
+    storage : str
+        A path, or a PostgreSQL URL.
+    create : bool
+        Whether to make what is missing.
+    """
+    engine = _postgres(storage) if is_url(storage) else _sqlite(Path(storage), create=create)
+    with translated(storage):
+        try:
+            _prepare(engine, shown(storage), create=create)
+        except BaseException:
+            engine.dispose()
+            raise
+    return engine
+
+
+def _prepare(engine: sql.Engine, where: str, *, create: bool) -> None:
+    with engine.connect() as connection:
+        version = schema.stored_version(connection)
+        schema.check_version(version, where)
+        connection.rollback()
+        if version == 0 and not create:
+            raise StudyNotFound(f"{where} holds no study.")
+    if version < schema.VERSION:
+        _bring_up_to_date(engine, where)
+    if engine.dialect.name == "sqlite":
+        _use_wal(engine)
+
+
+def _bring_up_to_date(engine: sql.Engine, where: str) -> None:
+    """Make or migrate the tables, unless another process has just done so."""
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(sql.select(sql.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+        version = schema.stored_version(connection)
+        schema.check_version(version, where)
+        if version:
+            schema.migrate(connection, version)
+            return
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        schema.create(connection)
+
+
+# SQLite
+
+
+def _sqlite(path: Path, *, create: bool) -> sql.Engine:
+    check_file(path, create=create)
+    engine = sql.create_engine(
+        sql.URL.create("sqlite", database=str(path)),
+        poolclass=QueuePool,
+        pool_size=1,
+        max_overflow=0,
+        connect_args={"timeout": PATIENCE, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def own_transactions(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # or the driver would begin them its own way
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sql.Connection) -> None:
+        # At once, so that two readers never both wait to become the writer.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def check_file(path: Path, *, create: bool) -> None:
+    """Refuse a file that is not ours from its first bytes, without opening it as a database."""
+    if path.is_dir():
+        raise StorageError(f"{path} is a folder: name a file in it, such as {path / 'study.db'}.")
+    if not path.exists():
+        if not create:
+            raise StudyNotFound(f"there is no file {path}.")
+        if not path.absolute().parent.is_dir():
+            raise StorageError(f"there is no folder {path.absolute().parent}: make it first.")
+        return
+    try:
+        with path.open("rb") as file:
+            header = file.read(HEADER)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
+    if not header:
+        if not create:
+            raise StudyNotFound(f"{path} is empty.")
+        return
+    if not header.startswith(MAGIC):
+        raise ForeignStorage(
+            f"{path} is not a database: it begins with {header[:16]!r}. Nothing was changed."
+        )
+    if len(header) < HEADER:
+        raise DamagedStorage(f"{path} is only {len(header)} bytes long: it was cut off.")
+    if int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big") != APPLICATION_ID:
+        raise ForeignStorage(
+            f"{path} is the SQLite database of another program: nothing was changed. Name another "
+            "file."
+        )
+
+
+def _use_wal(engine: sql.Engine) -> None:
+    """Write-ahead logging: readers and the writer do not wait for each other.
+
+    SQLite does not wait its usual time here when others have just opened the file too.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        raw = engine.raw_connection()
+        try:
+            (mode,) = raw.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode == "wal":
+                return
+        except Exception as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        finally:
+            raw.close()
+        if time.monotonic() > deadline:
+            return  # a file system without shared memory: slower, and as safe
+        time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 - who waits how long is no secret
+
+
+# PostgreSQL
+
+
+def _postgres(storage: str) -> sql.Engine:
+    try:
+        return sql.create_engine(_url(storage), pool_size=1, max_overflow=0, pool_pre_ping=True)
+    except ModuleNotFoundError:
+        raise ImportError("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'.") from None
+
+
+@contextmanager
+def translated(storage: str) -> Iterator[None]:
+    """The database's errors as ours."""
+    try:
+        yield
+    except sql.exc.DBAPIError as error:
+        raise _translation(str(error.orig), shown(storage)) from error
+
+
+def _translation(words: str, where: str) -> StorageError:
+    said = " ".join(words.split())
+    if "malformed" in said or "not a database" in said or "no such" in said:
+        return DamagedStorage(
+            f"{where} is damaged: {said}. Restore it from a copy; nothing was changed."
+        )
+    if "locked" in said:
+        return StorageError(
+            f"{where} was locked by another process for more than {PATIENCE:g} seconds: nothing "
+            "was changed. Try again."
+        )
+    return StorageError(f"{where} could not be read or written: {said}. Nothing was changed.")

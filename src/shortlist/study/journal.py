@@ -1,0 +1,175 @@
+"""Ledger, model and storage kept in step: every change is one transaction, on top of all others'."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from shortlist.algorithms.bound import Bound
+from shortlist.algorithms.follow import Steps
+from shortlist.errors import DamagedStorage
+from shortlist.study.contract import Standing, Storage, Transaction, Unstored
+from shortlist.study.ledger import Ledger
+from shortlist.study.model import Ahead, Model, machine
+from shortlist.study.settings import Settings
+from shortlist.study.trial import NOBODY, Cause, State, Trial
+from shortlist.study.worker import has_ended, worker
+
+
+class Journal:
+    """What a study has asked and been told, the same for all who share its storage.
+
+    Parameters
+    ----------
+    bound : Bound
+        The algorithm on its problem.
+    settings : Settings
+        Of the study.
+    at_stop : callable
+        Called at every stop, before anything later is taken in.
+    """
+
+    def __init__(self, bound: Bound, settings: Settings, at_stop: Callable[[], None]) -> None:
+        self._bound, self._settings, self._at_stop = bound, settings, at_stop
+        self.storage: Storage = Unstored()
+        self._lock = threading.RLock()
+
+    def begin(self) -> None:
+        """Start from nothing."""
+        seed = self._settings.choices["seed"]
+        self.ledger = Ledger(self._settings.names, seed, self._settings.digest)
+        self.model = Model(self._bound, seed)
+        self.model.take(Steps.supposing([]), self._at_stop)
+
+    @property
+    def standing(self) -> Standing:
+        """How far the study is."""
+        state = "stopped" if self.model.stopped else "running"
+        digests = (self.ledger.fingerprint, self.model.digest(), machine())
+        return Standing(self.ledger.changes, *digests, state)
+
+    @contextmanager
+    def change(self) -> Iterator[Transaction]:
+        """One transaction, begun with what others have done since the last."""
+        with self._lock:
+            kept = self.ledger.changes
+            try:
+                with self.storage.transaction() as transaction:
+                    self._catch_up(transaction)
+                    kept = self.ledger.changes
+                    yield transaction
+                    if self.ledger.changes > kept:
+                        self.model.take(self.ledger.settle(), self._at_stop)
+                        transaction.seal(self.standing)
+            except BaseException as error:
+                stored = self.storage.where is not None
+                if stored and (self.ledger.changes > kept or isinstance(error, DamagedStorage)):
+                    self.begin()  # memory is ahead of what was kept: read all of it anew
+                raise
+
+    def _catch_up(self, transaction: Transaction) -> None:
+        stored = transaction.standing
+        if stored is None:
+            return
+        if stored.changes < self.ledger.changes:
+            self.begin()  # the storage was put back to an earlier copy
+        if stored.changes > self.ledger.changes:
+            rows, events = transaction.news(self.ledger.changes)
+            self.ledger.take_over(rows, events, stored.changes)
+            self.model.take(self.ledger.settle(), self._at_stop)
+            own = self.standing
+            if own.machine == stored.machine and own.posterior != stored.posterior:
+                raise DamagedStorage(
+                    f"{self.storage.where}: what is stored gives other means than it gave when it "
+                    "was written. It was altered; restore it from a copy."
+                )
+        if self.ledger.fingerprint != stored.fingerprint:
+            raise DamagedStorage(
+                f"{self.storage.where}: the stored trials do not have the fingerprint that they "
+                "had when they were written. They were altered; restore them from a copy."
+            )
+
+    def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
+        """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop."""
+        with self.change() as transaction:
+            if self.model.stopped:
+                return None
+            now = time.time()
+            lease = self._settings.choices["lease"]
+            expires = None if lease is None else now + lease
+            again = [trial for trial in self.ledger.pending if _is_free(trial, now)][:count]
+            for trial in again:
+                trial.worker, trial.process, trial.expires_at = worker(), process, expires
+                self._note_renewal(transaction, trial)
+            ahead = Ahead(self.model, self.ledger.unsettled_arms)
+            new = []
+            for _ in range(count - len(again)):
+                trial = self.ledger.open(*self._next(ahead))
+                trial.asked_at, trial.expires_at = now, expires
+                trial.worker, trial.process, trial.in_turn = worker(), process, in_turn
+                ahead.suppose(trial.arm)
+                new.append(trial)
+            if new:
+                transaction.insert(new)
+        return again + new
+
+    def _next(self, ahead: Ahead) -> tuple[int, Cause]:
+        initial = ahead.initial()
+        if initial is not None:
+            return initial, Cause("initial")
+        if self.ledger.seconds:
+            cause = self.ledger.seconds[0]
+            return cause.second, cause._replace(origin="second of a round", second=NOBODY)
+        decision = self.model.decision
+        if decision is None or decision.stop or not ahead.is_now:
+            decision = ahead.decide()
+        return decision.arm, Cause.of(decision)
+
+    def add(self, transaction: Transaction, arm: int, value: float) -> Trial:
+        """A result that nobody asked for."""
+        trial = self.ledger.open(arm, Cause("unasked"))
+        trial.asked_at, trial.worker = time.time(), worker()
+        transaction.insert([trial])
+        self.close(transaction, trial, "told", value=value)
+        return trial
+
+    def close(
+        self,
+        transaction: Transaction,
+        trial: Trial,
+        state: State,
+        *,
+        value: float | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """End a pending trial."""
+        self.ledger.close(trial, state, value)
+        trial.closed_at, trial.reason = time.time(), reason
+        transaction.update([trial], self.ledger.changes)
+
+    def release(self, trials: list[Trial]) -> None:
+        """Give back trials that nobody evaluates any more, to be asked for again at once."""
+        with self.change() as transaction:
+            for trial in trials:
+                if trial.state == "pending":
+                    trial.process, trial.expires_at = None, time.time()
+                    self._note_renewal(transaction, trial)
+
+    def _note_renewal(self, transaction: Transaction, trial: Trial) -> None:
+        change = self.ledger.renew(trial)
+        transaction.note(change, "renewed", trial.number, worker())
+        transaction.update([trial], change)
+
+    def reopen(self) -> None:
+        """Take a stop back."""
+        with self.change() as transaction:
+            transaction.note(self.ledger.reopen(), "reopened", NOBODY, worker())
+
+
+def _is_free(trial: Trial, now: float) -> bool:
+    """Whether nobody works on a pending trial any more."""
+    if trial.expires_at is not None and trial.expires_at <= now:
+        return True
+    return trial.process is not None and has_ended(trial.process)

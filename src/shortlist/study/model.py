@@ -1,0 +1,125 @@
+"""What the results say, and what the algorithm makes of them: a function of the results alone."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from shortlist.algorithms import follow
+from shortlist.algorithms.bound import Bound
+from shortlist.algorithms.engine import Decision, decision_of
+from shortlist.core.posterior import Posterior
+
+
+class Model:
+    """The algorithm as it stands after the results taken in so far."""
+
+    def __init__(self, bound: Bound, seed: int) -> None:
+        self.bound, self.seed = bound, seed
+        self.posterior = bound.engine.posterior()
+        self.round = bound.engine.round()
+        self.decision: Decision | None = None
+        self._marks = follow.fresh_marks()
+
+    @property
+    def initialized(self) -> bool:
+        """Whether the initial pulls are in."""
+        return bool(self._marks[follow.INITIALIZED])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the last round said stop and nobody has taken it back."""
+        return bool(self._marks[follow.STOPPED])
+
+    def take(self, steps: follow.Steps, at_stop: Callable[[], None]) -> None:
+        """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
+        marks = self._marks
+        marks[follow.NEXT] = 0
+        while marks[follow.NEXT] < len(steps.kinds):
+            decided_at = marks[follow.DECIDED_AT]
+            self.round = self.bound.engine.follow(
+                self.posterior, self.round, self.seed, steps, marks
+            )
+            stop = bool(marks[follow.STOPPED])
+            if marks[follow.DECIDED_AT] != decided_at:
+                self.decision = decision_of(self.round, stop=stop)
+                if stop:
+                    at_stop()
+
+    def digest(self) -> str:
+        """A digest of every bit of the posterior."""
+        state = self.posterior.state
+        content = hashlib.blake2b(digest_size=16)
+        for array in (state.pulls, state.sums, state.means, state.variances, state.scalars):
+            content.update(array.tobytes())
+        return content.hexdigest()
+
+
+class Ahead:
+    """The model as if every result under way had come out at its arm's mean."""
+
+    def __init__(self, model: Model, arms: list[int]) -> None:
+        self._model = model
+        self._posterior: Posterior | None = None
+        self._supposed = arms
+        counts = model.posterior.pulls
+        self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
+
+    @property
+    def is_now(self) -> bool:
+        """Whether nothing is under way."""
+        return self._posterior is None and not self._supposed
+
+    def suppose(self, arm: int) -> None:
+        """One more is under way."""
+        self._supposed.append(arm)
+        self._pulls[arm] += 1
+
+    def initial(self) -> int | None:
+        """The next initial pull; None once they are in."""
+        initial = self._model.bound.engine.initial
+        missing = np.flatnonzero(_earlier(initial) >= self._pulls[initial])
+        if len(missing):
+            return int(initial[missing[0]])
+        if self._model.initialized:
+            return None
+        # All initial pulls are under way and nothing is known yet: go round them again.
+        return int(min(initial.tolist(), key=lambda arm: (self._pulls[arm], arm)))
+
+    def decide(self) -> Decision:
+        """What to evaluate next, without a look at the stop."""
+        engine = self._model.bound.engine
+        if self._posterior is None:
+            self._posterior = self._model.posterior.copy()
+        now = engine.round_beyond(self._model.round)
+        decision, _ = engine.decide(
+            self._posterior, now, self._model.seed, check_stop=False, supposing=self._supposed
+        )
+        self._supposed = []
+        return decision
+
+
+def _earlier(initial: np.ndarray) -> np.ndarray:
+    """How often the same arm stands before each."""
+    order = np.argsort(initial, kind="stable")
+    ranked = initial[order]
+    first = np.searchsorted(ranked, ranked, side="left")
+    earlier = np.empty(len(initial), np.int64)
+    earlier[order] = np.arange(len(initial)) - first
+    return earlier
+
+
+@cache
+def machine() -> str:
+    """What a digest's bits may depend on."""
+    import numba
+    from llvmlite import binding
+
+    from shortlist import __version__
+
+    versions = f"shortlist {__version__}, numba {numba.__version__}"
+    return f"{versions}, {platform.machine()} {binding.get_host_cpu_name()}"

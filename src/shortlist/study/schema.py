@@ -1,0 +1,119 @@
+"""The tables of a stored study, and the way from each older version of them to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sqlalchemy as sql
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, LargeBinary, String, Text
+
+from shortlist.errors import DamagedStorage, NewerSchema
+
+VERSION = 1
+# From version v to v + 1: MIGRATIONS[v], run in the transaction that also counts the version up.
+MIGRATIONS: dict[int, Callable[[sql.Connection], None]] = {}
+
+METADATA = sql.MetaData()
+
+META = sql.Table(
+    "shortlist_meta",
+    METADATA,
+    Column("key", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+STUDIES = sql.Table(
+    "shortlist_studies",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("settings", Text, nullable=False),
+    Column("arms", Text, nullable=False),
+    Column("features", LargeBinary),
+    Column("features_hash", String(32), nullable=False),
+    Column("changes", BigInteger, nullable=False),
+    Column("fingerprint", String(32), nullable=False),
+    Column("posterior", String(32), nullable=False),
+    Column("machine", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("written_by", Text, nullable=False),
+)
+
+TRIALS = sql.Table(
+    "shortlist_trials",
+    METADATA,
+    Column("study", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("arm", BigInteger, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("value", Double),
+    Column("reason", Text),
+    Column("asked_at", Double, nullable=False),
+    Column("closed_at", Double),
+    Column("expires_at", Double),
+    Column("worker", Text, nullable=False),
+    Column("process", Text),
+    Column("in_turn", Integer, nullable=False),
+    Column("origin", String(32), nullable=False),
+    Column("b", BigInteger, nullable=False),
+    Column("c", BigInteger, nullable=False),
+    Column("gap", Double),
+    Column("statistic", Double),
+    Column("second", BigInteger, nullable=False),
+    Column("opened", BigInteger, nullable=False),
+    Column("closed", BigInteger),
+    Column("touched", BigInteger, nullable=False),  # the last change that altered the row
+    Index("shortlist_trials_touched", "study", "touched"),
+    sqlite_with_rowid=False,
+)
+
+EVENTS = sql.Table(
+    "shortlist_events",
+    METADATA,
+    Column("study", Integer, primary_key=True, autoincrement=False),
+    Column("change", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(16), nullable=False),
+    Column("trial", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("worker", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+
+def create(connection: sql.Connection) -> None:
+    """Make the tables that are missing, inside the caller's transaction."""
+    METADATA.create_all(connection)
+    found = connection.execute(sql.select(META.c.value).where(META.c.key == "version")).scalar()
+    if found is None:
+        connection.execute(META.insert().values(key="version", value=str(VERSION)))
+
+
+def stored_version(connection: sql.Connection) -> int:
+    """The version that the tables have; 0 if there are none."""
+    if not sql.inspect(connection).has_table(META.name):
+        return 0
+    found = connection.execute(sql.select(META.c.value).where(META.c.key == "version")).scalar()
+    if found is None or not str(found).isdecimal():
+        raise DamagedStorage(f"the version of the stored tables reads {found!r}, not a number.")
+    return int(found)
+
+
+def check_version(version: int, where: str) -> None:
+    """Refuse what a newer package has written."""
+    if version > VERSION:
+        raise NewerSchema(
+            f"{where} was written by a newer version of shortlist (its tables are version "
+            f"{version}, this one knows up to {VERSION}): pip install --upgrade shortlist. Nothing "
+            "was changed."
+        )
+
+
+def migrate(connection: sql.Connection, version: int) -> None:
+    """Bring older tables up to date, inside the caller's transaction."""
+    while version < VERSION:
+        if version not in MIGRATIONS:
+            raise DamagedStorage(f"no way is known from version {version} of the tables.")
+        MIGRATIONS[version](connection)
+        version += 1
+        connection.execute(META.update().where(META.c.key == "version").values(value=str(version)))

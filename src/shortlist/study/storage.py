@@ -1,0 +1,229 @@
+"""Where a study is kept: one transaction for every change, shared by all who work on it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sql
+
+from shortlist.errors import DamagedStorage, InvalidSetting, StudyNotFound, unknown_name
+from shortlist.study.contract import Standing
+from shortlist.study.database import connect, shown, translated
+from shortlist.study.ledger import ROW, Event
+from shortlist.study.schema import EVENTS, STUDIES, TRIALS
+from shortlist.study.settings import Settings
+from shortlist.study.trial import Trial
+
+DEFAULT_NAME = "study"
+
+
+_READ_STANDING = (
+    sql.select(*(STUDIES.c[name] for name in Standing._fields))
+    .where(STUDIES.c.id == sql.bindparam("study"))
+    .with_for_update()
+)
+_READ_TRIALS = (
+    sql.select(*(TRIALS.c[name] for name in ROW))
+    .where(TRIALS.c.study == sql.bindparam("study"), TRIALS.c.touched > sql.bindparam("since"))
+    .order_by(TRIALS.c.number)
+)
+_READ_EVENTS = sql.select(EVENTS.c.change, EVENTS.c.kind, EVENTS.c.trial).where(
+    EVENTS.c.study == sql.bindparam("study"), EVENTS.c.change > sql.bindparam("since")
+)
+_MUTABLE = ("state", "value", "reason", "closed_at", "expires_at", "worker", "process", "closed")
+_UPDATE = (
+    TRIALS.update()
+    .where(TRIALS.c.study == sql.bindparam("of"), TRIALS.c.number == sql.bindparam("which"))
+    .values({name: sql.bindparam(f"new_{name}") for name in (*_MUTABLE, "touched")})
+)
+_SEAL = (
+    STUDIES.update()
+    .where(STUDIES.c.id == sql.bindparam("study"))
+    .values({name: sql.bindparam(f"new_{name}") for name in Standing._fields})
+)
+
+
+class StoredTransaction:
+    """A transaction on a database."""
+
+    def __init__(self, connection: sql.Connection, study: int) -> None:
+        self._connection, self._study = connection, study
+        row = connection.execute(_READ_STANDING, {"study": study}).one_or_none()
+        if row is None:
+            raise StudyNotFound("the study was deleted while it was open.")
+        self.standing: Standing | None = Standing(*row)
+
+    def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+        """The trials changed after change ``since``, by number, and the events after it."""
+        place = {"study": self._study, "since": since}
+        rows = self._connection.execute(_READ_TRIALS, place).fetchall()
+        events = self._connection.execute(_READ_EVENTS, place).fetchall()
+        return rows, [(change, kind, trial) for change, kind, trial in events]
+
+    def insert(self, trials: Sequence[Trial]) -> None:
+        """Keep new trials."""
+        rows = [
+            {
+                "study": self._study,
+                "touched": trial.opened,
+                **dict(zip(ROW, trial.row, strict=True)),
+            }
+            for trial in trials
+        ]
+        self._connection.execute(TRIALS.insert(), rows)
+
+    def update(self, trials: Sequence[Trial], change: int) -> None:
+        """Keep what has become of trials."""
+        for trial in trials:
+            new = {f"new_{name}": getattr(trial, name) for name in _MUTABLE}
+            place = {"of": self._study, "which": trial.number, "new_touched": change}
+            self._connection.execute(_UPDATE, {**new, **place})
+
+    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
+        """Keep an event."""
+        row = {"study": self._study, "change": change, "kind": kind, "trial": trial}
+        self._connection.execute(EVENTS.insert(), {**row, "at": time.time(), "worker": worker})
+
+    def seal(self, standing: Standing) -> None:
+        """Keep how far the study is now."""
+        new = {f"new_{name}": value for name, value in standing._asdict().items()}
+        self._connection.execute(_SEAL, {"study": self._study, **new})
+
+
+class StoredStudy:
+    """One study in a database.
+
+    Parameters
+    ----------
+    storage : str
+        A path (SQLite), or a PostgreSQL URL.
+    create : bool
+        Whether to make the database if there is none.
+    """
+
+    def __init__(self, storage: str | os.PathLike[str], *, create: bool) -> None:
+        self._storage = checked_storage(storage)
+        self.where: str | None = shown(self._storage)
+        self._engine = connect(self._storage, create=create)
+        self._process = os.getpid()
+        self._study = -1
+        self.name = ""
+
+    @contextmanager
+    def _connected(self) -> Iterator[sql.Connection]:
+        if os.getpid() != self._process:
+            # After a fork the connection is the parent's: leave it to it and open another.
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+        with translated(self._storage), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[StoredTransaction]:
+        """One change of the study."""
+        with self._connected() as connection:
+            yield StoredTransaction(connection, self._study)
+
+    def join(self, name: str, settings: Settings, standing: Standing) -> Settings:
+        """Begin the study of this name, or find the one that is there; returns its settings."""
+        from shortlist import __version__
+
+        with self._connected() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sql.text("LOCK TABLE shortlist_studies IN EXCLUSIVE MODE"))
+            found = self._find(connection, name)
+            if found is not None:
+                return found
+            values, arms, features = settings.written
+            self._study = connection.execute(
+                STUDIES.insert()
+                .values(
+                    name=name,
+                    settings=values,
+                    arms=arms,
+                    features=features,
+                    features_hash=settings.features_hash,
+                    created_at=time.time(),
+                    written_by=f"shortlist {__version__}",
+                    **standing._asdict(),
+                )
+                .returning(STUDIES.c.id)
+            ).scalar_one()
+            self.name = name
+            return settings
+
+    def open(self, name: str | None) -> Settings:
+        """Find a study that is there; its name may be left out where there is only one."""
+        with self._connected() as connection:
+            known = _names(connection)
+            if name is None and len(known) > 1:
+                raise InvalidSetting(
+                    f"{self.where} holds {len(known)} studies: name one of {', '.join(known)}."
+                )
+            wanted = known[0] if name is None and known else name
+            found = None if wanted is None else self._find(connection, wanted)
+            if found is None and wanted is not None and known:
+                hint = str(unknown_name("study", wanted, known))
+                raise StudyNotFound(f"{self.where}: {hint}")
+            if found is None:
+                raise StudyNotFound(f"{self.where} holds no study.")
+            return found
+
+    def _find(self, connection: sql.Connection, name: str) -> Settings | None:
+        columns = ("id", "settings", "arms", "features", "features_hash")
+        row = connection.execute(
+            sql.select(*(STUDIES.c[column] for column in columns)).where(STUDIES.c.name == name)
+        ).one_or_none()
+        if row is None:
+            return None
+        settings = Settings.read(row.settings, row.arms, row.features)
+        if settings.features_hash != row.features_hash:
+            raise DamagedStorage(
+                f"{self.where}: the features of the study {name!r} are not those that were stored."
+            )
+        self._study, self.name = row.id, name
+        return settings
+
+    @property
+    def created_at(self) -> float:
+        """When the study began, in seconds since 1970."""
+        with self._connected() as connection:
+            query = sql.select(STUDIES.c.created_at).where(STUDIES.c.id == self._study)
+            return float(connection.execute(query).scalar_one())
+
+
+def _names(connection: sql.Connection) -> list[str]:
+    return list(connection.execute(sql.select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
+
+
+def study_names(storage: str | os.PathLike[str]) -> list[str]:
+    """The studies in a database, in the order in which they began."""
+    place = checked_storage(storage)
+    engine = connect(place, create=False)
+    try:
+        with translated(place), engine.begin() as connection:
+            return _names(connection)
+    finally:
+        engine.dispose()
+
+
+def checked_storage(storage: object) -> str:
+    """A path or URL."""
+    if not isinstance(storage, str | os.PathLike) or not str(storage):
+        raise InvalidSetting(
+            f"storage is a path or a postgresql:// URL, got {storage!r} ({type(storage).__name__})."
+        )
+    return os.fspath(storage)
+
+
+def checked_name(name: object) -> str:
+    """A study's name."""
+    if name is None:
+        return DEFAULT_NAME
+    if not isinstance(name, str) or not name.strip() or "\x00" in name:
+        raise InvalidSetting(f"name must be a text that is not empty, got {name!r}.")
+    return name

@@ -1,0 +1,111 @@
+"""What a study shows of itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from shortlist.algorithms.bound import Bound
+from shortlist.core.posterior import Posterior
+from shortlist.problem import Problem
+from shortlist.study.answer import Shortlist, arm_table
+from shortlist.study.journal import Journal
+from shortlist.study.trial import Reason, Trial
+
+
+class View:
+    """The readable side of a study."""
+
+    problem: Problem
+    bound: Bound
+    seed: int
+    name: str
+    _journal: Journal
+    _answer: Shortlist | None
+
+    @property
+    def done(self) -> bool:
+        """Whether the study has stopped, as far as it is known here (see :meth:`refresh`)."""
+        return self._journal.model.stopped
+
+    @property
+    def evaluations(self) -> int:
+        """How many results were taken in."""
+        return self.posterior.observed
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Every trial so far, by number."""
+        return self._journal.ledger.trials
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials asked for and still open, oldest first."""
+        return self._journal.ledger.pending
+
+    @property
+    def waiting(self) -> list[Trial]:
+        """The told trials that wait for an earlier one before they are taken in."""
+        return self._journal.ledger.waiting
+
+    @property
+    def taken(self) -> list[Trial]:
+        """The told trials in the order in which they were taken in."""
+        return self._journal.ledger.taken
+
+    @property
+    def storage(self) -> str | None:
+        """Where the study is kept, without the password; None if in memory only."""
+        return self._journal.storage.where
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the settings, the features and all that was asked and told."""
+        return self._journal.ledger.fingerprint
+
+    @property
+    def posterior(self) -> Posterior:
+        """Means, variances and pulls as taken in so far."""
+        return self._journal.model.posterior
+
+    @property
+    def statistic(self) -> float | None:
+        """What must fall to ε for the study to stop; None during the initial pulls."""
+        decision = self._journal.model.decision
+        return None if decision is None else decision.statistic
+
+    @property
+    def shortlist(self) -> Shortlist:
+        """The answer: final once the study is done, before that the current guess."""
+        return self._final() if self.done else self._shortlist(final=False)
+
+    def _keep_answer(self) -> None:
+        self._answer = self._shortlist(final=True)
+
+    def _final(self) -> Shortlist:
+        assert self._answer is not None
+        return self._answer
+
+    def _shortlist(self, *, final: bool) -> Shortlist:
+        table = self.table()
+        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
+        names = tuple(chosen["name"]) if self.statistic is not None else ()
+        guarantee = self.bound.guarantee()
+        if not final:
+            guarantee = f"No guarantee yet: the study has not stopped. At its stop: {guarantee}"
+        return Shortlist(names, chosen.reset_index(drop=True), self.evaluations, final, guarantee)
+
+    def table(self) -> pd.DataFrame:
+        """Every arm: name, pulls, mean, lower, upper, in_shortlist.
+
+        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses; they are
+        missing until the initial pulls are told.
+        """
+        if self.statistic is None:
+            return arm_table(self.problem, self.posterior, np.nan, None)
+        C = self.bound.engine.threshold(self.posterior)
+        return arm_table(self.problem, self.posterior, C, self._journal.model.round.inside)
+
+    def why(self, trial: Trial | int) -> Reason:
+        """Why a trial was asked for: b_t, c_t and their gap index."""
+        return Reason.of(self._journal.ledger.find(trial), self.problem)
