@@ -46,8 +46,8 @@ class Storage(Protocol):
 
     where: str | None
 
-    def transaction(self) -> Any:
-        """A context manager that gives a :class:`Transaction`."""
+    def transaction(self, *, writing: bool) -> Any:
+        """A context manager that gives a :class:`Transaction`, to write in or only to look."""
 
 
 class Unstored:
@@ -57,7 +57,7 @@ class Unstored:
     standing: Standing | None = None
 
     @contextmanager
-    def transaction(self) -> Iterator[Unstored]:
+    def transaction(self, *, writing: bool) -> Iterator[Unstored]:
         """Itself."""
         yield self
 

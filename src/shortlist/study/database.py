@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,12 +74,11 @@ def connect(storage: str, *, create: bool) -> sql.Engine:
 
 
 def _prepare(engine: sql.Engine, where: str, *, create: bool) -> None:
-    with engine.connect() as connection:
+    with reading(engine) as connection:
         version = schema.stored_version(connection)
         schema.check_version(version, where)
-        connection.rollback()
-        if version == 0 and not create:
-            raise StudyNotFound(f"{where} holds no study.")
+    if version == 0 and not create:
+        raise StudyNotFound(f"{where} holds no study.")
     if version < schema.VERSION:
         _bring_up_to_date(engine, where)
     if engine.dialect.name == "sqlite":
@@ -120,10 +120,43 @@ def _sqlite(path: Path, *, create: bool) -> sql.Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: sql.Connection) -> None:
-        # At once, so that two readers never both wait to become the writer.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        if connection.get_execution_options().get("reading"):
+            connection.exec_driver_sql("BEGIN")
+        else:
+            _begin_writing(connection.connection.dbapi_connection)
 
     return engine
+
+
+def _begin_writing(connection: Any) -> None:
+    """Become the writer at once, so that two readers never both wait for it.
+
+    SQLite itself would wait in steps of up to a tenth of a second: with several processes one is
+    then left out for long.
+    """
+    deadline = time.monotonic() + PATIENCE
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(random.uniform(0.001, 0.003))  # noqa: S311 - no secret
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+@contextmanager
+def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
+    """One consistent look, which keeps no writer waiting."""
+    options: dict[str, Any] = {"reading": True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.execution_options(**options).begin() as connection:
+        yield connection
 
 
 def check_file(path: Path, *, create: bool) -> None:
@@ -177,7 +210,7 @@ def _use_wal(engine: sql.Engine) -> None:
             raw.close()
         if time.monotonic() > deadline:
             return  # a file system without shared memory: slower, and as safe
-        time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 - who waits how long is no secret
+        time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 - no secret
 
 
 # PostgreSQL

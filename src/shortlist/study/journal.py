@@ -51,12 +51,12 @@ class Journal:
         return Standing(self.ledger.changes, *digests, state)
 
     @contextmanager
-    def change(self) -> Iterator[Transaction]:
+    def change(self, *, writing: bool = True) -> Iterator[Transaction]:
         """One transaction, begun with what others have done since the last."""
         with self._lock:
             kept = self.ledger.changes
             try:
-                with self.storage.transaction() as transaction:
+                with self.storage.transaction(writing=writing) as transaction:
                     self._catch_up(transaction)
                     kept = self.ledger.changes
                     yield transaction
@@ -75,9 +75,16 @@ class Journal:
             return
         if stored.changes < self.ledger.changes:
             self.begin()  # the storage was put back to an earlier copy
-        if stored.changes > self.ledger.changes:
+        news = stored.changes > self.ledger.changes
+        if news:
             rows, events = transaction.news(self.ledger.changes)
             self.ledger.take_over(rows, events, stored.changes)
+        if self.ledger.fingerprint != stored.fingerprint:
+            raise DamagedStorage(
+                f"{self.storage.where}: the stored trials do not have the fingerprint that they "
+                "had when they were written. They were altered; restore them from a copy."
+            )
+        if news:
             self.model.take(self.ledger.settle(), self._at_stop)
             own = self.standing
             if own.machine == stored.machine and own.posterior != stored.posterior:
@@ -85,11 +92,6 @@ class Journal:
                     f"{self.storage.where}: what is stored gives other means than it gave when it "
                     "was written. It was altered; restore it from a copy."
                 )
-        if self.ledger.fingerprint != stored.fingerprint:
-            raise DamagedStorage(
-                f"{self.storage.where}: the stored trials do not have the fingerprint that they "
-                "had when they were written. They were altered; restore them from a copy."
-            )
 
     def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop."""

@@ -129,7 +129,18 @@ class Ledger:
         self, rows: Sequence[Row], events: Sequence[tuple[int, Event, int]], changes: int
     ) -> None:
         """Enter what others did since: the trials they changed, by number, and events."""
-        before, known = self.changes, len(self.trials)
+        try:
+            touched = self._enter_rows(rows)
+            noted = [(change, EVENTS[kind], trial) for change, kind, trial in events]
+            records = self._records(self.changes, changes, touched, noted)
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
+            raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
+        self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
+        self._hash.update(records.tobytes())
+        self.changes = changes
+
+    def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
+        known = len(self.trials)
         added = sum(row[0] >= known for row in rows)
         seeds = run_seeds(self._seed, added, known).tolist()
         touched = []
@@ -147,10 +158,7 @@ class Ledger:
             else:
                 self.trials[number].become(trial)
             touched.append(trial)
-        noted = [(change, EVENTS[kind], trial) for change, kind, trial in events]
-        self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
-        self._hash.update(self._records(before, changes, touched, noted).tobytes())
-        self.changes = changes
+        return touched
 
     def _records(
         self, before: int, changes: int, touched: list[Trial], events: list[tuple[int, int, int]]

@@ -18,6 +18,7 @@ from shortlist.problem import Problem
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
 
 OWN = "(your own)"
+KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Settings:
     Attributes
     ----------
     choices : dict
-        m, sigma, delta, epsilon, S, algorithm, threshold, seed and lease: numbers and names only.
+        By ``KEYS``: numbers and names only.
     names : tuple of str
         The arms'.
     features : array or None
@@ -68,6 +69,9 @@ class Settings:
         """What :meth:`written` wrote."""
         try:
             read, listed = json.loads(choices), tuple(json.loads(names))
+            lacking = [key for key in KEYS if key not in read]
+            if lacking or not isinstance(read["algorithm"], dict):
+                raise ValueError(f"{(lacking or ['algorithm'])[0]} is missing")
             matrix = None
             if features is not None:
                 flat = np.frombuffer(features, "<f8").astype(np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import sqlalchemy as sql
 
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyNotFound, unknown_name
 from shortlist.study.contract import Standing
-from shortlist.study.database import connect, shown, translated
+from shortlist.study.database import connect, reading, shown, translated
 from shortlist.study.ledger import ROW, Event
 from shortlist.study.schema import EVENTS, STUDIES, TRIALS
 from shortlist.study.settings import Settings
@@ -21,11 +22,10 @@ from shortlist.study.trial import Trial
 DEFAULT_NAME = "study"
 
 
-_READ_STANDING = (
-    sql.select(*(STUDIES.c[name] for name in Standing._fields))
-    .where(STUDIES.c.id == sql.bindparam("study"))
-    .with_for_update()
+_READ_STANDING = sql.select(*(STUDIES.c[name] for name in Standing._fields)).where(
+    STUDIES.c.id == sql.bindparam("study")
 )
+_LOCK_STANDING = _READ_STANDING.with_for_update()
 _READ_TRIALS = (
     sql.select(*(TRIALS.c[name] for name in ROW))
     .where(TRIALS.c.study == sql.bindparam("study"), TRIALS.c.touched > sql.bindparam("since"))
@@ -50,9 +50,10 @@ _SEAL = (
 class StoredTransaction:
     """A transaction on a database."""
 
-    def __init__(self, connection: sql.Connection, study: int) -> None:
+    def __init__(self, connection: sql.Connection, study: int, *, writing: bool) -> None:
         self._connection, self._study = connection, study
-        row = connection.execute(_READ_STANDING, {"study": study}).one_or_none()
+        query = _LOCK_STANDING if writing else _READ_STANDING
+        row = connection.execute(query, {"study": study}).one_or_none()
         if row is None:
             raise StudyNotFound("the study was deleted while it was open.")
         self.standing: Standing | None = Standing(*row)
@@ -109,30 +110,32 @@ class StoredStudy:
         self._storage = checked_storage(storage)
         self.where: str | None = shown(self._storage)
         self._engine = connect(self._storage, create=create)
-        self._process = os.getpid()
+        self._owner = [os.getpid()]
+        weakref.finalize(self, _close, self._engine, self._owner)
         self._study = -1
         self.name = ""
 
     @contextmanager
-    def _connected(self) -> Iterator[sql.Connection]:
-        if os.getpid() != self._process:
+    def _connected(self, *, writing: bool = False) -> Iterator[sql.Connection]:
+        if self._owner != [os.getpid()]:
             # After a fork the connection is the parent's: leave it to it and open another.
             self._engine.dispose(close=False)
-            self._process = os.getpid()
-        with translated(self._storage), self._engine.begin() as connection:
+            self._owner[0] = os.getpid()
+        begun = self._engine.begin() if writing else reading(self._engine)
+        with translated(self._storage), begun as connection:
             yield connection
 
     @contextmanager
-    def transaction(self) -> Iterator[StoredTransaction]:
-        """One change of the study."""
-        with self._connected() as connection:
-            yield StoredTransaction(connection, self._study)
+    def transaction(self, *, writing: bool) -> Iterator[StoredTransaction]:
+        """One change of the study, or one look at it."""
+        with self._connected(writing=writing) as connection:
+            yield StoredTransaction(connection, self._study, writing=writing)
 
     def join(self, name: str, settings: Settings, standing: Standing) -> Settings:
         """Begin the study of this name, or find the one that is there; returns its settings."""
         from shortlist import __version__
 
-        with self._connected() as connection:
+        with self._connected(writing=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sql.text("LOCK TABLE shortlist_studies IN EXCLUSIVE MODE"))
             found = self._find(connection, name)
@@ -196,6 +199,11 @@ class StoredStudy:
             return float(connection.execute(query).scalar_one())
 
 
+def _close(engine: sql.Engine, owner: list[int]) -> None:
+    if owner == [os.getpid()]:
+        engine.dispose()
+
+
 def _names(connection: sql.Connection) -> list[str]:
     return list(connection.execute(sql.select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
 
@@ -205,7 +213,7 @@ def study_names(storage: str | os.PathLike[str]) -> list[str]:
     place = checked_storage(storage)
     engine = connect(place, create=False)
     try:
-        with translated(place), engine.begin() as connection:
+        with translated(place), reading(engine) as connection:
             return _names(connection)
     finally:
         engine.dispose()

@@ -252,7 +252,7 @@ class Study(View):
 
     def refresh(self) -> None:
         """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
-        with self._journal.change():
+        with self._journal.change(writing=False):
             pass
 
     # Going on

@@ -1,0 +1,86 @@
+"""Runs a study in processes that are killed at random moments; run by test_crash.py."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import shortlist
+
+SEED, M, SIGMA, EPSILON = 11, 3, 0.5, 0.05
+X = np.random.default_rng(2).normal(size=(8, 3))
+MEANS = X @ [0.8, -0.4, 0.3]
+
+
+def objective(trial: object) -> float:
+    return float(MEANS[trial.arm] + SIGMA * np.random.default_rng(trial.seed).normal())  # type: ignore[attr-defined]
+
+
+def begin(storage: str | None) -> shortlist.Study:
+    return shortlist.Study(X, m=M, sigma=SIGMA, epsilon=EPSILON, seed=SEED, storage=storage)
+
+
+def work(storage: str, acknowledged: str) -> None:
+    """Evaluate one by one; each result that was told is written down after it."""
+    evaluated: list[int] = []
+
+    def noted(trial: object) -> float:
+        evaluated.append(trial.number)  # type: ignore[attr-defined]
+        return objective(trial)
+
+    out = os.open(acknowledged, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    study = begin(storage)
+    while not study.done:
+        evaluated.clear()
+        study.run(noted, max_evaluations=1, progress=False)
+        for number in evaluated:
+            trial = study.trials[number]
+            if trial.state == "told":
+                os.write(out, f"{number} {trial.value!r}\n".encode())
+        if not evaluated:  # the others are ahead of a slow one
+            time.sleep(0.01)
+            study.refresh()
+
+
+def main(storage: str, acknowledged: str, kills: int, workers: int, longest: float) -> None:
+    """Keep ``workers`` processes at work, kill one of them ``kills`` times, let the rest finish."""
+    begin(None).run(objective, max_evaluations=90, progress=False)  # all is loaded before the fork
+    fork = multiprocessing.get_context("fork")
+    random = np.random.default_rng(int(time.time()))
+    processes: list[multiprocessing.process.BaseProcess] = []
+    killed = 0
+    ends: list[int] = []
+    while killed < kills or processes:
+        processes = [
+            process for process in processes if process.is_alive() or ends.append(process.exitcode)
+        ]  # type: ignore[func-returns-value]
+        while len(processes) < workers and killed < kills:
+            process = fork.Process(target=work, args=(storage, acknowledged))
+            process.start()
+            processes.append(process)
+        time.sleep(random.uniform(0.0, longest))
+        if killed < kills:
+            victim = processes[random.integers(len(processes))]
+            os.kill(victim.pid or 0, signal.SIGKILL)
+            victim.join()
+            if victim.exitcode == -signal.SIGKILL:
+                killed += 1
+        elif not processes:
+            break
+    finisher = fork.Process(target=work, args=(storage, acknowledged))
+    finisher.start()
+    finisher.join()
+    print(json.dumps({"killed": killed, "ends": ends, "last": finisher.exitcode}))
+
+
+if __name__ == "__main__":
+    place, noted_in, count, crew, pause = sys.argv[1:]
+    sys.path.insert(0, str(Path(__file__).parent))
+    main(place, noted_in, int(count), int(crew), float(pause))

@@ -1,0 +1,637 @@
+"""A stored study is the study in memory, whoever works on it, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sqlalchemy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shortlist
+from shortlist.errors import (
+    DamagedStorage,
+    ForeignStorage,
+    InvalidSetting,
+    NewerSchema,
+    StorageError,
+    StudyMismatch,
+    StudyNotFound,
+    StudyStopped,
+    TrialClosed,
+    UnknownTrial,
+)
+from shortlist.study import schema
+from shortlist.study.storage import study_names
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(8, 3))
+MEANS = X @ [0.8, -0.4, 0.3]
+MANY = RNG.normal(size=(90, 3))
+NewStorage = Callable[[], str]
+
+
+def result(trial: shortlist.Study | object, means: np.ndarray = MEANS, sigma: float = 0.4) -> float:
+    return float(means[trial.arm] + sigma * np.random.default_rng(trial.seed).normal())  # type: ignore[attr-defined]
+
+
+def begin(storage: str | None = None, **given: object) -> shortlist.Study:
+    given = {"m": 3, "sigma": 0.4, "seed": 7, **given}
+    return shortlist.Study(X, storage=storage, **given)  # type: ignore[arg-type]
+
+
+def assert_same(one: shortlist.Study, other: shortlist.Study) -> None:
+    assert one.fingerprint == other.fingerprint
+    assert [t.arm for t in one.trials] == [t.arm for t in other.trials]
+    assert [t.value for t in one.trials] == [t.value for t in other.trials]
+    assert [t.state for t in one.trials] == [t.state for t in other.trials]
+    assert [t.number for t in one.taken] == [t.number for t in other.taken]
+    assert [t.number for t in one.pending] == [t.number for t in other.pending]
+    assert [t.number for t in one.waiting] == [t.number for t in other.waiting]
+    for mine, others in zip(one.posterior.state, other.posterior.state, strict=True):
+        np.testing.assert_array_equal(mine, others)
+    assert one.done == other.done
+    assert one.statistic == other.statistic
+    assert one.shortlist.names == other.shortlist.names
+    assert one.shortlist.evaluations == other.shortlist.evaluations
+    pd.testing.assert_frame_equal(one.table(), other.table())
+
+
+ALGORITHMS = [
+    "m-LinGapE",
+    "m-LinGapE optimized",
+    "m-LinGapE greedy (as published)",
+    "LinGIFA",
+    "UGapE",
+    "LUCB both",
+    "LUCB both (as published)",
+    "LinGame",
+    shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+def test_a_stored_study_is_the_study_in_memory(
+    algorithm: str | shortlist.GIFA, tmp_path: Path
+) -> None:
+    """Random asks, tells, failures, cancellations and loads, the same on both."""
+    choices = np.random.default_rng(3)
+    path = str(tmp_path / "study.db")
+    memory = begin(algorithm=algorithm, S=2.0)
+    stored = begin(path, algorithm=algorithm, S=2.0)
+    for step in range(150):
+        if memory.done:
+            memory.reopen()
+            stored.reopen()
+        action = choices.integers(10)
+        pending = memory.pending
+        if action < 4 or not pending:
+            count = int(choices.integers(1, 4))
+            asked = [t.arm for t in memory.ask(count)]
+            assert [t.arm for t in stored.ask(count)] == asked
+        elif action < 8:
+            trial = pending[choices.integers(len(pending))]
+            for study in (memory, stored):
+                study.tell(trial.number, result(trial))
+        elif action == 8:
+            trial = pending[choices.integers(len(pending))]
+            for study in (memory, stored):
+                study.fail(trial.number, "dropped")
+        else:
+            for study in (memory, stored):
+                study.tell(arm=int(action) % 8, value=0.25 * step)
+        if step % 10 == 0:
+            assert_same(stored, memory)
+            stored = shortlist.Study.load(path)
+            assert_same(stored, memory)
+    assert memory.evaluations > 50
+
+
+def test_rows_made_on_demand_are_replayed_bit_for_bit(tmp_path: Path) -> None:
+    path = tmp_path / "many.db"
+    study = shortlist.Study(MANY, m=4, sigma=0.4, seed=1, storage=path)
+    means = MANY @ [0.8, -0.4, 0.3]
+    study.run(lambda trial: result(trial, means), max_evaluations=300, progress=False)
+    assert study.posterior.state.rows.shape[0] < len(MANY)
+    assert_same(shortlist.Study.load(path), study)
+
+
+def test_two_openings_see_each_other(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    one, other, memory = begin(storage), begin(storage), begin()
+    for _ in range(40):
+        trials = one.ask(), other.ask()
+        assert [t.number for t in trials] == [len(memory.trials), len(memory.trials) + 1]
+        assert [t.arm for t in trials] == [memory.ask().arm, memory.ask().arm]
+        for study, trial in ((other, trials[0]), (one, trials[1])):
+            value = result(trial)
+            study.tell(trial.number, value)
+            memory.tell(trial.number, value)
+    one.refresh()
+    other.refresh()
+    assert_same(one, memory)
+    assert_same(other, memory)
+    assert study_names(storage) == ["study"]
+    assert_same(shortlist.Study.load(storage, "study"), memory)
+
+
+def test_a_stop_elsewhere_is_seen_at_the_next_ask(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    one, other = begin(storage), begin(storage)
+    one.run(result, progress=False)
+    assert not other.done
+    with pytest.raises(StudyStopped, match=f"after {one.evaluations} evaluations"):
+        other.ask()
+    assert other.shortlist.names == one.shortlist.names
+    one.reopen()
+    assert other.done
+    assert other.ask().number == len(one.trials)
+    assert not other.done
+
+
+def test_telling_twice_counts_once(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    one, other = begin(storage), begin(storage)
+    trial = one.ask()
+    other.refresh()
+    other.tell(trial.number, 1.5)
+    with pytest.raises(TrialClosed, match="told, not pending"):
+        one.tell(trial, 1.5)
+    assert one.tell(trial, 9.0, if_told="ignore").value == 1.5
+    assert one.evaluations == 1
+    with pytest.raises(UnknownTrial, match="trial 5 is unknown"):
+        one.tell(5, 1.0)
+
+
+def test_several_results_are_taken_whole_or_not_at_all(new_storage: NewStorage) -> None:
+    study = begin(new_storage())
+    trials = study.ask(4)
+    before = study.fingerprint
+    for wrong in (
+        [(0, 1.0), (1, float("nan"))],
+        [(0, 1.0), (9, 1.0)],
+        [(0, 1.0), (0, 2.0)],
+        [(0, 1.0), (1, "two")],
+    ):
+        with pytest.raises(shortlist.errors.ShortlistError):
+            study.tell_many(wrong)  # type: ignore[arg-type]
+        study.refresh()
+        assert study.fingerprint == before
+        assert not study.evaluations
+    study.tell_many([(trials[3], 1.0), (1, 2.0)])
+    assert [t.number for t in study.taken] == [3, 1]
+    with pytest.raises(TrialClosed):
+        study.tell_many([(0, 1.0), (1, 2.0)])
+    study.tell_many([(0, 1.0), (1, 2.0)], if_told="ignore")
+    assert study.evaluations == 3
+
+
+def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    study = begin(storage)
+    changed = X.copy()
+    changed[2, 1] += 1e-12
+    cases: list[tuple[dict[str, object], str]] = [
+        ({"sigma": 0.5}, "sigma = 0.4, and was now given sigma = 0.5"),
+        ({"m": 2}, "m = 3"),
+        ({"delta": 0.1}, "delta"),
+        ({"epsilon": 0.1}, "epsilon"),
+        ({"S": 3.0}, "S = None"),
+        ({"seed": 8}, "seed = 7"),
+        ({"lease": 60}, "lease"),
+        ({"algorithm": "LinGIFA"}, "algorithm = m-LinGapE"),
+        ({"threshold": "heuristic"}, "threshold"),
+        ({"arms": list("abcdefgh")}, "an arm '0' in place of 'a'"),
+    ]
+    for settings_now, words in cases:
+        with pytest.raises(StudyMismatch, match=words):
+            begin(storage, **settings_now)
+    for features, words in (
+        (changed, "feature 1 of arm '2'"),
+        (X[:, :2], "columns"),
+        (X[:7], "8 arms"),
+    ):
+        with pytest.raises(StudyMismatch, match=words):
+            shortlist.Study(features, m=3, sigma=0.4, seed=7, storage=storage)
+    with pytest.raises(StudyMismatch, match="a table, not the arms alone"):
+        shortlist.Study(arms=range(8), m=3, sigma=0.4, seed=7, storage=storage)
+    assert begin(storage, seed=None).seed == 7
+    other = begin(storage, name="another", sigma=1.0)
+    assert study_names(storage) == ["study", "another"]
+    with pytest.raises(InvalidSetting, match="holds 2 studies: name one of study, another"):
+        shortlist.Study.load(storage)
+    with pytest.raises(StudyNotFound, match="did you mean 'another'"):
+        shortlist.Study.load(storage, "anothr")
+    assert shortlist.Study.load(storage, "another").problem.sigma == 1.0
+    assert other.trials == study.trials == []
+
+
+def test_classical_studies_and_names_are_kept(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    arms = ["ash\n", "<b>", "'; DROP TABLE shortlist_trials; --", "élan", "\x00"]
+    study = shortlist.Study(
+        arms=arms, m=2, sigma=1.0, algorithm="UGapE", storage=storage, name="'; --"
+    )
+    study.fail(study.ask(), "no\x00thing \udc80")
+    loaded = shortlist.Study.load(storage, "'; --")
+    assert loaded.problem.names == tuple(arms)
+    assert loaded.trials[0].reason == "nothing \\udc80"
+    assert_same(loaded, study)
+
+
+def test_rules_of_ones_own_are_named_never_stored(tmp_path: Path) -> None:
+    path = tmp_path / "own.db"
+
+    def challenger(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        return c
+
+    own = shortlist.GIFA(selection=shortlist.rule("selection", needs=())(challenger))
+    study = begin(str(path), algorithm=own)
+    study.run(result, max_evaluations=90, progress=False)
+    with pytest.raises(InvalidSetting, match="pass the same algorithm="):
+        shortlist.Study.load(path)
+    with pytest.raises(StudyMismatch):
+        shortlist.Study.load(path, algorithm=shortlist.GIFA(stopping="ugape"))
+    assert_same(shortlist.Study.load(path, algorithm=own), study)
+
+
+def test_a_lease_that_is_over_is_given_again_and_a_late_result_counts_once(
+    new_storage: NewStorage,
+) -> None:
+    storage = new_storage()
+    study = begin(storage, lease=0.3)
+    first = study.ask()
+    second = study.ask()
+    assert (first.number, second.number) == (0, 1)
+    time.sleep(0.35)
+    other = shortlist.Study.load(storage)
+    again = other.ask(3)
+    assert [t.number for t in again] == [0, 1, 2]
+    assert (again[0].arm, again[0].seed) == (first.arm, first.seed)
+    study.tell(first, 1.0)  # late
+    assert other.tell(again[0], 2.0, if_told="ignore").value == 1.0
+    assert other.evaluations == 1
+    with pytest.raises(InvalidSetting, match="lease must be"):
+        begin(lease=-1)
+
+
+def test_the_trials_of_a_process_that_has_ended_are_given_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "study.db")
+    code = f"""
+import os, shortlist, numpy as np
+X = np.array({X.tolist()!r})
+study = shortlist.Study(X, m=3, sigma=0.4, seed=7, storage={path!r})
+study.ask()
+study.run(lambda trial: os._exit(0), progress=False)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    study = shortlist.Study.load(path)
+    assert [t.process is None for t in study.pending] == [True, False]
+    # The first was asked for by hand: whoever did may still be at it. The second died with its run.
+    assert [t.number for t in study.ask(2)] == [1, 2]
+    living = study.trials[1]
+    assert not living.process
+
+
+def test_forked_children_use_connections_of_their_own(new_storage: NewStorage) -> None:
+    study = begin(new_storage())
+    study.ask()
+    child = os.fork()
+    if child == 0:
+        try:
+            trial = study.ask()
+            study.tell(trial, 1.0)
+            os._exit(0 if trial.number == 1 else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert study.ask().number == 2
+    assert study.trials[1].value == 1.0
+
+
+def test_threads_may_share_a_study(new_storage: NewStorage) -> None:
+    study = begin(new_storage(), sigma=3.0)
+
+    def work() -> None:
+        for _ in range(10):
+            trial = study.ask()
+            study.tell(trial, result(trial))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [t.number for t in study.trials] == list(range(40))
+    assert study.evaluations == 40
+
+
+OPEN = """
+import sys, shortlist
+from shortlist.study.study import Study  # all is loaded before the start
+X = {X!r}
+print("ready", flush=True)
+sys.stdin.readline()
+study = Study(X, m=3, sigma=0.4, seed=7, storage=sys.argv[1])
+print(study.ask().number)
+"""
+
+
+def test_sixteen_processes_open_a_new_study_at_once(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-c", OPEN.format(X=X.tolist()), storage]
+    children = [subprocess.Popen(command, text=True, **pipes) for _ in range(16)]  # type: ignore[call-overload]
+    for child in children:
+        assert child.stdout.readline() == "ready\n"
+    for child in children:
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    said = [child.communicate() for child in children]
+    assert [child.returncode for child in children] == [0] * 16, said
+    assert sorted(int(out) for out, _ in said) == list(range(16))
+
+
+# Files that are not what they should be
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "study.db"
+    study = begin(str(path))
+    study.run(result, max_evaluations=120, progress=False)
+    study.ask(2)
+    study._journal.storage._engine.dispose()
+    return path
+
+
+def edit(path: Path, statement: str, *values: object) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
+
+
+TAMPERED = {
+    "a value": "UPDATE shortlist_trials SET value = value + 1e-9 WHERE number = 60",
+    "an arm": "UPDATE shortlist_trials SET arm = (arm + 1) % 8 WHERE number = 60",
+    "a pending arm": "UPDATE shortlist_trials SET arm = (arm + 1) % 8 WHERE number = 121",
+    "an arm out of range": "UPDATE shortlist_trials SET arm = 99 WHERE number = 3",
+    "a state": "UPDATE shortlist_trials SET state = 'failed' WHERE number = 60",
+    "a strange state": "UPDATE shortlist_trials SET state = 'x' WHERE number = 60",
+    "a lost trial": "DELETE FROM shortlist_trials WHERE number = 60",
+    "the last trial": "DELETE FROM shortlist_trials WHERE number = 121",
+    "all trials": "DELETE FROM shortlist_trials",
+    "an added trial": """INSERT INTO shortlist_trials SELECT study, 122, arm, state, value, reason,
+        asked_at, closed_at, expires_at, worker, process, in_turn, origin, b, c, gap, statistic,
+        second, opened, closed, touched FROM shortlist_trials WHERE number = 60""",
+    "a text for a value": "UPDATE shortlist_trials SET value = 'one' WHERE number = 60",
+    "a null": "UPDATE shortlist_trials SET value = NULL WHERE number = 60",
+    "an order": """UPDATE shortlist_trials SET closed = closed + 2, opened = opened + 2
+        WHERE number = 60""",
+    "sigma": "UPDATE shortlist_studies SET settings = replace(settings, '0.4', '0.3')",
+    "broken settings": "UPDATE shortlist_studies SET settings = '{'",
+    "an unknown algorithm":
+        "UPDATE shortlist_studies SET settings = replace(settings, 'm-LinGapE', '__import__')",
+    "missing settings": "UPDATE shortlist_studies SET settings = '{}'",
+    "features": "UPDATE shortlist_studies SET features = zeroblob(length(features))",
+    "short features": "UPDATE shortlist_studies SET features = x'00'",
+    "names": "UPDATE shortlist_studies SET arms = '[1, 2]'",
+    "the count": "UPDATE shortlist_studies SET changes = changes + 1",
+    "the fingerprint": "UPDATE shortlist_studies SET fingerprint = 'x'",
+    "the posterior": "UPDATE shortlist_studies SET posterior = 'x'",
+    "the version": "UPDATE shortlist_meta SET value = 'one'",
+    "a lost table": "DROP TABLE shortlist_events",
+    "a false event": "INSERT INTO shortlist_events VALUES (1, 500, 'reopened', -1, 0, '')",
+    "a strange event": "INSERT INTO shortlist_events VALUES (1, 300, 'nonsense', -1, 0, '')",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> None:
+    shortlist.Study.load(file)
+    edit(file, TAMPERED[what])
+    before = file.read_bytes()
+    with pytest.raises(shortlist.errors.ShortlistError) as caught:
+        shortlist.Study.load(file)
+    assert isinstance(caught.value, DamagedStorage | shortlist.errors.InvalidInput)
+    assert str(caught.value)
+    assert file.read_bytes() == before
+
+
+def test_a_file_altered_while_it_is_open_is_refused(file: Path) -> None:
+    study, other = shortlist.Study.load(file), shortlist.Study.load(file)
+    other.tell(120, 0.0)
+    edit(file, "UPDATE shortlist_trials SET value = 1.0 WHERE number = 120")
+    with pytest.raises(DamagedStorage):
+        study.ask()
+    with pytest.raises(DamagedStorage):
+        study.ask()
+
+
+@pytest.mark.parametrize("kept", [1, 50, 99, 100, 4096, 0.3, 0.6, 0.9, -1])
+def test_a_truncated_file_is_refused_and_left_as_it_is(kept: float, file: Path) -> None:
+    whole = file.read_bytes()
+    size = int(kept * len(whole)) if 0 < kept < 1 else int(kept)
+    file.write_bytes(whole[:size])
+    before = file.read_bytes()
+    with pytest.raises(StorageError) as caught:
+        shortlist.Study.load(file)
+    assert isinstance(caught.value, DamagedStorage | ForeignStorage)
+    with pytest.raises(StorageError):
+        begin(str(file))
+    assert file.read_bytes() == before
+
+
+def test_a_damaged_page_is_refused(file: Path) -> None:
+    whole = bytearray(file.read_bytes())
+    whole[2 * 4096 : 3 * 4096] = os.urandom(4096)
+    file.write_bytes(whole)
+    with pytest.raises(DamagedStorage):
+        shortlist.Study.load(file)
+    assert file.read_bytes() == bytes(whole)
+
+
+def test_a_foreign_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    text, other, empty = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "empty.db"
+    text.write_text("x,y\n1,2\n" * 100)
+    edit(other, "CREATE TABLE history (url TEXT)")
+    empty.touch()
+    for path in (text, other):
+        before = path.read_bytes()
+        for attempt in (lambda p=path: begin(str(p)), lambda p=path: shortlist.Study.load(p)):
+            with pytest.raises(ForeignStorage, match=path.name):
+                attempt()
+        assert path.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty.db", "notes.txt", "other.db"]
+    with pytest.raises(StudyNotFound, match="is empty"):
+        shortlist.Study.load(empty)
+    with pytest.raises(StudyNotFound, match="there is no file"):
+        shortlist.Study.load(tmp_path / "nowhere.db")
+    assert not (tmp_path / "nowhere.db").exists()
+    with pytest.raises(StorageError, match="is a folder"):
+        begin(str(tmp_path))
+    with pytest.raises(StorageError, match="there is no folder"):
+        begin(str(tmp_path / "no" / "study.db"))
+    begin(str(empty)).ask()
+
+
+@pytest.mark.parametrize("storage", ["mysql://host/db", 3, "", "postgresql://[", b"x"])
+def test_a_storage_that_cannot_be(storage: object) -> None:
+    with pytest.raises(shortlist.errors.ShortlistError):
+        begin(storage)  # type: ignore[arg-type]
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+    with pytest.raises(StorageError, match=r"ann:\*\*\*@127.0.0.1") as caught:
+        begin("postgresql://ann:secret@127.0.0.1:1/db")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_newer_file_is_refused_and_left_as_it_is(file: Path) -> None:
+    edit(file, "UPDATE shortlist_meta SET value = '2' WHERE key = 'version'")
+    before = file.read_bytes()
+    for attempt in (lambda: begin(str(file)), lambda: shortlist.Study.load(file)):
+        with pytest.raises(NewerSchema, match="pip install --upgrade"):
+            attempt()
+    assert file.read_bytes() == before
+
+
+def test_an_older_file_is_migrated(
+    new_storage: NewStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = new_storage()
+    begin(storage).ask()
+
+    def migrate(connection: sqlalchemy.Connection) -> None:
+        connection.execute(sqlalchemy.text("ALTER TABLE shortlist_trials ADD COLUMN plate TEXT"))
+
+    def fail(connection: sqlalchemy.Connection) -> None:
+        migrate(connection)
+        raise RuntimeError("in the middle")
+
+    monkeypatch.setattr(schema, "VERSION", 2)
+    with pytest.raises(DamagedStorage, match="no way is known from version 1"):
+        shortlist.Study.load(storage)
+    monkeypatch.setitem(schema.MIGRATIONS, 1, fail)
+    with pytest.raises(RuntimeError, match="in the middle"):
+        shortlist.Study.load(storage)
+    monkeypatch.setitem(schema.MIGRATIONS, 1, migrate)  # fails if the first left its column behind
+    study = shortlist.Study.load(storage)
+    assert study.ask().number == 1
+    with study._journal.storage._connected() as connection:
+        assert schema.stored_version(connection) == 2
+
+
+def test_a_full_or_broken_disk_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that fails leaves memory and file as they were, and the study can go on."""
+    study = begin(str(tmp_path / "study.db"))
+    trial = study.ask()
+    before = study.fingerprint
+
+    def broken(self: object, standing: object) -> None:
+        raise sqlalchemy.exc.OperationalError("x", {}, sqlite3.OperationalError("disk is full"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shortlist.study.storage.StoredTransaction.seal", broken)
+        with pytest.raises(StorageError, match="disk is full"):
+            study.tell(trial, 1.0)
+    study.refresh()
+    assert study.fingerprint == before
+    assert [t.state for t in study.trials] == ["pending"]
+    study.tell(trial.number, 1.0)
+    assert study.evaluations == 1
+
+
+def test_a_storage_put_back_to_an_earlier_copy_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    study = begin(str(path))
+    study.run(result, max_evaluations=20, progress=False)
+    study._journal.storage._engine.dispose()
+    copy = path.read_bytes()
+    study.run(result, max_evaluations=20, progress=False)
+    study._journal.storage._engine.dispose()
+    for tail in ("-wal", "-shm"):
+        Path(f"{path}{tail}").unlink(missing_ok=True)
+    path.write_bytes(copy)
+    assert study.ask().number == 20
+    assert study.evaluations == 20
+
+
+def test_nothing_is_read_but_data(file: Path) -> None:
+    """Settings are JSON, features are numbers: no column holds anything that runs."""
+    connection = sqlite3.connect(file)
+    settings, arms, features = connection.execute(
+        "SELECT settings, arms, features FROM shortlist_studies"
+    ).fetchone()
+    connection.close()
+    assert json.loads(settings)["algorithm"] == {"name": "m-LinGapE"}
+    assert json.loads(arms) == [str(i) for i in range(8)]
+    np.testing.assert_array_equal(np.frombuffer(features).reshape(8, 3), X)
+
+
+# The order in which results are taken in
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    in_turn=st.lists(st.booleans(), min_size=1, max_size=12),
+    data=st.data(),
+)
+def test_results_in_turn_wait_for_those_before_them(
+    in_turn: list[bool], data: st.DataObject
+) -> None:
+    """One by one, or all at once from a file: the same results are taken in, in the same order."""
+    study = begin()
+    journal = study._journal
+    for turn in in_turn:
+        journal.ask(1, in_turn=turn, process=None)
+    order = data.draw(st.permutations(range(len(in_turn))))
+    closed: set[int] = set()
+    expected: list[int] = []
+    states = data.draw(
+        st.lists(st.sampled_from(["told", "told", "failed"]), min_size=12, max_size=12)
+    )
+    for number in order:
+        if states[number] == "told":
+            study.tell(number, float(number))
+        else:
+            study.fail(number)
+        closed.add(number)
+        for candidate in range(len(in_turn)):
+            earlier = [k for k in range(candidate) if in_turn[k] and k not in closed]
+            free = not in_turn[candidate] or not earlier
+            if (
+                candidate in closed
+                and states[candidate] == "told"
+                and free
+                and candidate not in expected
+            ):
+                expected.append(candidate)
+        assert [t.number for t in study.taken] == expected
+        assert {t.number for t in study.waiting} == {
+            k for k in closed if states[k] == "told"
+        } - set(expected)
+    from shortlist.study.ledger import Ledger
+
+    book = Ledger(study.problem.names, study.seed, journal._settings.digest)
+    book.take_over([t.row for t in study.trials], [], journal.ledger.changes)
+    steps = book.settle()
+    assert [t.number for t in book.taken] == expected
+    assert book.fingerprint == study.fingerprint
+    assert [v for v, k in zip(steps[2], steps[0], strict=True) if k == 0] == [
+        float(k) for k in expected
+    ]
