@@ -29,6 +29,7 @@ FLOORS = {
     "plot": 5,
     "repurposing": 5,
     "paper": 6,
+    "report": 6,
     "cli": 7,
 }
 
@@ -51,7 +52,7 @@ def python(code: str) -> str:
 def test_importing_loads_nothing_heavy() -> None:
     heavy = python(
         "import sys, shortlist; "
-        "print([m for m in ('numba', 'matplotlib', 'scipy', 'pandas', 'rich') if m in sys.modules])"
+        "print([m for m in ('numba', 'matplotlib', 'scipy', 'pandas', 'rich', 'sqlalchemy') if m in sys.modules])"
     )
     assert heavy.strip() == "[]"
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from shortlist import errors as errors
     from shortlist import paper as paper
     from shortlist import plot as plot
+    from shortlist import report as report
     from shortlist import repurposing as repurposing
     from shortlist import theory as theory
     from shortlist.algorithms.catalog import algorithms as algorithms
@@ -31,6 +32,7 @@ __all__ = [
     "instances",
     "paper",
     "plot",
+    "report",
     "repurposing",
     "rule",
     "theory",
@@ -44,6 +46,7 @@ _MODULES = {
     "instances": "shortlist.simulation.instances",
     "paper": "shortlist.paper",
     "plot": "shortlist.plot",
+    "report": "shortlist.report",
     "repurposing": "shortlist.repurposing",
     "theory": "shortlist.theory",
 }

@@ -202,6 +202,13 @@ def _features_and_names(
 def _names(names: list[str]) -> tuple[str, ...]:
     if len(names) < 2:
         raise InvalidFeatures(f"at least 2 arms are needed to choose among, got {len(names)}.")
+    broken = next(
+        (name for name in names if any("\ud800" <= sign <= "\udfff" for sign in name)), None
+    )
+    if broken is not None:
+        raise InvalidFeatures(
+            f"the name {broken!r} is not text: it holds half a character. Rename it."
+        )
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]

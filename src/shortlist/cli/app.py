@@ -9,10 +9,26 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from shortlist.cli import algorithms, bound, data, reproduce, repurpose
-from shortlist.errors import DataUnavailable, ShortlistError
+from shortlist.cli import algorithms, bound, data, export, new, reproduce, repurpose, status, study
+from shortlist.errors import (
+    DataUnavailable,
+    ShortlistError,
+    StorageError,
+    StudyMismatch,
+    StudyNotFound,
+    StudyStopped,
+)
 
-USAGE, NO_DATA, INTERRUPTED = 2, 3, 130
+USAGE, NO_DATA, STOPPED, STORAGE, INTERRUPTED = 2, 3, 4, 5, 130
+# The first that fits counts.
+CODES: tuple[tuple[type[ShortlistError], int], ...] = (
+    (DataUnavailable, NO_DATA),
+    (StudyStopped, STOPPED),
+    (StudyNotFound, USAGE),
+    (StudyMismatch, USAGE),
+    (StorageError, STORAGE),
+    (ShortlistError, USAGE),
+)
 
 
 class Door(TyperGroup):
@@ -23,7 +39,7 @@ class Door(TyperGroup):
         try:
             return super().invoke(ctx)
         except ShortlistError as error:
-            leave(str(error), NO_DATA if isinstance(error, DataUnavailable) else USAGE)
+            leave(str(error), next(code for kind, code in CODES if isinstance(error, kind)))
         except ImportError as error:
             if "pip install 'shortlist[" not in str(error):  # only ours say which extra is missing
                 raise
@@ -46,14 +62,20 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,  # an unforeseen failure is a bug: show it as Python does
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="""[bold]Examples[/bold]
+    epilog="""[bold]A screen in the lab[/bold]
+$ shortlist new screen.toml
+$ shortlist ask screen.toml -n 8 --out plate.csv   # measure, fill in, and
+$ shortlist tell screen.toml plate.csv             # so on until it stops
+$ shortlist status screen.toml
+
+[bold]Examples[/bold]
 $ shortlist bound --features X.csv --theta theta.csv -m 5 --sigma 0.5
-$ shortlist data fetch
 $ shortlist repurpose --synthetic
 $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
-3 data not available, 130 interrupted.""",
+3 data not available, 4 the study has stopped (ask), 5 the storage cannot be
+used (damaged, foreign, newer, out of reach), 130 interrupted.""",
 )
 
 
@@ -77,6 +99,18 @@ def shortlist(
     """Find the m best of K candidates from few noisy evaluations."""
 
 
+LAB = "Lab"
+app.command("new", rich_help_panel=LAB, epilog=new.EXAMPLES)(new.new)
+app.command("ask", rich_help_panel=LAB, epilog=study.ASK_EXAMPLES)(study.ask)
+app.command("tell", rich_help_panel=LAB, epilog=study.TELL_EXAMPLES)(study.tell)
+app.command("fail", rich_help_panel=LAB, epilog=study.FAIL_EXAMPLES)(study.fail)
+app.command("cancel", rich_help_panel=LAB, epilog=study.FAIL_EXAMPLES)(study.cancel)
+app.command("reopen", rich_help_panel=LAB)(study.reopen)
+app.command("status", rich_help_panel=LAB, epilog=status.EXAMPLES)(status.status)
+app.command("why", rich_help_panel=LAB)(status.why)
+app.command("list", rich_help_panel=LAB)(status.list_studies)
+app.command("export", rich_help_panel=LAB, epilog=export.EXAMPLES)(export.export)
+app.command("report", rich_help_panel=LAB)(export.report)
 app.command("algorithms", rich_help_panel="Look up")(algorithms.algorithms)
 app.command("bound", rich_help_panel="Look up", epilog=bound.EXAMPLES)(bound.bound)
 app.command("repurpose", rich_help_panel="Screen", epilog=repurpose.EXAMPLES)(repurpose.repurpose)

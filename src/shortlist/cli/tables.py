@@ -21,13 +21,14 @@ class Table(NamedTuple):
     values: list[list[float]]
 
 
-def read_table(file: Path) -> Table:
+def read_table(file: Path, *, named: bool = False) -> Table:
     """Read a CSV file; comma, semicolon, tab or spaces between the numbers.
 
     The first line names the columns if it is text. The first column names the rows if it is text,
-    or if its heading is empty (as pandas writes an index).
+    if its heading is empty (as pandas writes an index), or if ``named`` says so; names may hold
+    spaces then.
     """
-    lines = _lines(file)
+    lines = read_lines(file, spaced=not named)
     width = len(lines[0][1])
     for number, cells in lines:
         if len(cells) != width:
@@ -36,8 +37,13 @@ def read_table(file: Path) -> Table:
                 "every line must have the same number of them."
             )
     heading = lines[0][1]
-    index = heading[0] == ""
-    titled = index or _is_heading(heading, lines[1:])
+    index = named or heading[0] == ""
+    if named and width == 1:
+        raise InvalidFeatures(
+            f"{file}, line {lines[0][0]} has a single cell: a name is expected, then numbers, with "
+            "commas, semicolons or tabs in between."
+        )
+    titled = heading[0] == "" or _is_heading(heading, lines[1:], named)
     body = lines[1:] if titled else lines
     if not body:
         raise InvalidFeatures(f"{file} has a heading and no numbers: add a line for each row.")
@@ -77,7 +83,11 @@ def read_vector(file: Path, names: list[str] | None, expected: int, what: str) -
     return [numbers[own.index(name)] for name in names]
 
 
-def _lines(file: Path) -> list[Line]:
+def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
+    """The lines that hold something, cut into cells at commas, semicolons or tabs.
+
+    Spaces separate too where there is none of these and ``spaced`` says so: names may have spaces.
+    """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -90,10 +100,10 @@ def _lines(file: Path) -> list[Line]:
         raise InvalidFeatures(f"{file} is not text in UTF-8: save it as CSV in UTF-8.") from None
     start = next((line for line in text.splitlines() if line.strip()), "")
     mark = next((mark for mark in ";\t," if mark in start), None)
-    if mark is None:
+    if mark is None and spaced:
         lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     else:
-        reader = csv.reader(io.StringIO(text), delimiter=mark)
+        reader = csv.reader(io.StringIO(text), delimiter=mark or ",")
         try:
             lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
         except csv.Error as error:
@@ -106,12 +116,12 @@ def _lines(file: Path) -> list[Line]:
     return lines
 
 
-def _is_heading(first: list[str], rest: list[Line]) -> bool:
+def _is_heading(first: list[str], rest: list[Line], named: bool) -> bool:
     """A line of text; or a name over the names, and numbers that only count the columns."""
-    if not any(_is_number(cell) for cell in first):
+    if not any(_is_number(cell) for cell in first[1 if named else 0 :]):
         return True
     counted = [[str(k + start) for k in range(len(first) - 1)] for start in (0, 1)]
-    named = bool(rest) and not any(_is_number(cells[0]) for _, cells in rest)
+    named = named or (bool(rest) and not any(_is_number(cells[0]) for _, cells in rest))
     # With a single column "a,1" is more likely an arm and its number.
     return len(first) > 2 and not _is_number(first[0]) and first[1:] in counted and named
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from typing import Any
 
 import numpy as np
@@ -17,9 +24,14 @@ from shortlist.algorithms.gifa import GIFA
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
+from shortlist.simulation.piece import Piece
 from shortlist.simulation.results import Results
+from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
 
 TASKS_A_WORKER = 16
+ATTEMPTS = (
+    3  # how often a lost piece is sent again; Dask itself has tried as often before it says so
+)
 
 
 def compare(
@@ -33,11 +45,12 @@ def compare(
     start: int = 0,
     max_samples: int = 10**8,
     workers: int | None = None,
+    executor: Any = None,
     threshold: Any = None,
     S: float | None = None,
     progress: bool = True,
 ) -> Results:
-    """Run each algorithm ``runs`` times, on all cores, in compiled code.
+    """Run each algorithm ``runs`` times, on all cores or on a cluster, in compiled code.
 
     Parameters
     ----------
@@ -52,13 +65,17 @@ def compare(
     epsilon : float
         Slack in the means.
     seed : int
-        Results depend on it and on nothing else: not on the number of workers.
+        Results depend on it and on nothing else: not on the number of workers, nor on where they
+        are.
     start : int
         The number of the first run: runs ``start`` to ``start + runs − 1`` of a longer comparison.
     max_samples : int
         A run that has not stopped by then is cut, and counted as unfinished.
     workers : int, optional
-        Threads; by default one a core.
+        Threads; by default one a core. With an ``executor``: how many workers to cut the runs for;
+        by default as many as a Dask client has, or one a core.
+    executor : concurrent.futures.Executor or Dask client, optional
+        Where to run, in place of threads made for the purpose. A piece that it loses is sent again.
     threshold : optional
         Used by all in place of each algorithm's own.
     S : float, optional
@@ -96,19 +113,24 @@ def compare(
         raise InvalidSetting(
             f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
         )
-    cores = workers or os.cpu_count() or 1
-    parts = _replicate_all(
-        bounds,
-        instance,
-        run_seeds(checked_seed(seed), start + runs)[start:],
-        max_samples,
-        cores,
-        progress,
-    )
+    pieces = run_seeds(checked_seed(seed), start + runs)[start:], max_samples
+    cores = workers or _workers(executor)
+    if executor is not None:
+        where = find_executor(executor)
+        parts = _replicate_all(bounds, instance, *pieces, cores, where, progress)
+    else:
+        with ThreadPoolExecutor(max_workers=cores) as pool:
+            parts = _replicate_all(bounds, instance, *pieces, cores, pool, progress)
     frame = pd.concat(
         [_rows(name, instance, epsilon, start, parts[name]) for name in bounds], ignore_index=True
     )
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
+
+
+def _workers(executor: Any) -> int:
+    """How many may work at once; only a Dask client says."""
+    threads = sum(executor.nthreads().values()) if is_dask_client(executor) else 0
+    return threads or os.cpu_count() or 1
 
 
 def _replicate_all(
@@ -117,31 +139,48 @@ def _replicate_all(
     seeds: np.ndarray,
     max_samples: int,
     workers: int,
+    executor: Executor,
     progress: bool,
 ) -> dict[str, list[Runs]]:
-    pieces = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
-    parts: dict[str, list[Any]] = {name: [None] * len(pieces) for name in bounds}
-    with (
-        _Bar(progress, len(bounds) * len(seeds)) as bar,
-        ThreadPoolExecutor(max_workers=workers) as pool,
-    ):
-        waiting: dict[Future[Runs], tuple[str, int]] = {}
-        for name, bound in bounds.items():
-            for k, piece in enumerate(pieces):
-                task = pool.submit(
-                    bound.engine.replicate, instance.reward, instance.parameters, piece, max_samples
-                )
-                waiting[task] = (name, k)
+    shares = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
+    pieces = {
+        name: Piece.cut(bound.engine, instance.reward, instance.parameters, shares, max_samples)
+        for name, bound in bounds.items()
+    }
+    for name, (first, *_) in pieces.items():
+        check_sendable(executor, first, f"the algorithm {name!r} or the instance")
+    parts: dict[str, list[Any]] = {name: [None] * len(shares) for name in bounds}
+    waiting: dict[Future[Runs], tuple[str, int, int]] = {}
+    with _Bar(progress, len(bounds) * len(seeds)) as bar:
         try:
+            for name, cut in pieces.items():
+                for k, piece in enumerate(cut):
+                    waiting[executor.submit(piece.run)] = (name, k, 0)
             while waiting:
                 for task in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    name, k = waiting.pop(task)
-                    parts[name][k] = task.result()
-                    bar(name, len(pieces[k]))
+                    name, k, attempt = waiting.pop(task)
+                    lost = _loss(task)
+                    if lost is None:
+                        parts[name][k] = task.result()
+                        bar(name, len(shares[k]))
+                    elif attempt == ATTEMPTS:
+                        raise lost
+                    else:
+                        again = executor.submit(pieces[name][k].run, attempt + 1)
+                        waiting[again] = (name, k, attempt + 1)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for task in waiting:
+                task.cancel()
             raise
     return parts
+
+
+def _loss(task: Future[Runs]) -> BaseException | None:
+    """Why the executor lost a piece, if it did."""
+    if task.cancelled():
+        return CancelledError("the executor cancelled a piece of the comparison again and again.")
+    error = task.exception()
+    return error if error is not None and is_lost(error) else None
 
 
 class _Bar:

@@ -182,13 +182,25 @@ def check_file(path: Path, *, create: bool) -> None:
         raise ForeignStorage(
             f"{path} is not a database: it begins with {header[:16]!r}. Nothing was changed."
         )
-    if len(header) < HEADER:
-        raise DamagedStorage(f"{path} is only {len(header)} bytes long: it was cut off.")
+    if len(header) < HEADER or _is_cut(path, header):
+        raise DamagedStorage(
+            f"{path} was cut off: it is only {path.stat().st_size} bytes long. Restore it from a "
+            "copy; nothing was changed."
+        )
     if int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big") != APPLICATION_ID:
         raise ForeignStorage(
             f"{path} is the SQLite database of another program: nothing was changed. Name another "
             "file."
         )
+
+
+def _is_cut(path: Path, header: bytes) -> bool:
+    """Whether a database that nobody has open is shorter than it says."""
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    counted = header[24:28] == header[92:96]  # or an old program wrote it, and the count is stale
+    whole = pages * (65536 if page == 1 else page)
+    return counted and path.stat().st_size < whole and not Path(f"{path}-wal").exists()
 
 
 def _use_wal(engine: sql.Engine) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import random
-import traceback
-from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+import time
+from concurrent.futures import CancelledError, Executor, Future
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-import numpy as np
-
-from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.errors import unknown_name
 from shortlist.problem import whole_number
-from shortlist.study.journal import Journal
-from shortlist.study.ledger import checked_value
+from shortlist.study.executors import check_sendable, find_executor, is_lost
+from shortlist.study.journal import Journal, is_free
+from shortlist.study.outcome import Objective as Objective
+from shortlist.study.outcome import Outcome, evaluate_trial, place
 from shortlist.study.progress import ProgressLine
 from shortlist.study.trial import Trial
 from shortlist.study.worker import process
@@ -22,36 +21,11 @@ from shortlist.study.worker import process
 if TYPE_CHECKING:
     from shortlist.study.study import Study
 
-Objective = Callable[[Trial], Any]
 ORDERS = ("asked", "completion")
 # Results that may wait for an earlier one, for each evaluation in flight. Beyond that no new ones
 # are asked for: one evaluation that hangs must not be waited for with evaluations without end.
 WAITING = 8
-
-
-class Here(Executor):
-    """Evaluates at once, in the caller's own thread."""
-
-    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        """The result, or the error, in a future that is over."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*given, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-def evaluate_trial(objective: Objective, trial: Trial, asker: int) -> Any:
-    """One evaluation.
-
-    Forked processes begin with one and the same state of the global generators, and would all draw
-    the same numbers: elsewhere than in the asking process these are seeded by the trial.
-    """
-    if os.getpid() != asker:
-        random.seed(trial.seed)
-        np.random.seed(trial.seed % 2**32)  # noqa: NPY002 - it is the global state that is meant
-    return objective(trial)
+LOOK_ROUND = 1.0  # seconds after which to see what others did, when nothing comes back
 
 
 def evaluate(
@@ -70,111 +44,152 @@ def evaluate(
     if order not in ORDERS:
         raise unknown_name("order", order, ORDERS)
     most = None if max_evaluations is None else whole_number("max_evaluations", max_evaluations, 1)
-    flight = Flight(journal, objective, _executor(executor), in_turn=order == "asked")
+    where = find_executor(executor)
+    check_sendable(where, objective, "the objective")
+    flight = Flight(journal, objective, where, batch, order == "asked", most, max_failures)
+    study.refresh()
     with ProgressLine(study, progress) as line:
         try:
-            while True:
-                room = batch - len(flight.trials)
-                if most is not None:
-                    room = min(room, most - flight.told - len(flight.trials))
-                if len(study.waiting) > WAITING * batch:
-                    room = 0
-                if room > 0:
-                    flight.depart(room)
-                if study.done or not flight.trials:
+            while not flight.is_full:
+                flight.depart()
+                if study.done:
                     break
-                flight.land(max_failures)
+                if not flight.land():
+                    study.refresh()
                 line.update()
         except BaseException:
-            flight.abort()
+            flight.end(cancel=False)
             raise
-        flight.cancel()
-
-
-def _executor(given: Any) -> Executor:
-    """The executor meant: none is here, and a Dask client has one."""
-    if given is None:
-        return Here()
-    if isinstance(given, Executor):
-        return given
-    if hasattr(given, "get_executor"):
-        return given.get_executor(pure=False)
-    raise InvalidSetting(
-        "executor must be a concurrent.futures.Executor or a Dask client, got "
-        f"{type(given).__name__}."
-    )
+        flight.end(cancel=study.done)
 
 
 class Flight:
     """The evaluations of one run that are under way."""
 
     def __init__(
-        self, journal: Journal, objective: Objective, executor: Executor, *, in_turn: bool
+        self,
+        journal: Journal,
+        objective: Objective,
+        executor: Executor,
+        batch: int,
+        in_turn: bool,
+        most: int | None,
+        max_failures: int,
     ) -> None:
         self._journal, self._objective, self._executor = journal, objective, executor
-        self._in_turn = in_turn
+        self._batch, self._in_turn = batch, in_turn
+        self._most, self._max_failures = most, max_failures
         self._process = process()
-        self._failures = 0
-        self.told = 0
-        self.trials: dict[Future[Any], Trial] = {}
+        self._told = self._failures = 0
+        self._trials: dict[int, Trial] = {}  # asked for by this run, and not ended by it
+        self._sent: dict[Future[Any], Trial] = {}
+        self._back: SimpleQueue[Future[Any]] = SimpleQueue()  # in the order of completion
 
-    def depart(self, count: int) -> None:
-        """Ask for more and send them off."""
-        asked = self._journal.ask(count, in_turn=self._in_turn, process=self._process) or []
-        for place, trial in enumerate(asked):
-            try:
-                future = self._executor.submit(evaluate_trial, self._objective, trial, os.getpid())
-            except BaseException:
-                self._journal.release(asked[place:])
-                raise
-            self.trials[future] = trial
+    @property
+    def is_full(self) -> bool:
+        """Whether all results that were wanted are told."""
+        return self._told == self._most
 
-    def land(self, max_failures: int) -> None:
-        """Wait for one at least, and tell all that have come."""
-        over, _ = wait(self.trials, return_when=FIRST_COMPLETED)
-        for future in sorted(over, key=lambda future: self.trials[future].number):
-            trial = self.trials[future]
-            error = future.exception()
-            if isinstance(error, BrokenExecutor):
-                raise error  # not the objective's fault: the trial is given back
-            if error is None:
-                error = self._tell(trial, future.result())
-            if error is not None:
-                self._fail(trial, error)
-            del self.trials[future]
-            if error is not None:
-                self._failures += 1
-                if self._failures > max_failures:
-                    raise error
+    def depart(self) -> None:
+        """Ask for as many as there is room for, and send them off."""
+        room = self._room()
+        if room <= 0:
+            return
+        asked = self._journal.ask(room, in_turn=self._in_turn, process=self._process) or []
+        self._trials.update((trial.number, trial) for trial in asked)
+        for trial in asked:
+            self._send(trial)
 
-    def _tell(self, trial: Trial, value: Any) -> Exception | None:
+    def _send(self, trial: Trial) -> None:
+        errand = (self._objective, trial, place(), uuid4().hex)
+        future = self._executor.submit(evaluate_trial, *errand)
+        self._sent[future] = trial
+        future.add_done_callback(self._back.put)
+
+    def _room(self) -> int:
+        away, pending = len(self._away()), self._journal.ledger.pending
+        room = self._batch - away
+        if len(self._journal.ledger.waiting) > WAITING * max(self._batch, len(pending)):
+            # Only what is waited for, if nobody works on it any more.
+            room = min(room, sum(is_free(trial, time.time()) for trial in pending))
+        return room if self._most is None else min(room, self._most - self._told - away)
+
+    def _away(self) -> list[Trial]:
+        """Those in flight, without those whose lease is over: they may be asked for again."""
+        now = time.time()
+        return [
+            trial
+            for trial in self._trials.values()
+            if trial.state == "pending"
+            and trial.process == self._process
+            and (trial.expires_at is None or trial.expires_at > now)
+        ]
+
+    def land(self) -> bool:
+        """Wait for one at least, and tell all that have come; False if none came for a while."""
+        ends = [trial.expires_at for trial in self._away() if trial.expires_at is not None]
+        patience = min([LOOK_ROUND, *(end - time.time() for end in ends)])
         try:
-            result = checked_value(value)
-        except ValueError as error:
-            return error
+            back = [self._back.get(timeout=max(patience, 0.001))]
+        except Empty:
+            return False
+        ending = self._take(back + self._others_back())
+        if ending is not None:
+            raise ending
+        return True
+
+    def _others_back(self) -> list[Future[Any]]:
+        return [self._back.get() for _ in range(self._back.qsize())]
+
+    def _take(self, back: list[Future[Any]]) -> BaseException | None:
+        """Tell what came, in one transaction; gives back the error that is to end the run."""
+        come = [(self._sent.pop(future), _outcome(future)) for future in back]
+        ending: BaseException | None = None
+        lost = []
         with self._journal.change() as transaction:
-            # Its lease may have run out, and another been told meanwhile.
-            if trial.state == "pending":
-                self._journal.close(transaction, trial, "told", value=result)
-                self.told += 1
-        return None
+            for sent, (value, error, words) in come:
+                trial = self._journal.ledger.find(sent)
+                if trial.state != "pending":
+                    continue  # its lease ran out, and another evaluation of it was told
+                if error is None:
+                    if not self.is_full:
+                        self._journal.close(transaction, trial, "told", value=value)
+                        self._told += 1
+                    continue
+                self._failures += 1
+                if words is None:
+                    lost.append(trial)
+                else:
+                    self._journal.close(transaction, trial, "failed", reason=words)
+                hopeless = words is None and not is_lost(error)
+                if ending is None and (hopeless or self._failures > self._max_failures):
+                    ending = error
+        for sent, _ in come:
+            if sent.state != "pending":
+                self._trials.pop(sent.number, None)
+        if ending is None:
+            for trial in lost:
+                self._send(trial)
+        return ending
 
-    def _fail(self, trial: Trial, error: BaseException) -> None:
-        reason = "".join(traceback.format_exception(error))
+    def end(self, *, cancel: bool) -> None:
+        """Tell what is there, and cancel the rest, or give it back to be asked for again."""
+        self._take(self._others_back())
+        for future in self._sent:
+            future.cancel()
+        own = [trial for trial in self._trials.values() if trial.process == self._process]
+        if not cancel:
+            self._journal.release(own)
+            return
         with self._journal.change() as transaction:
-            if trial.state == "pending":
-                self._journal.close(transaction, trial, "failed", reason=reason)
-
-    def abort(self) -> None:
-        """Give back what is under way, to be asked for again."""
-        for future in self.trials:
-            future.cancel()
-        self._journal.release(list(self.trials.values()))
-
-    def cancel(self) -> None:
-        """The study is over: nothing more is wanted."""
-        for future, trial in self.trials.items():
-            future.cancel()
-            with self._journal.change() as transaction:
+            for trial in map(self._journal.ledger.find, own):
                 if trial.state == "pending":
                     self._journal.close(transaction, trial, "cancelled")
+
+
+def _outcome(future: Future[Any]) -> Outcome:
+    """What came back; an error of the executor's own has no words to be kept."""
+    if future.cancelled():
+        return Outcome(None, CancelledError("the executor cancelled an evaluation."), None)
+    error = future.exception()
+    return Outcome(None, error, None) if error is not None else future.result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -77,8 +78,9 @@ class Journal:
             self.begin()  # the storage was put back to an earlier copy
         news = stored.changes > self.ledger.changes
         if news:
-            rows, events = transaction.news(self.ledger.changes)
-            self.ledger.take_over(rows, events, stored.changes)
+            with _without_collections():
+                rows, events = transaction.news(self.ledger.changes)
+                self.ledger.take_over(rows, events, stored.changes)
         if self.ledger.fingerprint != stored.fingerprint:
             raise DamagedStorage(
                 f"{self.storage.where}: the stored trials do not have the fingerprint that they "
@@ -101,7 +103,7 @@ class Journal:
             now = time.time()
             lease = self._settings.choices["lease"]
             expires = None if lease is None else now + lease
-            again = [trial for trial in self.ledger.pending if _is_free(trial, now)][:count]
+            again = [trial for trial in self.ledger.pending if is_free(trial, now)][:count]
             for trial in again:
                 trial.worker, trial.process, trial.expires_at = worker(), process, expires
                 self._note_renewal(transaction, trial)
@@ -170,7 +172,19 @@ class Journal:
             transaction.note(self.ledger.reopen(), "reopened", NOBODY, worker())
 
 
-def _is_free(trial: Trial, now: float) -> bool:
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """No garbage collection: a million new trials are no garbage, and are looked at every time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def is_free(trial: Trial, now: float) -> bool:
     """Whether nobody works on a pending trial any more."""
     if trial.expires_at is not None and trial.expires_at <= now:
         return True

@@ -23,6 +23,7 @@ ROW = (
     *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
     *("opened", "closed"),
 )
+CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
 # A change of the study as it enters its fingerprint.
 CHANGE = np.dtype(
@@ -144,15 +145,14 @@ class Ledger:
         added = sum(row[0] >= known for row in rows)
         seeds = run_seeds(self._seed, added, known).tolist()
         touched = []
-        for number, arm, *rest, origin, b, c, gap, statistic, second, opened, closed in rows:
+        for row in rows:
+            number, arm = row[0], row[1]
             if number > len(self.trials) or not 0 <= arm < len(self._names):
                 raise DamagedStorage(f"trial {number} (arm {arm}) does not belong where it stands.")
-            cause = Cause(origin, b, c, gap, statistic, second)
             new = number == len(self.trials)
             seed = seeds[number - known] if new else self.trials[number].seed
-            trial = Trial(  # type: ignore[call-arg]
-                number, arm, self._names[arm], seed, *rest, cause, opened, closed
-            )
+            fields = (*row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop :])
+            trial = Trial(number, arm, self._names[arm], seed, *fields)
             if new:
                 self._enter(trial)
             else:
@@ -165,33 +165,23 @@ class Ledger:
     ) -> NDArray[np.void]:
         opened = [trial for trial in touched if trial.opened > before]
         closed = [t for t in touched if t.closed is not None and t.closed > before]
-        parts = [
-            (
-                [t.opened for t in opened],
-                [ASKED] * len(opened),
-                [t.number for t in opened],
-                [t.arm for t in opened],
-                [t.cause.second for t in opened],
-            ),
-            (
-                [t.closed for t in closed],
-                [CLOSED_AS.get(t.state, -1) for t in closed],
-                [t.number for t in closed],
-                [t.arm for t in closed],
-                [t.value or 0.0 for t in closed],
-            ),
-            (
-                [change for change, _, _ in events],
-                [kind for _, kind, _ in events],
-                [trial for _, _, trial in events],
-                [self.trials[t].arm if 0 <= t < len(self.trials) else NOBODY for _, _, t in events],
-                [0.0] * len(events),
-            ),
-        ]
         records = np.zeros(len(opened) + len(closed) + len(events), CHANGE)
-        for place, column in enumerate(CHANGE.names or ()):
-            records[column] = np.concatenate([np.asarray(part[place], float) for part in parts])
-        records = np.sort(records, order="change")
+        first, second, third = np.split(records, [len(opened), len(opened) + len(closed)])
+        first["change"] = [t.opened for t in opened]
+        first["kind"] = ASKED
+        first["trial"] = [t.number for t in opened]
+        first["arm"] = [t.arm for t in opened]
+        first["value"] = [t.cause.second for t in opened]
+        second["change"] = [t.closed for t in closed]
+        second["kind"] = [CLOSED_AS.get(t.state, -1) for t in closed]
+        second["trial"] = [t.number for t in closed]
+        second["arm"] = [t.arm for t in closed]
+        second["value"] = [t.value or 0.0 for t in closed]
+        for record, (change, kind, trial) in zip(third, events, strict=True):
+            arm = self.trials[trial].arm if 0 <= trial < len(self.trials) else NOBODY
+            record["change"], record["kind"], record["trial"] = change, kind, trial
+            record["arm"] = arm
+        records = records[np.argsort(records["change"], kind="stable")]
         if not np.array_equal(records["change"], np.arange(before + 1, changes + 1)):
             raise DamagedStorage(
                 f"changes {before + 1} to {changes} should be there, each once, and are not: rows "

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 NAMES_SHOWN = 5
+DRAWN_EVERY = 0.1  # seconds
+PROJECTED_EVERY = 1.0
+PROJECTING = 20  # a projection that takes long is made again after so many times as long
 
 
-def describe(study: Study) -> str:
-    """Evaluations, the stopping statistic against ε, and the current shortlist."""
+def describe(study: Study, left: str = "") -> str:
+    """Evaluations, those in flight and those that wait, the statistic against ε, the shortlist.
+
+    Parameters
+    ----------
+    study : Study
+        Which one.
+    left : str
+        How many evaluations are still needed, if that is known.
+    """
+    parts = [f"{study.evaluations} evaluations"]
+    pending, waiting = len(study.pending), len(study.waiting)
+    if pending > 1 or waiting:
+        parts.append(f"{pending} in flight")
+    if waiting:
+        parts.append(f"{waiting} waiting for earlier ones")
     if study.statistic is None:
-        return f"{study.evaluations} evaluations · initial pulls"
+        return " · ".join([*parts, "initial pulls"])
+    if left:
+        parts.append(left)
     names = list(study.shortlist)
     shown = ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
-    return (
-        f"{study.evaluations} evaluations · {study.statistic:.4g} → ε = {study.problem.epsilon:g} "
-        f"· {shown}"
-    )
+    parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
+    return " · ".join([*parts, shown])
 
 
 class ProgressLine:
@@ -28,6 +48,8 @@ class ProgressLine:
     def __init__(self, study: Study, wanted: bool, console: Any = None) -> None:
         self._study, self._wanted, self._console = study, wanted, console
         self._live: Any = None
+        self._drawn = self._project_at = -np.inf
+        self._left = ""
 
     def __enter__(self) -> ProgressLine:
         if self._wanted:
@@ -39,7 +61,7 @@ class ProgressLine:
             if console.is_terminal:
                 # Drawn from a callable, so that the text is only made when it is shown.
                 self._live = Live(
-                    get_renderable=lambda: Text(describe(self._study), no_wrap=True),
+                    get_renderable=lambda: Text(describe(self._study, self._left), no_wrap=True),
                     console=console,
                     refresh_per_second=10,
                     auto_refresh=False,
@@ -49,19 +71,31 @@ class ProgressLine:
 
     def update(self) -> None:
         """Draw the line if it is time."""
-        if self._live is not None and self._due():
-            self._live.refresh()
-
-    def _due(self) -> bool:
-        from time import monotonic
-
         now = monotonic()
-        if now - getattr(self, "_drawn", 0.0) < 0.1:
-            return False
+        if self._live is None or now - self._drawn < DRAWN_EVERY:
+            return
         self._drawn = now
-        return True
+        if now >= self._project_at:
+            self._left = _left(self._study)
+            took = monotonic() - now
+            self._project_at = now + max(PROJECTED_EVERY, PROJECTING * took)
+        self._live.refresh()
 
     def __exit__(self, *error: object) -> None:
         if self._live is not None:
+            self._left = ""  # by now it would be an old one
             self._live.refresh()
             self._live.stop()
+
+
+def _left(study: Study) -> str:
+    """The projected number of evaluations that are still needed, if there is one."""
+    from shortlist.study.remaining import remaining
+
+    try:
+        projected = remaining(study, quick=True).evaluations
+    except np.linalg.LinAlgError:
+        return ""  # a line to look at must not end a run
+    if not projected:
+        return ""
+    return f"about {float(f'{projected:.2g}'):,.0f} left"

@@ -26,11 +26,12 @@ _READ_STANDING = sql.select(*(STUDIES.c[name] for name in Standing._fields)).whe
     STUDIES.c.id == sql.bindparam("study")
 )
 _LOCK_STANDING = _READ_STANDING.with_for_update()
-_READ_TRIALS = (
+_READ_ALL_TRIALS = (
     sql.select(*(TRIALS.c[name] for name in ROW))
-    .where(TRIALS.c.study == sql.bindparam("study"), TRIALS.c.touched > sql.bindparam("since"))
+    .where(TRIALS.c.study == sql.bindparam("study"))
     .order_by(TRIALS.c.number)
 )
+_READ_TRIALS = _READ_ALL_TRIALS.where(TRIALS.c.touched > sql.bindparam("since"))
 _READ_EVENTS = sql.select(EVENTS.c.change, EVENTS.c.kind, EVENTS.c.trial).where(
     EVENTS.c.study == sql.bindparam("study"), EVENTS.c.change > sql.bindparam("since")
 )
@@ -61,7 +62,9 @@ class StoredTransaction:
     def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
         """The trials changed after change ``since``, by number, and the events after it."""
         place = {"study": self._study, "since": since}
-        rows = self._connection.execute(_READ_TRIALS, place).fetchall()
+        # All of them are read in their own order; by the index they would have to be sorted.
+        query = _READ_TRIALS if since else _READ_ALL_TRIALS
+        rows = self._connection.execute(query, place).fetchall()
         events = self._connection.execute(_READ_EVENTS, place).fetchall()
         return rows, [(change, kind, trial) for change, kind, trial in events]
 

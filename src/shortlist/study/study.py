@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -20,6 +21,9 @@ from shortlist.study.ledger import check_pending, checked_value
 from shortlist.study.settings import Settings, checked_lease
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
+
+if TYPE_CHECKING:
+    from shortlist.study.storage import StoredStudy
 
 
 class Study(View):
@@ -108,8 +112,7 @@ class Study(View):
             settings.choices["seed"] = stored.choices["seed"]
         settings.check_same(stored, kept.name)
         self._begin(problem, settings, algorithm, threshold)
-        self._journal.storage, self.name = kept, kept.name
-        self.refresh()
+        self._keep_in(kept)
 
     @classmethod
     def load(
@@ -137,15 +140,19 @@ class Study(View):
         chosen, threshold = settings.recalled(algorithm, kept.name)
         study = cls.__new__(cls)
         study._begin(settings.problem(), settings, chosen, threshold)
-        study._journal.storage, study.name = kept, kept.name
-        study.refresh()
+        study._keep_in(kept)
         return study
+
+    def _keep_in(self, kept: StoredStudy) -> None:
+        self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
+        self.refresh()
 
     def _begin(
         self, problem: Problem, settings: Settings, algorithm: str | GIFA, threshold: Any
     ) -> None:
         self.problem, self.seed = problem, int(settings.choices["seed"])
         self.bound = find_algorithm(algorithm).bind(problem, threshold)
+        self.created_at = time.time()
         self._answer = None
         self._journal = Journal(self.bound, settings, self._keep_answer)
         self._journal.begin()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
@@ -12,6 +14,11 @@ from shortlist.study.answer import Shortlist, arm_table
 from shortlist.study.journal import Journal
 from shortlist.study.trial import Reason, Trial
 
+if TYPE_CHECKING:
+    from shortlist.study.feature_health import Finding
+    from shortlist.study.history import History
+    from shortlist.study.remaining import Projection
+
 
 class View:
     """The readable side of a study."""
@@ -20,6 +27,7 @@ class View:
     bound: Bound
     seed: int
     name: str
+    created_at: float
     _journal: Journal
     _answer: Shortlist | None
 
@@ -105,6 +113,30 @@ class View:
             return arm_table(self.problem, self.posterior, np.nan, None)
         C = self.bound.engine.threshold(self.posterior)
         return arm_table(self.problem, self.posterior, C, self._journal.model.round.inside)
+
+    def remaining(self, *, quick: bool = False) -> Projection:
+        """How many more evaluations the stop is away, with a range, as far as the estimates tell.
+
+        Parameters
+        ----------
+        quick : bool
+            In a few milliseconds, and less well.
+        """
+        from shortlist.study.remaining import remaining
+
+        return remaining(self, quick=quick)
+
+    def health(self) -> list[Finding]:
+        """What speaks for or against the features, σ, S and the linear model, and what it means."""
+        from shortlist.study.health import examine
+
+        return examine(self)
+
+    def history(self) -> History:
+        """What the study looked like after every evaluation."""
+        from shortlist.study.history import history
+
+        return history(self)
 
     def why(self, trial: Trial | int) -> Reason:
         """Why a trial was asked for: b_t, c_t and their gap index."""

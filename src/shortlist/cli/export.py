@@ -1,0 +1,112 @@
+"""Taking results elsewhere: ``export`` and ``report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shortlist.cli.layout import count, plain, say_json
+from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
+from shortlist.cli.trials import trial_report
+from shortlist.cli.writing import new_file
+from shortlist.errors import InvalidSetting, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shortlist.study.study import Study
+
+COLUMNS = [
+    *("trial", "arm", "state", "value", "reason", "asked", "closed", "due", "worker", "seed", "why")
+]
+FORMATS = (".csv", ".json", ".parquet")
+
+EXAMPLES = """[bold]Examples[/bold]
+$ shortlist export screen.toml --out trials.csv
+$ shortlist export screen.toml --table --out arms.parquet
+$ shortlist export screen.toml > trials.csv
+
+A row a trial: trial, arm, state, value, reason, asked, closed, due (times in
+UTC), worker, seed, why. With --table a row an arm: name, pulls, mean, lower,
+upper, in_shortlist."""
+
+
+def export(
+    study: StudyArgument = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help=".csv, .parquet or .json; else CSV on stdout.", show_default=False
+        ),
+    ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="The arms in place of the trials.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write every trial, or the table of the arms, to a file."""
+    if out is not None and out.suffix.lower() not in FORMATS:
+        raise unknown_name("format", out.suffix, FORMATS)
+    opened = open_study(study, name)
+    frame = opened.table() if table else _trials(opened)
+    if out is not None:
+        with new_file(out, force=force) as file:
+            file.write(_encoded(frame, out.suffix.lower()))
+    if as_json:
+        rows = frame.to_dict(orient="records")
+        what = {"file": str(out), "rows": len(rows)} if out else {"rows": rows}
+        say_json({"study": opened.name, **what})
+    elif out is not None:
+        typer.echo(f"{out}: {count(len(frame), 'row')}")
+    else:
+        typer.echo(frame.to_csv(index=False), nl=False)
+
+
+def report(
+    study: StudyArgument = None,
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where to.")] = Path("report.html"),
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a page about a study, for those who were not there."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise InvalidSetting(f"--out {out}: a report is a page, name a file that ends in .html.")
+    from shortlist import report as reports
+
+    opened = open_study(study, name)
+    reports.write(opened, out)
+    if as_json:
+        say_json({"study": opened.name, "file": str(out)})
+    else:
+        typer.echo(f"The page: {out}")
+
+
+def _trials(study: Study) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [{**trial_report(trial), "why": str(study.why(trial))} for trial in study.trials]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _encoded(frame: pd.DataFrame, suffix: str) -> bytes:
+    import io
+    import json
+
+    if suffix == ".csv":
+        return frame.to_csv(index=False).encode()
+    if suffix == ".json":
+        rows = plain(frame.to_dict(orient="records"))
+        return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "writing Parquet needs pyarrow: pip install 'shortlist[parquet]', or name a .csv file."
+        ) from None
+    file = io.BytesIO()
+    frame.to_parquet(file, index=False)
+    return file.getvalue()

@@ -1,0 +1,179 @@
+"""``shortlist new``: a screen from its description, and what it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shortlist.cli.findings import finding_words, findings
+from shortlist.cli.layout import count, entry, few, say_json
+from shortlist.cli.opening import JsonOption, blaming, join, names_in
+from shortlist.cli.outlook import look_ahead
+from shortlist.cli.screen_toml import ScreenFile, read_screen_file
+
+if TYPE_CHECKING:
+    from shortlist.cli.outlook import Forecast, Outlook
+    from shortlist.study.study import Study
+
+EXAMPLES = """[bold]A screen.toml[/bold]
+features = "features.csv"   # CSV, TSV, Parquet: a line an arm, its name first
+m = 3                       # how many are wanted
+sigma = 0.1                 # noise of one evaluation: its standard deviation
+delta = 0.05                # risk of a wrong answer
+epsilon = 0.05              # slack in the means
+
+Further keys: arms = ["a", "b"] (or a file of names) in place of features,
+algorithm, threshold, S, seed, lease = "7 days", pilot = "pilot.csv" (name and
+mean), storage = "screen.db" (or a PostgreSQL URL), name. Files are sought
+beside the screen.toml.
+
+[bold]Examples[/bold]
+$ shortlist new screen.toml
+$ shortlist ask screen.toml -n 8 --out plate.csv"""
+
+
+def new(
+    screen: Annotated[
+        Path, typer.Argument(metavar="SCREEN.toml", help="The description of the screen.")
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a study from a screen.toml, and say what it will take.
+
+    Everything is checked before anything is written. Run again, it finds the
+    study that is there; a changed setting or features file is refused.
+    """
+    from shortlist.study.study import Study
+
+    described = read_screen_file(screen)
+    settings = described.settings()
+    pilot = described.pilot()
+    there = described.name in names_in(described.storage)
+    if there:
+        study = join(described, settings)
+    else:
+        with blaming(described):
+            study = Study(**settings)
+    with blaming(described, described.beside(described.keys.get("pilot", ""))):
+        outlook = look_ahead(study, pilot, settings)
+    if not there:  # nothing is written before all is known to be right
+        study = join(described, settings)
+    if as_json:
+        say_json(_report(study, not there, outlook))
+    else:
+        _print(described, study, not there, outlook)
+
+
+def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
+    from shortlist.study.health import examine_features
+
+    problem = study.problem
+    return {
+        "study": study.name,
+        "storage": study.storage,
+        "made": made,
+        "evaluations": study.evaluations,
+        "arms": problem.arms,
+        "dimension": problem.dimension,
+        "m": problem.m,
+        "sigma": problem.sigma,
+        "delta": problem.delta,
+        "epsilon": problem.epsilon,
+        "S": problem.S,
+        "algorithm": study.bound.name,
+        "threshold": study.bound.threshold.name,
+        "proven": study.bound.proven,
+        "guarantee": study.bound.guarantee(),
+        "findings": findings(examine_features(problem)),
+        "outlook": asdict(outlook),
+    }
+
+
+def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) -> None:
+    from shortlist.study.health import examine_features
+
+    problem = study.problem
+    if made:
+        typer.echo(f"Study {study.name!r} made, in {study.storage}.\n")
+    else:
+        typer.echo(
+            f"Study {study.name!r} is there already, in {study.storage}, with "
+            f"{count(study.evaluations, 'evaluation')}. Nothing was changed.\n"
+        )
+    about = f", each with {count(problem.dimension, 'feature')}"
+    typer.echo(
+        entry(
+            "arms",
+            f"{problem.arms}{about if 'features' in described.keys else ''}: {few(problem.names)}",
+        )
+    )
+    slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
+    typer.echo(entry("wanted", f"the {problem.m} best{slack}, with risk δ = {problem.delta:g}"))
+    typer.echo(entry("noise", f"σ = {problem.sigma:g} in a single evaluation"))
+    typer.echo(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
+    typer.echo(entry("answer", study.bound.guarantee()))
+    for finding in findings(examine_features(problem)):
+        typer.echo(entry(finding["level"], finding_words(finding)))
+    typer.echo("\nWhat it will take")
+    for label, words in _outlook_words(described, study, outlook):
+        typer.echo(entry(label, words))
+
+
+def _outlook_words(
+    described: ScreenFile, study: Study, outlook: Outlook
+) -> Iterator[tuple[str, str]]:
+    problem = study.problem
+    m = problem.m
+    if outlook.initial:
+        yield (
+            "first",
+            f"{count(outlook.initial, 'initial pull')} of {count(outlook.initial_arms, 'arm')}, "
+            "whatever comes out; there is no answer before them.",
+        )
+    if outlook.misfit is None:
+        yield (
+            "then",
+            f"it depends on how far apart the means of ranks {m} and {m + 1} are. With means of a "
+            f'pilot (pilot = "pilot.csv" in {described.path}) you get a bound and a forecast.',
+        )
+        return
+    yield (
+        "pilot",
+        f"if its means were true (made linear in the features, {outlook.misfit:.3g} off at most):",
+    )
+    if outlook.lower_bound is None:
+        yield "at least", f"no bound: {outlook.why_no_bound}"
+    elif problem.epsilon:
+        yield (
+            "at ε = 0",
+            f"no algorithm with this guarantee does with fewer than {outlook.lower_bound:,.0f} "
+            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, not "
+            "a forecast.",
+        )
+    else:
+        yield (
+            "at least",
+            f"{outlook.lower_bound:,.0f} evaluations on average: no algorithm with this guarantee "
+            "does with fewer. It is a bound, not a forecast.",
+        )
+    if outlook.forecast is not None:
+        yield "forecast", _forecast_words(outlook.forecast)
+
+
+def _forecast_words(forecast: Forecast) -> str:
+    cut = ""
+    if forecast.unfinished:
+        cut = (
+            f"{forecast.unfinished} of {forecast.runs} simulated screens were cut off at "
+            f"{forecast.most:,} evaluations, to save time."
+        )
+    if 2 * forecast.unfinished >= forecast.runs:
+        return f"more than {forecast.median:,.0f} evaluations: {cut}"
+    return (
+        f"about {forecast.median:,.0f} evaluations ({forecast.low:,.0f} to {forecast.high:,.0f} in "
+        f"{forecast.runs} simulated screens, one evaluation at a time). {cut}".rstrip()
+    )

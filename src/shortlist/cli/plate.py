@@ -1,0 +1,160 @@
+"""Plates: a file of open trials that goes to the lab, and comes back with results."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shortlist.cli.decimals import read_results
+from shortlist.cli.moments import iso
+from shortlist.cli.tables import read_lines
+from shortlist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+    from shortlist.study.trial import Trial
+
+NEEDED = ("trial", "arm", "value")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a plate; ``value`` is as written, blank while the result is out."""
+
+    line: int
+    trial: int
+    arm: str
+    value: str
+    study: str
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What a plate brings: results to tell, and trials told before or still blank, by number."""
+
+    results: list[tuple[int, float]]
+    known: list[int]
+    blank: list[int]
+
+
+def study_mark(study: Study) -> str:
+    """The study's name and a digest of what it asks, so that no plate is told to another study."""
+    problem = study.problem
+    figures = [problem.m, problem.sigma, problem.delta, problem.epsilon, study.seed]
+    words = json.dumps([study.name, *figures, *problem.names]).encode()
+    digest = hashlib.blake2b(words + problem.features.tobytes(), digest_size=4).hexdigest()
+    return f"{study.name}-{digest}"
+
+
+def write_plate(study: Study, trials: Iterable[Trial], separator: str = ",") -> str:
+    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
+    trials = list(trials)
+    due = any(trial.expires_at is not None for trial in trials)
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    writer.writerow(["study", "trial", "arm", *(["due"] if due else []), "value"])
+    for trial in trials:
+        when = [iso(trial.expires_at)] if due else []
+        writer.writerow([study_mark(study), trial.number, trial.name, *when, ""])
+    return text.getvalue() if text.getvalue().isascii() else "\ufeff" + text.getvalue()
+
+
+def read_plate(file: Path) -> list[Row]:
+    """Read a plate: columns trial, arm and value, and study if it is there; others are notes."""
+    (first, heading), *lines = read_lines(file)
+    titles = [title.lower() for title in heading]
+    for title in (*NEEDED, "study"):
+        if titles.count(title) > 1:
+            raise InvalidInput(f"{file}, line {first} has two columns {title!r}: keep one.")
+        if title in NEEDED and title not in titles:
+            raise InvalidInput(
+                f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
+                f"columns trial, arm and value is expected, and {title!r} is missing. "
+                "`shortlist ask --out` writes such a file; if a spreadsheet shows it in one column, "
+                "add --semicolons."
+            )
+    rows = [_row(file, line, titles, cells) for line, cells in lines]
+    seen: dict[int, int] = {}
+    for row in rows:
+        if row.trial in seen:
+            raise InvalidInput(
+                f"{file}, line {row.line}: trial {row.trial} stands on line {seen[row.trial]} too. "
+                "Keep one of them."
+            )
+        seen[row.trial] = row.line
+    return rows
+
+
+def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
+    if any(cells[len(titles) :]):
+        raise InvalidInput(
+            f"{file}, line {line} has {len(cells)} cells and the heading has {len(titles)}: put text "
+            "with a comma in quotes, and write decimals with a point."
+        )
+    cell = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
+    number = re.fullmatch(r"(\d+)(\.0+)?", cell["trial"], re.ASCII)  # pandas makes floats of them
+    if number is None:
+        raise InvalidInput(
+            f"{file}, line {line}: {cell['trial']!r} is not the number of a trial. Put back the "
+            "number that was asked for, or drop the line."
+        )
+    return Row(line, int(number[1]), cell["arm"], cell["value"], cell.get("study", ""))
+
+
+def match(file: Path, rows: list[Row], study: Study) -> Intake:
+    """Hold a plate against the study; the first line that does not fit is an error."""
+    mark = study_mark(study)
+    filled = [row for row in rows if row.value]
+    cells = [(f"{file}, line {row.line}", row.value) for row in filled]
+    values = dict(zip(filled, read_results(cells), strict=True))
+    intake = Intake([], [], [])
+    # In the order of asking, whatever order the lines are in.
+    for row in sorted(rows, key=lambda row: row.trial):
+        where = f"{file}, line {row.line}"
+        if row.study not in ("", mark):
+            raise InvalidInput(
+                f"{where}: this plate belongs to the study {row.study!r} and not to {mark!r}. Tell "
+                "it to its own study."
+            )
+        if row.trial >= len(study.trials):
+            raise InvalidInput(
+                f"{where}: trial {row.trial} is unknown; the study has asked for "
+                f"{len(study.trials)} so far, numbered from 0."
+            )
+        trial = study.trials[row.trial]
+        if row.arm != trial.name.strip():
+            raise InvalidInput(
+                f"{where}: trial {row.trial} is of {trial.name!r} and the line says {row.arm!r}. "
+                "Check which was measured; a spreadsheet may have changed the name."
+            )
+        if row not in values:
+            if trial.state == "pending":
+                intake.blank.append(row.trial)
+        elif trial.state == "pending":
+            intake.results.append((row.trial, values[row]))
+        elif trial.state == "told" and trial.value == values[row]:
+            intake.known.append(row.trial)
+        else:
+            raise InvalidInput(f"{where}: {_closed(trial, values[row])}")
+    return intake
+
+
+def _closed(trial: Trial, value: float) -> str:
+    if trial.state == "told":
+        return (
+            f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is {value!r} "
+            "here. A result is told once: put the old value back. If both were measured, tell the "
+            "second with --arm and --value."
+        )
+    reason = f" ({trial.reason})" if trial.reason else ""
+    return (
+        f"trial {trial.number} ({trial.name!r}) is {trial.state}{reason} and has the value {value!r} "
+        "here. Leave it blank; `shortlist tell --arm NAME --value X` takes a result without a trial."
+    )

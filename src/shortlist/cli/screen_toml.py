@@ -1,0 +1,175 @@
+"""The file that describes a screen, ``screen.toml``, and the files that it names."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shortlist.cli.tables import read_lines, read_table
+from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLAIN = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed")
+FILES = ("features", "arms", "pilot")
+KEYS = (*FILES, *PLAIN, "lease", "storage", "name")
+TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
+SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
+
+
+@dataclass(frozen=True)
+class ScreenFile:
+    """What a screen.toml says, before the files that it names are read.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is; the files it names stand beside it.
+    keys : dict
+        As written.
+    """
+
+    path: Path
+    keys: dict[str, Any]
+
+    @property
+    def storage(self) -> str:
+        """Where the study is kept: a path, or the URL of a database."""
+        if "storage" not in self.keys:
+            return str(self.path.with_suffix(".db"))
+        place = self.keys["storage"]
+        return place if "://" in place else str(self.beside(place))
+
+    @property
+    def name(self) -> str:
+        """The study's name, by default that of the file."""
+        return str(self.keys.get("name", self.path.stem))
+
+    @property
+    def arms_file(self) -> Path:
+        """Where the arms are described: the file that is named for them, or this one."""
+        source = self.keys.get("features", self.keys.get("arms"))
+        return self.beside(source) if isinstance(source, str) else self.path
+
+    def beside(self, name: str) -> Path:
+        """A file that is named from here."""
+        return self.path.parent / Path(name).expanduser()
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of ``Study``, with the arms read from their file."""
+        settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
+        if "lease" in self.keys:
+            settings["lease"] = self._lease()
+        if ("features" in self.keys) == ("arms" in self.keys):
+            raise InvalidSetting(
+                f"{self.path}: give either features (a file: a line an arm, its name first) or arms "
+                "(names alone, if nothing is known of the arms), not both and not neither."
+            )
+        if "m" not in self.keys:
+            raise InvalidSetting(f"{self.path}: m is missing, how many arms are wanted.")
+        if "features" in self.keys:
+            return {**read_features(self.arms_file), **settings}
+        return {"arms": self._arms(), **settings}
+
+    def pilot(self) -> dict[str, float] | None:
+        """Means of a pilot, by the name of the arm; not all need one."""
+        if "pilot" not in self.keys:
+            return None
+        file = self.beside(self.keys["pilot"])
+        names, _, rows = read_table(file, named=True)
+        if len(rows[0]) != 1:
+            raise InvalidFeatures(
+                f"{file} has {len(rows[0]) + 1} columns where 2 are expected: the name of an arm and "
+                "its mean."
+            )
+        means: dict[str, float] = {}
+        for name, [mean] in zip(names or (), rows, strict=True):
+            if name in means:
+                raise InvalidFeatures(f"{file} names the arm {name!r} twice: keep one mean.")
+            means[name] = mean
+        return means
+
+    def _arms(self) -> list[str]:
+        arms = self.keys["arms"]
+        if isinstance(arms, list):
+            return [str(name) for name in arms]
+        if not isinstance(arms, str):
+            raise InvalidSetting(
+                f"{self.path}: arms must be a list of names or the name of a file, got {arms!r}."
+            )
+        lines = read_lines(self.arms_file)
+        for number, cells in lines:
+            if len(cells) > 1:
+                raise InvalidFeatures(
+                    f"{self.arms_file}, line {number} has {len(cells)} cells: one name a line is "
+                    "expected, in quotes if it has a comma. If the file holds features, write "
+                    "features in place of arms."
+                )
+        return [cells[0] for _, cells in lines]
+
+    def _lease(self) -> float:
+        text = self.keys["lease"]
+        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.ASCII)
+        if parts is None or parts[2] not in SECONDS or float(parts[1]) <= 0:
+            raise InvalidSetting(
+                f"{self.path}: lease must be a number and a unit (s, min, h or days), such as "
+                f"'7 days', got {text!r}."
+            )
+        return float(parts[1]) * SECONDS[parts[2]]
+
+
+def read_screen_file(path: Path) -> ScreenFile:
+    """Read a screen.toml and check its keys."""
+    try:
+        keys = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InvalidSetting(f"there is no file {path}: check the path.") from None
+    except OSError as error:
+        raise InvalidSetting(f"{path} cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise InvalidSetting(f"{path} is not text in UTF-8: save it as such.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSetting(
+            f'{path}: {error}. A line reads key = number, or key = "text" in quotes.'
+        ) from None
+    for key, value in keys.items():
+        if key not in KEYS:
+            raise UnknownName(f"{path}: {unknown_name('key', key, KEYS)}")
+        if key in TEXTS and not (isinstance(value, str) and value.strip()):
+            raise InvalidSetting(f"{path}: {key} must be text in quotes, got {value!r}.")
+    return ScreenFile(path, keys)
+
+
+def read_features(file: Path) -> dict[str, Any]:
+    """The features, and the names of the arms, which stand in the first column."""
+    if file.suffix.lower() in (".parquet", ".pq"):
+        return {"features": _read_parquet(file)}
+    names, _, rows = read_table(file, named=True)
+    if names and "" in names:
+        raise InvalidFeatures(
+            f"{file}: the arm in row {names.index('') + 1} has no name in the first column."
+        )
+    return {"features": rows, "arms": names}
+
+
+def _read_parquet(file: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            "reading Parquet needs pyarrow: pip install 'shortlist[parquet]', or convert it to CSV."
+        ) from None
+    try:
+        table = pd.read_parquet(file)
+    except FileNotFoundError:
+        raise InvalidFeatures(f"there is no file {file}: check the path.") from None
+    except (OSError, pyarrow.ArrowException) as error:
+        raise InvalidFeatures(f"{file}: this is not a Parquet file ({error}).") from None
+    # An index that only counts the rows was not meant to name anything.
+    return table.set_index(table.columns[0]) if isinstance(table.index, pd.RangeIndex) else table

@@ -1,0 +1,48 @@
+"""Where a study stands: in figures for a script, in a sentence for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from shortlist.cli.layout import count, few
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+
+
+def standing(study: Study) -> dict[str, Any]:
+    """What every command says in JSON of the state it leaves the study in."""
+    states = Counter(trial.state for trial in study.trials)
+    return {
+        "study": study.name,
+        "storage": study.storage,
+        "done": study.done,
+        "evaluations": study.evaluations,
+        "pending": states["pending"],
+        "waiting": len(study.waiting),
+        "failed": states["failed"],
+        "cancelled": states["cancelled"],
+        "statistic": study.statistic,
+        "epsilon": study.problem.epsilon,
+        "remaining": asdict(study.remaining()),
+        "shortlist": list(study.shortlist.names),
+    }
+
+
+def standing_words(study: Study) -> str:
+    """The same in a sentence or two."""
+    taken = count(study.evaluations, "evaluation")
+    if study.done:
+        answer = study.shortlist
+        late = study.evaluations - answer.evaluations
+        after = f" {count(late, 'result')} came in later." if late else ""
+        taken = count(answer.evaluations, "evaluation")
+        return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
+    if study.statistic is None:
+        return f"{taken}; {len(study.bound.engine.initial)} initial pulls come first."
+    return (
+        f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
+        f"ε = {study.problem.epsilon:g}."
+    )

@@ -1,0 +1,134 @@
+"""Looking at a study: ``status``, ``why`` and ``list``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shortlist.cli.findings import finding_words, findings
+from shortlist.cli.layout import count, entry, fold, say_json
+from shortlist.cli.opening import (
+    JsonOption,
+    NameOption,
+    StudyArgument,
+    is_screen_file,
+    named,
+    open_study,
+)
+from shortlist.cli.screen_toml import read_screen_file
+from shortlist.cli.standing import standing, standing_words
+from shortlist.cli.trials import by_number, find_trials, in_rows, trial_report
+from shortlist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+
+EXAMPLES = """[bold]Examples[/bold]
+$ shortlist status screen.toml
+$ shortlist status screen.toml --json | jq .shortlist
+$ SHORTLIST_STUDY=screen.toml shortlist status"""
+
+SHOWN = 12  # open trials, before the rest is only counted
+
+
+def status(
+    study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
+) -> None:
+    """Show where a study stands: progress, open trials, shortlist."""
+    opened = open_study(study, name)
+    if as_json:
+        say_json(_report(opened))
+    else:
+        _print(opened)
+
+
+def _report(study: Study) -> dict[str, Any]:
+    answer = study.shortlist
+    return {
+        **standing(study),
+        "guarantee": answer.guarantee,
+        "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
+        "open": [trial_report(trial) for trial in study.pending],
+        "waiting_trials": [trial.number for trial in study.waiting],
+        "health": findings(study.health()),
+    }
+
+
+def _print(study: Study) -> None:
+    answer = study.shortlist
+    failed = [trial for trial in study.trials if trial.state == "failed"]
+    typer.echo(f"{study.name} in {study.storage}\n")
+    typer.echo(entry("state", standing_words(study)))
+    if not study.done:
+        typer.echo(entry("to go", str(study.remaining())))
+    if failed:
+        typer.echo(entry("failed", f"{count(len(failed), 'trial')} ({by_number(failed)})"))
+    if study.waiting:
+        typer.echo(
+            entry(
+                "waiting",
+                f"{count(len(study.waiting), 'result')} ({by_number(study.waiting)}) until the "
+                "trials asked for before are closed",
+            )
+        )
+    if len(answer):
+        figures = answer.table.drop(columns="in_shortlist")
+        typer.echo(
+            f"\n{'The shortlist' if answer.final else 'The shortlist so far'}\n"
+            f"{figures.to_string(index=False, float_format='{:.4g}'.format)}"
+        )
+        typer.echo(fold(answer.guarantee))
+    if study.pending:
+        typer.echo(f"\nOpen trials ({len(study.pending)})")
+        typer.echo(in_rows(study.pending[:SHOWN]))
+        if len(study.pending) > SHOWN:
+            typer.echo(f"… and {len(study.pending) - SHOWN} more: `shortlist ask --again`.")
+    warnings = [each for each in findings(study.health()) if each["level"] == "warning"]
+    if warnings:
+        typer.echo()
+    for finding in warnings:
+        typer.echo(entry("warning", finding_words(finding)))
+
+
+def why(
+    study: StudyArgument = None,
+    trials: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TRIAL", help="Numbers of trials.", show_default=False),
+    ] = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a trial was asked for."""
+    opened, found = find_trials(study, trials or [], name)
+    if as_json:
+        rows = [{"trial": trial.number, **asdict(opened.why(trial))} for trial in found]
+        say_json({"study": opened.name, "trials": rows})
+        return
+    for trial in found:
+        typer.echo(fold(f"Trial {trial.number}: {opened.why(trial)}"))
+
+
+def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
+    """List the studies in a storage, and the state of each."""
+    from shortlist.study.storage import study_names
+    from shortlist.study.study import Study
+
+    place = named(storage)
+    if is_screen_file(place):
+        place = read_screen_file(Path(place)).storage
+    studies: list[dict[str, Any]] = []
+    for name in study_names(place):
+        try:
+            study = Study.load(place, name)
+            studies.append({**standing(study), "words": standing_words(study)})
+        except InvalidInput as error:  # rules of the user's own are not stored
+            studies.append({"study": name, "words": str(error)})
+    if as_json:
+        say_json({"studies": studies})
+    else:
+        for row in studies:
+            typer.echo(entry(row["study"], row["words"]))

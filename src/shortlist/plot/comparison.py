@@ -1,0 +1,127 @@
+"""How many evaluations the algorithms of a comparison needed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.errors import InvalidSetting
+from shortlist.plot.figure import COLOURS, axes_for
+from shortlist.plot.rows import box, label_rows, mark_published
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shortlist.simulation.results import Results
+
+LOG_FROM = 20.0  # a spread of the whiskers above this is drawn on a logarithmic axis
+LABEL_WIDTH = 24  # characters of a label before it is broken
+
+
+def samples(
+    results: Results,
+    *,
+    ax: Any = None,
+    published: Mapping[str, float] | None = None,
+    variants: Mapping[str, str] | None = None,
+    only: Collection[str] | None = None,
+    from_zero: bool = True,
+    title: str | None = None,
+) -> Figure:
+    """Evaluations needed, as the paper draws them: a box an algorithm, single runs as dots.
+
+    Parameters
+    ----------
+    results : Results
+        Of ``shortlist.compare``.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+    published : mapping, optional
+        From an algorithm's name to the mean that was published for it.
+    variants : mapping, optional
+        From an algorithm's name to that of which it is a variant: it has the same colour, and its
+        box is hatched.
+    only : collection of str, optional
+        The algorithms to draw; they keep the colours that they have among all.
+    from_zero : bool
+        Whether the axis starts at 0, where it is not logarithmic.
+    title : str, optional
+        In place of the instance's label.
+
+    Returns
+    -------
+    Figure
+    """
+    frame = results.frame
+    everyone = list(dict.fromkeys(frame["algorithm"]))
+    family = {name: (variants or {}).get(name, name) for name in everyone}
+    families = list(dict.fromkeys(family.values()))
+    names = [name for name in everyone if only is None or name in only]
+    if not names:
+        raise InvalidSetting(f"none of {list(only or ())} was run: {', '.join(everyone)} were.")
+    groups = [frame.loc[frame["algorithm"] == name, "samples"].to_numpy() for name in names]
+    figure, ax = axes_for(ax, len(names))
+    places = np.arange(len(names), 0, -1)
+    jitter = np.random.default_rng(0)
+    for name, place, values in zip(names, places.tolist(), groups, strict=True):
+        heights = place + jitter.uniform(-0.28, 0.28, len(values))
+        # As pixels, or five hundred dots a row make a heavy SVG.
+        ax.plot(
+            values, heights, ".", color="0.6", markersize=3, alpha=0.4, zorder=1, rasterized=True
+        )
+        colour = COLOURS[families.index(family[name]) % len(COLOURS)]
+        box(ax, values, place, colour, hatched=family[name] != name)
+        mean = values.mean()
+        ax.plot([mean], [place], "D", color=colour, markeredgecolor="white", markersize=6, zorder=3)
+    marks = mark_published(ax, names, places, published or {})
+    label_rows(ax, [_broken(name, family[name]) for name in names], places)
+    whiskers = [np.quantile(values, [0.05, 0.95]) for values in groups]
+    _scale(ax, np.min(whiskers), np.max(whiskers), from_zero)
+    legend = "box: quartiles; whiskers: 5 %, 95 %; ◆ mean" + ("; ▼ published mean" if marks else "")
+    ax.set_xlabel(f"evaluations until the stop\n({legend})")
+    runs = sorted({len(values) for values in groups})
+    each = f"{runs[0]} runs each" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs each"
+    label = results.instance.label if title is None else title
+    ax.set_title(f"{label}, δ = {results.delta:g}, {each}", fontsize=10)
+    return figure
+
+
+def _broken(name: str, family: str) -> str:
+    """A long label on two lines, a variant's own words on a line of their own."""
+    own = name.removeprefix(family).lstrip(", ")
+    parts = [family, own] if family != name and name.startswith(family) else [name]
+    lines = []
+    for part in parts:
+        width = LABEL_WIDTH
+        while len(textwrap.wrap(part, width)) > 2:  # a row has no room for more
+            width += 1
+        lines += textwrap.wrap(part, width)
+    return "\n".join(lines)
+
+
+def _scale(ax: Any, lowest: float, highest: float, from_zero: bool) -> None:
+    ax.xaxis.set_major_formatter(_whole)
+    if highest <= LOG_FROM * lowest:
+        if from_zero:
+            ax.set_xlim(left=0)
+        return
+    ax.set_xscale("log")
+    left, right = ax.get_xlim()
+    if right > 1000.0 * left:  # minor labels would run into each other
+        ax.xaxis.set_minor_formatter("")
+    else:
+        ax.xaxis.set_major_formatter(_whole)
+        ax.xaxis.set_minor_formatter(_two_and_five)
+
+
+def _whole(value: float, _: object) -> str:
+    return f"{value:,.0f}"
+
+
+def _two_and_five(value: float, _: object) -> str:
+    """Label 2 × 10ⁿ and 5 × 10ⁿ only."""
+    leading = value / 10.0 ** np.floor(np.log10(value))
+    return f"{value:,.0f}" if round(leading) in (2, 5) else ""

@@ -1,0 +1,166 @@
+"""The arms in the plane where their features differ most."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.plot.arms import CHALLENGER, INSIDE, OUTSIDE, colour, headline, label
+from shortlist.plot.figure import axes_for, caption, say
+from shortlist.plot.names import drawn, place_names
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shortlist.study.look import Look
+    from shortlist.study.study import Study
+
+NAMED = 25  # arms: of more, only the shortlist and the boundary pair have their names drawn
+
+
+def plane(study: Study, *, ax: Any = None) -> Figure:
+    """The arms in the plane of the first two principal components of their features.
+
+    They are coloured by their means; the shortlist is ringed, and the boundary pair b and c marked
+    and joined. Of more than 25 arms only these are named.
+
+    Parameters
+    ----------
+    study : Study
+        Of arms without features a sentence says that there is no plane.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import shortlist
+    >>> study = shortlist.Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.4]], m=1, sigma=0.1, seed=1)
+    >>> (ax,) = shortlist.plot.plane(study).axes
+    >>> ax.get_xlabel().splitlines()[0]
+    'first principal component of the features (95 % of their variance)'
+    """
+    from shortlist.study.history import last_look
+
+    features = study.problem.features
+    places, shares = components(features)
+    figure, ax = axes_for(ax, 9 if shares[1] else 4)
+    if np.array_equal(features, np.eye(len(features))):
+        say(ax, "No plane to draw: nothing is known of these arms, so none is nearer to another.")
+        return figure
+    if not shares.any():
+        say(ax, "No plane to draw: all arms have the same features.")
+        return figure
+    table = study.table()
+    look = last_look(study) if study.evaluations else None
+    words = _arms(ax, places, table["mean"].to_numpy())
+    if look is not None:
+        words += _boundary(ax, places, look)
+    if study.bound.setting.classical:
+        words += f"{study.bound.name} does not look at the features. "
+    _axes(ax, shares)
+    title = textwrap.fill(headline(study, study.evaluations), 88)
+    ax.set_title(title, fontsize=10, parse_math=False)
+    first = f"first principal component of the features ({_percent(shares[0])} of their variance)"
+    caption(ax, first, words + _without_names(study.problem.arms, 0))
+    written = _names(ax, places, table["name"].tolist(), look)
+    caption(ax, first, words + _without_names(study.problem.arms, written))
+    return figure
+
+
+def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
+    many = len(places) > NAMED
+    style = {"s": 18 if many else 45, "linewidth": 0.4, "edgecolor": "white", "zorder": 3}
+    if np.isnan(means).any():
+        ax.scatter(*places.T, color=OUTSIDE, **style)
+        return "Not coloured: the means are known once the initial pulls are told. "
+    dots = ax.scatter(*places.T, c=means, cmap="cividis", **style)
+    ax.figure.colorbar(dots, ax=ax, label="estimated mean", fraction=0.05, pad=0.02)
+    return ""
+
+
+def _boundary(ax: Any, places: np.ndarray, look: Look) -> str:
+    size = 90 if len(places) > NAMED else 150
+    inside = look.table["in_shortlist"].to_numpy()
+    style = {"facecolor": "none", "linewidth": 1.6, "zorder": 4}
+    ax.scatter(*places[inside].T, s=size, edgecolor=INSIDE, **style)
+    ax.scatter(*places[[look.c]].T, s=size, edgecolor=CHALLENGER, marker="s", **style)
+    ax.plot(*places[[look.b, look.c]].T, "--", color=CHALLENGER, linewidth=1.3, zorder=2)
+    return "Rings: the shortlist. Dashes: from b to its challenger c (square). "
+
+
+def _axes(ax: Any, shares: np.ndarray) -> None:
+    ax.margins(0.16)
+    ax.grid(color="0.93", zorder=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    if shares[1] == 0.0:
+        ax.set_ylim(-1.0, 1.0)
+        ax.set_yticks([])
+        ax.set_ylabel("the features have no second one", fontsize=9)
+        return
+    ax.set_aspect("equal", adjustable="datalim")  # a distance is the same in all directions
+    ax.set_ylabel(f"second ({_percent(shares[1])})", fontsize=9)
+
+
+def _names(ax: Any, places: np.ndarray, names: list[str], look: Look | None) -> int:
+    """Name the boundary pair, the shortlist, and the others if they are few."""
+    chosen: list[int] = []
+    others = np.empty((0, 2))
+    if look is not None:
+        inside = np.flatnonzero(look.table["in_shortlist"])
+        chosen = [look.b, look.c, *inside.tolist()]
+        others = np.vstack([places[inside], np.linspace(places[look.b], places[look.c], 40)])
+    needed = len(chosen[:2])
+    if len(names) <= NAMED:
+        chosen += range(len(names))
+    chosen = list(dict.fromkeys(chosen))[:NAMED]
+    return place_names(
+        ax,
+        places[chosen],
+        [drawn(names[arm]) if look is None else label(look, arm) for arm in chosen],
+        [OUTSIDE if look is None else colour(look, arm) for arm in chosen],
+        others=others,
+        needed=needed,
+    )
+
+
+def _without_names(arms: int, written: int) -> str:
+    if written == arms:
+        return ""
+    return f"{arms - written:,} of the {arms:,} arms are drawn without their names. "
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.0f} %"
+
+
+def components(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first two principal components of every arm, and their shares of the variance.
+
+    The sign of a component is that of its largest entry, so that the same features always give the
+    same picture.
+
+    Examples
+    --------
+    >>> places, shares = components(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
+    >>> shares.round(6).tolist(), places[:, 1].round(6).tolist()
+    ([1.0, 0.0], [0.0, 0.0, 0.0])
+    """
+    centred = features - features.mean(axis=0)
+    left, values, right = np.linalg.svd(centred, full_matrices=False)
+    signs = np.sign(right[np.arange(len(right)), np.abs(right).argmax(axis=1)])
+    places = np.zeros((len(features), 2))
+    shares = np.zeros(2)
+    count = min(2, len(values))
+    places[:, :count] = (left * values * signs)[:, :count]
+    if values[0] > 0.0:
+        squares = (values / values[0]) ** 2
+        shares[:count] = squares[:count] / squares.sum()
+    rounding = shares < 1e-20
+    places[:, rounding], shares[rounding] = 0.0, 0.0
+    return places, shares

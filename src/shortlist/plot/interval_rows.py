@@ -1,0 +1,161 @@
+"""The intervals that stop a study."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.plot.arms import (
+    CHALLENGER,
+    INSIDE,
+    colour,
+    headline,
+    label,
+    left_out,
+    most_contested,
+    nothing_yet,
+    number,
+)
+from shortlist.plot.figure import FRAME, caption, load_pyplot, say
+from shortlist.plot.names import drawn
+from shortlist.plot.rows import label_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shortlist.study.look import Look
+    from shortlist.study.study import Study
+
+INTERVAL_ROW = 0.26  # inches
+NARROW = 62  # characters below a panel
+OWN = ("mean", "lower", "upper")
+GAPS = ("gap", "gap_lower", "gap_upper")
+
+
+def intervals(study: Study, *, ax: Any = None) -> Figure:
+    """The intervals of the arms as the stopping rule read them when the study last looked.
+
+    With individual indices the rule compares the arms' own intervals μ̂ ± Cσ‖x‖, and there is one
+    panel. With paired indices it compares differences of two means: a second panel shows these,
+    each with its interval from −B_ji to B_ij. Up to 30 arms are shown: the shortlist, the boundary
+    pair, and the arms nearest to them.
+
+    Parameters
+    ----------
+    study : Study
+        Before the initial pulls are told, a sentence says so.
+    ax : matplotlib Axes, or two of them, optional
+        Where to draw; by default a new figure. With paired indices a single Axes gets the
+        differences: it is they that stop the study.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import shortlist
+    >>> study = shortlist.Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> figure = shortlist.plot.intervals(study)
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    ['★ 2 (b)', '1 (c)', '0']
+    """
+    from shortlist.study.history import last_look
+
+    look = last_look(study) if study.evaluations else None
+    if look is None:
+        figure, (panel,) = _panels(ax, 1, rows=4)
+        say(panel, nothing_yet(study))
+        return figure
+    arms = most_contested(look)
+    alone = study.bound.engine.rules["indices"].name == "individual"
+    figure, panels = _panels(ax, 1 if alone else 2, len(arms))
+    words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
+    if alone:
+        _draw(panels[0], look, arms, OWN)
+        _shade(panels[0], study, look)
+        caption(panels[0], "mean, with its interval μ̂ ± Cσ‖x‖", words, NARROW)
+    else:
+        _draw(panels[-1], look, arms, GAPS)
+        panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
+        panels[-1].axvline(look.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
+        caption(panels[-1], "difference of two means, with its interval", words, NARROW)
+    if not alone and len(panels) == 2:
+        _draw(panels[0], look, arms, OWN)
+        panels[1].set_yticklabels([])
+        own = "Each arm by itself. These intervals do not stop the study."
+        caption(panels[0], "mean, with its interval μ̂ ± Cσ‖x‖", own, NARROW)
+    title = textwrap.fill(headline(study, look.evaluation), 72 * len(panels))
+    if ax is None:
+        figure.suptitle(title, fontsize=10, parse_math=False)
+    else:
+        panels[0].set_title(title, fontsize=10, parse_math=False)
+    return figure
+
+
+def _panels(ax: Any, panels: int, rows: int) -> tuple[Figure, list[Any]]:
+    if ax is not None:
+        given = list(np.atleast_1d(ax))[-panels:]
+        return given[0].figure, given
+    figure, axes = load_pyplot().subplots(
+        1,
+        panels,
+        figsize=(2.5 + 4.0 * panels, FRAME + 0.9 + INTERVAL_ROW * rows),
+        layout="constrained",
+        squeeze=False,
+    )
+    return figure, list(axes[0])
+
+
+def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -> None:
+    places = np.arange(len(arms), 0, -1)
+    middle, low, high = (look.table[column].to_numpy() for column in columns)
+    for arm, place in zip(arms, places.tolist(), strict=True):
+        shade = colour(look, arm)
+        ax.plot([low[arm], high[arm]], [place, place], color=shade, linewidth=2.5, zorder=2)
+        ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
+    colours = [colour(look, arm) for arm in arms]
+    label_rows(ax, [label(look, arm) for arm in arms], places, colours)
+
+
+def _shade(ax: Any, study: Study, look: Look) -> None:
+    """From L_j to the other end: with individual indices B_ij = U_i − L_j."""
+    if "lagged" not in study.bound.engine.rules["stopping"].traits:
+        end = look.table["lower"].iloc[look.boundary]
+        ax.axvspan(end, end + look.statistic, color="#FBE3D6", zorder=1)
+        ax.axvline(end, color=INSIDE, linestyle=":", zorder=1.9)
+        ax.axvline(end + look.statistic, color=CHALLENGER, linestyle=":", zorder=1.9)
+
+
+def _stop(study: Study, look: Look, alone: bool) -> str:
+    """What stops the study, in words."""
+    rule, m = study.bound.engine.rules["stopping"], study.problem.m
+    verb = "stopped" if study.done else "stops"
+    band = "the width of the band" if alone else "dashes"
+    figure = f"({band}: {number(look.statistic)})"
+    until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
+    if rule.name == "ugape":
+        name = drawn(look.table["name"].iloc[look.boundary])
+        rows = "" if alone else f"Every row is the arm minus {name}. "
+        upper = f"the m-th largest upper end (m = {m})"
+        upper += f" of the other arms minus the lower end of {name}" if alone else ""
+        return f"{rows}The study {verb} when {upper} {figure} {until}"
+    rows = "★: c minus the arm; others: the arm minus b. "
+    if alone:
+        rows = ""
+    if "lagged" in rule.traits:
+        last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
+        return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"
+    if rule.name == "lucb":
+        upper = "U_c − L_b" if alone else "the upper end of c"
+        return f"{rows}The study {verb} when {upper} {figure} {until}"
+    return f"{rows}The study {verb} when the user's own rule {rule.name!r} {figure} {until}"
+
+
+def _since(study: Study, look: Look) -> str:
+    late = study.evaluations - look.evaluation
+    return f"{late:,} results that came in since are not in the picture. " if late else ""

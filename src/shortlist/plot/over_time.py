@@ -1,0 +1,216 @@
+"""The intervals of a study over time."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.plot.arms import (
+    CHALLENGER,
+    colour,
+    headline,
+    label,
+    left_out,
+    most_contested,
+    nothing_yet,
+)
+from shortlist.plot.figure import caption, load_pyplot, say
+from shortlist.plot.names import spread
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from shortlist.study.history import History
+    from shortlist.study.look import Look
+    from shortlist.study.study import Study
+
+BANDS = 6  # more of them hide each other
+LINE = 12.0  # points from one name to the next
+LOG_TIME_FROM = 8.0  # a longer time than this, last over first, is drawn on a logarithmic axis
+
+
+def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
+    """The intervals of the arms over time: bands for the shortlist and the boundary, others light.
+
+    With paired indices a second panel shows the interval of the difference that the stopping rule
+    reads, of the pair of each moment.
+
+    Parameters
+    ----------
+    study : Study
+        Before the initial pulls are told, a sentence says so.
+    history : History, optional
+        Of the study, if it is at hand; by default it is made.
+    ax : matplotlib Axes, or two of them, optional
+        Where to draw; by default a new figure. A single one gets the arms only.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import shortlist
+    >>> study = shortlist.Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> arms, difference = shortlist.plot.shrinking(study).axes
+    >>> [text.get_text() for text in arms.texts]
+    ['★ 2 (b)', '1 (c)']
+    """
+    past = past_of(study, history)
+    look = past.last if study.evaluations else None
+    alone = study.bound.engine.rules["indices"].name == "individual"
+    figure, panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
+    if look is None:
+        say(panels[0], nothing_yet(study))
+        return figure
+    arms = most_contested(look)
+    words = "Each arm's mean with its own interval μ̂ ± Cσ‖x‖, for the shortlist (★) and c; "
+    words += (
+        "the others are grey. " if alone else "the others are grey. They do not stop the study. "
+    )
+    _bands(panels[0], past, look, arms)
+    last = panels[-1]
+    caption(
+        panels[0],
+        "evaluations" if panels[0] is last else "",
+        words + left_out(len(arms), look.table),
+    )
+    if len(panels) == 2:
+        _difference(panels[1], study, past)
+    title = textwrap.fill(headline(study, study.evaluations), 88)
+    panels[0].set_title(title, fontsize=10, parse_math=False)
+    return figure
+
+
+def _bands(ax: Any, past: History, look: Look, arms: list[int]) -> None:
+    times = past.checkpoints["evaluation"].unique()
+    mean, low, high = (
+        past.checkpoints[column].to_numpy().reshape(len(times), -1)
+        for column in ("mean", "lower", "upper")
+    )
+    inside = look.table["in_shortlist"].to_numpy()
+    near = [arm for arm in most_contested(look, 2 * BANDS) if inside[arm] or arm == look.c][-BANDS:]
+    for arm in arms:
+        shade = colour(look, arm)
+        if arm in near:
+            _band(ax, times, low[:, arm], mean[:, arm], high[:, arm], shade)
+        else:
+            shade = "#B9D5E8" if inside[arm] else "0.82"
+            ax.plot(times, mean[:, arm], _point(times), color=shade, linewidth=0.9, zorder=1.6)
+            ax.fill_between(times, low[:, arm], high[:, arm], color="0.96", zorder=0.6)
+    _time_axis(ax, times)
+    _name_lines(ax, {label(look, arm): (float(mean[-1, arm]), colour(look, arm)) for arm in near})
+    ax.set_ylabel("mean", fontsize=9)
+
+
+def _band(
+    ax: Any, times: np.ndarray, low: np.ndarray, middle: np.ndarray, high: np.ndarray, shade: str
+) -> None:
+    if len(times) == 1:  # a moment has no width
+        ax.vlines(times, low, high, color=shade, linewidth=3, alpha=0.4, zorder=2)
+    ax.fill_between(times, low, high, color=shade, alpha=0.13, linewidth=0, zorder=2)
+    ax.plot(times, low, times, high, color=shade, linewidth=0.7, zorder=2.2)
+    ax.plot(times, middle, _point(times), color=shade, linewidth=1.8, zorder=3)
+
+
+def _difference(ax: Any, study: Study, past: History) -> None:
+    """The interval whose upper end is the statistic, at every checkpoint."""
+    times = past.checkpoints["evaluation"].unique()
+    tables = [past.checkpoints[past.checkpoints["evaluation"] == time] for time in times]
+    rows = [
+        table.iloc[_reader(study, past, table, int(time))]
+        for time, table in zip(times, tables, strict=True)
+    ]
+    low, gap, high = (
+        np.array([row[column] for row in rows]) for column in ("gap_lower", "gap", "gap_upper")
+    )
+    _band(ax, times, low, gap, high, CHALLENGER)
+    ax.axhline(study.problem.epsilon, color="black", linewidth=1.2, zorder=2.5)
+    _time_axis(ax, times)
+    ax.set_ylabel("difference", fontsize=9)
+    words = (
+        "The difference that the stopping rule reads, of the pair of each moment: the study stops "
+        f"when its upper end is at most ε = {study.problem.epsilon:g} (line)."
+    )
+    caption(ax, "evaluations", words)
+
+
+def _reader(study: Study, past: History, table: pd.DataFrame, time: int) -> int:
+    """The arm whose gap index is the statistic."""
+    if study.bound.engine.rules["stopping"].name == "ugape":
+        upper = table["gap_upper"].fillna(-np.inf).to_numpy()
+        return int(np.argsort(-upper, kind="stable")[study.problem.m - 1])
+    return study.problem.index(str(past.frame["c"].iloc[time - 1]))
+
+
+def _point(times: np.ndarray) -> str:
+    return "o" if len(times) == 1 else "-"
+
+
+def _time_axis(ax: Any, times: np.ndarray) -> None:
+    first, last = float(times[0]), float(times[-1])
+    if last > LOG_TIME_FROM * first:
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_formatter("")
+    else:
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    if first == last:
+        first, last = first - 1.0, last + 1.0
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.set_xlim(first, last)
+    ax.grid(color="0.92", zorder=0)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _name_lines(ax: Any, lines: dict[str, tuple[float, str]]) -> None:
+    """Each line's name at its end, moved where it would cover another."""
+    low, high = ax.get_ylim()
+    points = 72.0 * ax.get_window_extent().height / ax.get_figure(root=True).dpi
+    apart = LINE * (high - low) / points
+    heights = [height for height, _ in lines.values()]
+    where = ("axes fraction", "data")
+    for (name, (height, shade)), place in zip(lines.items(), spread(heights, apart), strict=True):
+        ax.annotate(
+            name,
+            (1.0, height),
+            (1.03, place),
+            xycoords=where,
+            textcoords=where,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": shade,
+                "linewidth": 0.7,
+                "relpos": (0.0, 0.5),
+            },
+            color=shade,
+            fontsize=8,
+            va="center",
+            parse_math=False,
+        )
+
+
+def past_of(study: Study, history: History | None) -> History:
+    """The history at hand, or made."""
+    from shortlist.study import history as histories
+
+    return histories.history(study) if history is None else history
+
+
+def _panels(ax: Any, heights: list[float]) -> tuple[Figure, list[Any]]:
+    if ax is not None:
+        given = list(np.atleast_1d(ax))[: len(heights)]
+        return given[0].figure, given
+    figure, axes = load_pyplot().subplots(
+        len(heights),
+        1,
+        figsize=(8.0, 1.2 + sum(heights) + 0.4 * len(heights)),
+        height_ratios=heights,
+        layout="constrained",
+        squeeze=False,
+    )
+    return figure, list(axes[:, 0])

@@ -1,0 +1,121 @@
+"""Where the evaluations went."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.plot.arms import INSIDE, OUTSIDE, ROWS_SHOWN, headline
+from shortlist.plot.figure import COLOURS, axes_for, caption, say
+from shortlist.plot.names import drawn
+from shortlist.plot.rows import label_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shortlist.study.study import Study
+
+PULLS_ROW = 0.26  # inches
+STATES = ("told", "pending", "failed")
+
+
+def pulls(study: Study, *, ax: Any = None) -> Figure:
+    """The evaluations of each arm: told, pending (hatched) and failed (crossed); best mean on top.
+
+    Of more than 30 arms, up to ten of the shortlist are shown and those with the most evaluations.
+
+    Parameters
+    ----------
+    study : Study
+        Before its first trial, a sentence says so.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import shortlist
+    >>> study = shortlist.Study(np.eye(2), m=1, sigma=0.1, seed=1)
+    >>> trials = study.ask(5)
+    >>> _ = study.tell(trials[0], 0.1)
+    >>> figure = shortlist.plot.pulls(study)
+    >>> for bars in figure.axes[0].containers:
+    ...     print(bars.get_label(), bars.datavalues.tolist())
+    told [1, 0]
+    pending [2, 2]
+    """
+    counts = {state: _count(study, state) for state in STATES}
+    total = np.sum(list(counts.values()), axis=0)
+    if not total.any():
+        figure, ax = axes_for(ax, 4, PULLS_ROW)
+        say(ax, "Nothing to draw yet: no evaluation has been asked for.")
+        return figure
+    table = study.table()
+    arms = _shown(total, table["in_shortlist"].to_numpy())
+    arms = arms[np.argsort(-table["mean"].to_numpy()[arms], kind="stable")]
+    inside = table["in_shortlist"].to_numpy()[arms]
+    colours = np.where(inside, INSIDE, OUTSIDE).tolist()
+    figure, ax = axes_for(ax, len(arms), PULLS_ROW)
+    places = np.arange(len(arms), 0, -1)
+    ends = np.zeros(len(arms), np.int64)
+    for state in STATES:
+        widths = counts[state][arms]
+        if state == "told" or widths.any():
+            style = _style(state, colours)
+            ax.barh(places, widths, left=ends, height=0.7, label=state, zorder=2, **style)
+            ends += widths
+    for place, end, told in zip(places, ends, counts["told"][arms], strict=True):
+        where = {"textcoords": "offset points", "va": "center"}
+        ax.annotate(f"{told:,}", (end, place), (3, 0), fontsize=8, color="0.3", **where)
+    labels = [
+        f"★ {drawn(name)}" if star else drawn(name)
+        for name, star in zip(table["name"].iloc[arms], inside, strict=True)
+    ]
+    label_rows(ax, labels, places, colours)
+    ax.set_xlim(0, 1.08 * max(ends.max(), 1))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    caption(ax, "evaluations", _legend(study, counts, arms))
+    title = textwrap.fill(headline(study, study.evaluations), 88)
+    ax.set_title(title, fontsize=10, parse_math=False)
+    return figure
+
+
+def _count(study: Study, state: str) -> np.ndarray:
+    arms = [trial.arm for trial in study.trials if trial.state == state]
+    return np.bincount(np.array(arms, np.int64), minlength=study.problem.arms)
+
+
+def _shown(total: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """The arms of most evaluations, and of the shortlist up to ten even if they had none."""
+    by_total = np.argsort(-total, kind="stable")
+    ranked = [*by_total[inside[by_total]][: ROWS_SHOWN // 3], *by_total]
+    return np.sort(np.array(list(dict.fromkeys(ranked))[:ROWS_SHOWN]))
+
+
+def _style(state: str, colours: list[str]) -> dict[str, Any]:
+    if state == "told":
+        return {"color": colours}
+    face, hatch = ("white", "////") if state == "pending" else (COLOURS[4], "xxxx")
+    return {"facecolor": face, "edgecolor": colours, "hatch": hatch, "linewidth": 0.8}
+
+
+def _legend(study: Study, counts: dict[str, np.ndarray], arms: np.ndarray) -> str:
+    told, pending, failed = (int(counts[state].sum()) for state in STATES)
+    words = f"Told: {told:,} (filled, with the number"
+    words += "; blue and ★: the shortlist). " if study.statistic is not None else "). "
+    words += f"Pending: {pending:,} (hatched). " if pending else ""
+    words += f"Failed: {failed:,} (orange, crossed). " if failed else ""
+    rest = study.problem.arms - len(arms)
+    if rest:
+        told_there = told - int(counts["told"][arms].sum())
+        words += (
+            f"{rest:,} of the {study.problem.arms:,} arms are left out, with {told_there:,} results "
+            "between them."
+        )
+    return words

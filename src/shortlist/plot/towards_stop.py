@@ -1,0 +1,169 @@
+"""How near a study is to its stop."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet, number
+from shortlist.plot.figure import axes_for, caption, say
+from shortlist.plot.over_time import past_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shortlist.study.history import History
+    from shortlist.study.study import Study
+
+STEEP = 2.0  # times: so much higher than all later ones, the first statistics are not shown
+FAR = 20.0  # a projection this many times beyond the results is drawn on a logarithmic axis
+
+
+class Projection(Protocol):
+    """Further evaluations to the stop: a guess, and a range for it; None where not known."""
+
+    @property
+    def evaluations(self) -> float | None:
+        """The best guess."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of its range."""
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+
+
+def stopping(
+    study: Study,
+    *,
+    projection: Projection | Literal["study"] | None = "study",
+    history: History | None = None,
+    ax: Any = None,
+) -> Figure:
+    """The stopping statistic against ε over the evaluations, with a projection of the stop.
+
+    Parameters
+    ----------
+    study : Study
+        Before the initial pulls are told, a sentence says so.
+    projection : optional
+        How many more evaluations are expected: anything with the attributes ``evaluations``,
+        ``low`` and ``high``. By default the study's own, ``study.remaining()``; None draws none.
+    history : History, optional
+        Of the study, if it is at hand; by default it is made.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import shortlist
+    >>> study = shortlist.Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> (ax,) = shortlist.plot.stopping(study).axes
+    >>> bool(ax.lines[0].get_ydata()[-1] == study.statistic)
+    True
+    """
+    past = past_of(study, history)
+    figure, ax = axes_for(ax, 7)
+    if past.last is None or study.evaluations == 0:
+        say(ax, nothing_yet(study))
+        return figure
+    known = past.frame.dropna(subset=["statistic"])
+    times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
+    epsilon = study.problem.epsilon
+    ax.plot(times, values, ".-" if len(times) < 60 else "-", color=INSIDE, linewidth=1.5, zorder=3)
+    ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
+    words = f"Line: ε = {epsilon:g}, where the study stops. "
+    if study.done:
+        stop = study.shortlist.evaluations
+        ax.plot([stop], [study.statistic], "o", color=CHALLENGER, markersize=8, zorder=4)
+        words += f"Dot: it stopped after {stop:,}, at {number(float(values[-1]))}. "
+        last = float(times[-1])
+    else:
+        last, more = _project(ax, study, projection, float(times[-1]), float(values[-1]))
+        words += f"Now it is {number(float(values[-1]))}. {more}"
+    if last > FAR * times[-1]:
+        ax.set_xscale("log")
+        ax.set_xlim(max(1, times[0]), 1.1 * last)
+    else:
+        ax.set_xlim(0, 1.03 * last)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.axvspan(0, times[0], color="0.94", zorder=0)
+        words += f"Grey: the first {times[0]:,}, before the first round. " if times[0] > 1 else ""
+        words += _cut_the_start(ax, times, values, epsilon)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.grid(color="0.92", zorder=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_ylabel("stopping statistic", fontsize=9)
+    caption(ax, "evaluations", words)
+    title = textwrap.fill(headline(study, study.evaluations), 88)
+    ax.set_title(title, fontsize=10, parse_math=False)
+    return figure
+
+
+def _cut_the_start(ax: Any, times: np.ndarray, values: np.ndarray, epsilon: float) -> str:
+    """Lower the frame where the first twentieth would leave the rest flat."""
+    later = values[times > times[0] + (times[-1] - times[0]) / 20]
+    if len(later) == 0 or values.max() - epsilon <= STEEP * (later.max() - epsilon):
+        return ""
+    top = later.max() + 0.2 * (later.max() - epsilon)
+    ax.set_ylim(epsilon - max(0.06 * (top - epsilon), epsilon - values.min()), top)
+    return f"The start, from {number(float(values.max()))} on, is above the frame. "
+
+
+def _project(
+    ax: Any,
+    study: Study,
+    projection: Projection | Literal["study"] | None,
+    now: float,
+    value: float,
+) -> tuple[float, str]:
+    """Draw the projected stop; returns how far it reaches, and what it says."""
+    if isinstance(projection, str):
+        own = getattr(study, "remaining", None)
+        projection = None if own is None else own()
+    if projection is None:
+        return now, ""
+    guess, low, high = (
+        None if each is None or not np.isfinite(each) else float(each)
+        for each in (projection.evaluations, projection.low, projection.high)
+    )
+    start = low if low is not None else guess
+    if start is None:
+        return now, ""
+    epsilon = study.problem.epsilon
+    reach = now + (high if high is not None else 1.5 * max(start, guess or 0.0))
+    style = {"color": CHALLENGER, "solid_capstyle": "butt", "clip_on": False}
+    ax.plot([now + start, reach], [epsilon, epsilon], linewidth=5, alpha=0.5, zorder=3, **style)
+    if high is None:
+        ax.plot([reach], [epsilon], ">", markersize=9, zorder=3, **style)
+    words = f"Projected (orange): {_rounded(start)} to {_rounded(high)} more"
+    if guess is not None:
+        ends = [now, now + guess], [value, epsilon]
+        ax.plot(*ends, ":", linewidth=1.5, zorder=3, **style)
+        ax.plot([now + guess], [epsilon], "D", markeredgecolor="white", zorder=4, **style)
+        words += f", about {_rounded(guess)} (◆)"
+    return reach, f"{words}. "
+
+
+def _rounded(count: float | None) -> str:
+    """Two digits that count: more would pretend.
+
+    Examples
+    --------
+    >>> _rounded(1234.0), _rounded(7.0), _rounded(None)
+    ('1,200', '7', 'any number')
+    """
+    if count is None:
+        return "any number"
+    whole = round(count)
+    return f"{round(whole, min(0, 2 - len(str(whole)))):,}"

@@ -1,0 +1,148 @@
+"""What to cite: the works behind the algorithms and the thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Work:
+    """A work, as it is named in a sentence, in a list and in BibTeX."""
+
+    short: str
+    full: str
+    bibtex: str
+
+
+REDA = Work(
+    "Réda, Kaufmann and Delahaye-Duriez 2021",
+    "C. Réda, E. Kaufmann and A. Delahaye-Duriez. Top-m identification for linear bandits. "
+    "AISTATS 2021, PMLR 130:1108–1116.",
+    r"""@inproceedings{reda2021top,
+  author    = {R\'{e}da, Cl\'{e}mence and Kaufmann, Emilie and
+               Delahaye-Duriez, Andr\'{e}e},
+  title     = {Top-m identification for linear bandits},
+  booktitle = {Proceedings of the 24th International Conference on
+               Artificial Intelligence and Statistics (AISTATS)},
+  series    = {Proceedings of Machine Learning Research},
+  volume    = {130},
+  pages     = {1108--1116},
+  year      = {2021}
+}""",
+)
+JEDRA = Work(
+    "Jedra and Proutière 2020",
+    "Y. Jedra and A. Proutière. Optimal best-arm identification in linear bandits. "
+    "NeurIPS 33:10007–10017, 2020.",
+    r"""@inproceedings{jedra2020optimal,
+  author    = {Jedra, Yassir and Prouti\`{e}re, Alexandre},
+  title     = {Optimal best-arm identification in linear bandits},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {33},
+  pages     = {10007--10017},
+  year      = {2020}
+}""",
+)
+ABBASI = Work(
+    "Abbasi-Yadkori, Pál and Szepesvári 2011",
+    "Y. Abbasi-Yadkori, D. Pál and C. Szepesvári. Improved algorithms for linear stochastic "
+    "bandits. NIPS 24:2312–2320, 2011.",
+    r"""@inproceedings{abbasi2011improved,
+  author    = {Abbasi-Yadkori, Yasin and P\'{a}l, D\'{a}vid and
+               Szepesv\'{a}ri, Csaba},
+  title     = {Improved algorithms for linear stochastic bandits},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {24},
+  pages     = {2312--2320},
+  year      = {2011}
+}""",
+)
+KALYANAKRISHNAN = Work(
+    "Kalyanakrishnan, Tewari, Auer and Stone 2012",
+    "S. Kalyanakrishnan, A. Tewari, P. Auer and P. Stone. PAC subset selection in stochastic "
+    "multi-armed bandits. ICML 2012.",
+    r"""@inproceedings{kalyanakrishnan2012pac,
+  author    = {Kalyanakrishnan, Shivaram and Tewari, Ambuj and Auer, Peter and
+               Stone, Peter},
+  title     = {{PAC} subset selection in stochastic multi-armed bandits},
+  booktitle = {Proceedings of the 29th International Conference on Machine Learning},
+  year      = {2012}
+}""",
+)
+GABILLON = Work(
+    "Gabillon, Ghavamzadeh and Lazaric 2012",
+    "V. Gabillon, M. Ghavamzadeh and A. Lazaric. Best arm identification: a unified approach to "
+    "fixed budget and fixed confidence. NIPS 25:3212–3220, 2012.",
+    r"""@inproceedings{gabillon2012best,
+  author    = {Gabillon, Victor and Ghavamzadeh, Mohammad and Lazaric, Alessandro},
+  title     = {Best arm identification: A unified approach to fixed budget
+               and fixed confidence},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {25},
+  pages     = {3212--3220},
+  year      = {2012}
+}""",
+)
+XU = Work(
+    "Xu, Honda and Sugiyama 2018",
+    "L. Xu, J. Honda and M. Sugiyama. A fully adaptive algorithm for pure exploration in linear "
+    "bandits. AISTATS 2018, PMLR 84:843–851.",
+    r"""@inproceedings{xu2018fully,
+  author    = {Xu, Liyuan and Honda, Junya and Sugiyama, Masashi},
+  title     = {A fully adaptive algorithm for pure exploration in linear
+               bandits},
+  booktitle = {Proceedings of the 21st International Conference on
+               Artificial Intelligence and Statistics (AISTATS)},
+  series    = {Proceedings of Machine Learning Research},
+  volume    = {84},
+  pages     = {843--851},
+  year      = {2018}
+}""",
+)
+DEGENNE = Work(
+    "Degenne, Ménard, Shang and Valko 2020",
+    "R. Degenne, P. Ménard, X. Shang and M. Valko. Gamification of pure exploration for linear "
+    "bandits. ICML 2020, PMLR 119:2432–2442.",
+    r"""@inproceedings{degenne2020gamification,
+  author    = {Degenne, R\'{e}my and M\'{e}nard, Pierre and Shang, Xuedong and
+               Valko, Michal},
+  title     = {Gamification of pure exploration for linear bandits},
+  booktitle = {Proceedings of the 37th International Conference on Machine Learning},
+  series    = {Proceedings of Machine Learning Research},
+  volume    = {119},
+  pages     = {2432--2442},
+  year      = {2020}
+}""",
+)
+
+# By the first word of the algorithm's name; all others are Réda et al.'s.
+ALGORITHMS = {"LUCB": KALYANAKRISHNAN, "UGapE": GABILLON, "LinGapE": XU, "LinGame": DEGENNE}
+# By the threshold's source; those "of the paper" are Réda et al.'s.
+SOURCES = {
+    "Jedra and Proutière 2020": JEDRA,
+    "Abbasi-Yadkori et al. 2011": ABBASI,
+    "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,
+}
+
+
+def algorithm_work(name: str) -> Work:
+    """Whose algorithm it is.
+
+    Examples
+    --------
+    >>> algorithm_work("LUCB both").short
+    'Kalyanakrishnan, Tewari, Auer and Stone 2012'
+    """
+    return ALGORITHMS.get(name.split(" ")[0], REDA)
+
+
+def works(algorithm: str, source: str) -> list[Work]:
+    """What a study rests on, the paper first, each once.
+
+    Examples
+    --------
+    >>> [work.short for work in works("m-LinGapE", "Jedra and Proutière 2020")]
+    ['Réda, Kaufmann and Delahaye-Duriez 2021', 'Jedra and Proutière 2020']
+    """
+    found = [REDA, algorithm_work(algorithm), SOURCES.get(source, REDA)]
+    return list(dict.fromkeys(found))

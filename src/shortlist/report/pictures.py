@@ -1,0 +1,166 @@
+"""Pictures of a study, written into the page as SVG."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from shortlist import plot
+from shortlist.plot.figure import load_pyplot
+from shortlist.report.markup import Markup, element, joined, printable
+from shortlist.study.feature_health import is_classical
+from shortlist.study.history import history
+from shortlist.study.remaining import remaining
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shortlist.study.study import Study
+
+# What matplotlib writes and the page needs; everything else is left out.
+TAGS = frozenset(
+    {"clipPath", "defs", "g", "image", "path", "pattern", "rect", "text", "tspan", "use"}
+)
+ATTRIBUTES = frozenset(
+    {
+        "clip-path",
+        "d",
+        "fill",
+        "height",
+        "href",
+        "id",
+        "patternTransform",
+        "patternUnits",
+        "preserveAspectRatio",
+        "style",
+        "transform",
+        "width",
+        "x",
+        "y",
+    }
+)
+INSIDE = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]+")
+# Text stays text: the reader's own fonts show names that matplotlib has no glyphs for.
+SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shortlist"}
+DPI = 150  # of layers drawn as pixels
+
+
+def pictures(study: Study) -> Markup:
+    """Every picture that there is something to draw for, each with what it shows."""
+    found = []
+    for name, title, shows, draw in _drawings(study):
+        try:
+            drawn = svg(draw, label=f"{title}. {shows}", prefix=name)
+        except ImportError as error:
+            return element("p", f"No pictures: {error}", class_="note")
+        caption = element("figcaption", element("b", f"{title}."), f" {shows}")
+        found.append(element("figure", element("div", drawn, class_="card"), caption))
+    if study.statistic is None:
+        words = "The means, their intervals and the way to the stop are drawn once the initial pulls are told."
+        found.append(element("p", words, class_="note"))
+    return joined(found, "\n")
+
+
+def _drawings(study: Study) -> Iterator[tuple[str, str, str, Callable[[], Figure]]]:
+    """A name, a title, what is to be seen, and what draws it."""
+    if study.statistic is not None:
+        past = history(study)
+        yield (
+            "intervals",
+            "Means and intervals",
+            "The estimated mean of each arm, and what the stop compares.",
+            lambda: plot.intervals(study),
+        )
+        yield (
+            "stopping",
+            "Towards the stop",
+            "The statistic that must fall to ε, over the evaluations.",
+            lambda: plot.stopping(study, projection=remaining(study), history=past),
+        )
+        yield (
+            "shrinking",
+            "Intervals over time",
+            "How the intervals shrank as results came in.",
+            lambda: plot.shrinking(study, history=past),
+        )
+    if study.trials:
+        yield (
+            "pulls",
+            "Where the evaluations went",
+            "How many evaluations each arm was given.",
+            lambda: plot.pulls(study),
+        )
+    if not is_classical(study.problem):
+        yield (
+            "plane",
+            "The arms by their features",
+            "The arms in the plane in which their features differ most.",
+            lambda: plot.plane(study),
+        )
+
+
+def svg(draw: Callable[[], Figure], *, label: str, prefix: str) -> Markup:
+    """What ``draw`` draws, as an SVG element without a script, a link or a style sheet.
+
+    Parameters
+    ----------
+    draw : callable
+        Makes a matplotlib figure; it is closed here.
+    label : str
+        The picture in words, for those who do not see it.
+    prefix : str
+        Put before every id, so that the pictures of a page do not share any.
+    """
+    pyplot = load_pyplot()
+    page = io.StringIO()
+    with warnings.catch_warnings(), pyplot.rc_context(SETTINGS):
+        # The reader's fonts may have what ours lack.
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing", category=UserWarning)
+        figure = draw()
+        figure.savefig(page, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
+        pyplot.close(figure)
+    # What matplotlib wrote is well-formed but for signs that no XML may hold.
+    root = ElementTree.fromstring(printable(page.getvalue()))  # noqa: S314
+    return element(
+        "svg",
+        *(_copied(child, prefix) for child in root),
+        viewBox=root.attrib["viewBox"],
+        width=root.attrib["width"],
+        height=root.attrib["height"],
+        role="img",
+        aria_label=label,
+    )
+
+
+def _copied(node: ElementTree.Element, prefix: str) -> Markup:
+    tag = _local(node.tag)
+    if tag not in TAGS:
+        return Markup()
+    attributes = {}
+    for key, value in node.attrib.items():
+        kept = _attribute(_local(key), value, prefix)
+        if kept is not None:
+            attributes[_local(key)] = kept
+    words = (node.text or "") if tag in ("text", "tspan") else ""
+    return element(tag, words, *(_copied(child, prefix) for child in node), **attributes)
+
+
+def _attribute(key: str, value: str, prefix: str) -> str | None:
+    """The value, pointing to nothing but this picture; None for one that is not wanted."""
+    if key not in ATTRIBUTES:
+        return None
+    if key == "id":
+        return f"{prefix}-{value}"
+    if key == "href":
+        if value.startswith("#"):
+            return f"#{prefix}-{value[1:]}"
+        return value if INSIDE.fullmatch(value) else None
+    return value.replace("url(#", f"url(#{prefix}-")
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]

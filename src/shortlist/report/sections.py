@@ -1,0 +1,197 @@
+"""The sections that say what was found, and what it is worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.report.assumptions import assumptions
+from shortlist.report.markup import Markup, element, joined, name_of
+from shortlist.report.methods import named
+from shortlist.report.numbers import count, decimals, number
+from shortlist.report.tables import ROWS_SHOWN, beyond, pairs, table
+from shortlist.study.health import examine
+from shortlist.study.remaining import remaining
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+
+REASON_SHOWN = 300  # signs of a failure's reason
+LEVELS = {"warning": "warn", "note": "plain", "fine": "good"}  # the worst first
+
+
+def state(study: Study) -> tuple[str, str]:
+    """Where the study stands in a word, and the class of its badge."""
+    if study.done:
+        return "Stopped", "good"
+    return ("Running", "plain") if study.trials else ("Not started", "plain")
+
+
+def worth(study: Study) -> tuple[str, str]:
+    """What the answer is worth in a word or two, and the class of its badge."""
+    if not study.bound.proven:
+        return ("Heuristic" if study.done else "No guarantee yet, then heuristic"), "warn"
+    return ("Proven", "good") if study.done else ("No guarantee yet", "plain")
+
+
+def answer(study: Study) -> Markup:
+    """The shortlist, best estimated mean first."""
+    found = study.shortlist
+    if not found.names:
+        return element("p", f"No shortlist yet: {_initial(study)}")
+    places = decimals(found.table)
+    rows: list[list[object]] = [
+        [
+            count(rank),
+            name_of(arm["name"]),
+            number(arm["mean"], places),
+            f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
+            count(arm["pulls"]),
+        ]
+        for rank, arm in enumerate(found.table[:ROWS_SHOWN].to_dict(orient="records"), start=1)
+    ]
+    K, m = study.problem.arms, study.problem.m
+    what = f"The shortlist: {count(m)} of {count(K)} arms" if found.final else "The current guess"
+    caption = f"{what}, best estimated mean first, after {count(found.evaluations)} evaluations."
+    columns = [
+        ("Rank", "number"),
+        ("Name", "name"),
+        ("Mean", "number"),
+        ("Interval", "number"),
+        ("Evaluations", "number"),
+    ]
+    unseen = int((found.table["pulls"] == 0).sum())
+    note = (
+        f" {count(unseen)} of the list {'was' if unseen == 1 else 'were'} never evaluated: what is "
+        "known of them comes from the features and the other arms."
+        if unseen
+        else ""
+    )
+    return joined(
+        [
+            table(caption, columns, rows),
+            beyond(m, "shortlist export --table"),
+            element("p", f"{_intervals(study)}{note}", class_="note"),
+        ]
+    )
+
+
+def _intervals(study: Study) -> str:
+    own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
+    if study.bound.engine.rules["indices"].name == "individual":
+        return f"{own} The stop compares these intervals."
+    return (
+        f"{own} The stop compares differences of two means, which are known more precisely. So "
+        "intervals may overlap where the order is settled."
+    )
+
+
+def guarantee(study: Study) -> Markup:
+    """What the answer is worth, in words and in colour, and what that rests on."""
+    bound = study.bound
+    verdict, words = named(study.shortlist.guarantee).split(":", 1)
+    box = [element("p", element("strong", f"{verdict}:"), words)]
+    if study.done and bound.proven:
+        box.append(
+            element(
+                "p",
+                "Read it so: of many studies run like this one, at most a share of "
+                f"δ = {study.problem.delta:g} end with a list that holds such an arm. Nothing is "
+                "said about the order within the list.",
+            )
+        )
+    warned = [finding.name for finding in examine(study) if finding.level == "warning"]
+    if warned:
+        box.append(
+            element(
+                "p",
+                element("strong", "Mind the warnings"),
+                f" ({', '.join(warned)}) under ",
+                element("a", "health", href="#health"),
+                ": what they speak against is assumed here.",
+            )
+        )
+    if bound.proven:
+        lead = "It rests on these assumptions. Nothing in the data proves them:"
+    else:
+        lead = "No set of assumptions is known to make this answer certain. It uses these:"
+    terms = [
+        joined([element("dt", word), element("dd", sentence)])
+        for word, sentence in assumptions(study)
+    ]
+    return joined(
+        [
+            element("div", *box, class_=f"box {worth(study)[1]}"),
+            element("h3", "Assumptions"),
+            element("p", lead),
+            element("dl", *terms),
+        ]
+    )
+
+
+def progress(study: Study) -> Markup:
+    """How far it has come, what is under way, what failed, and how long it may still take."""
+    states = Counter(trial.state for trial in study.trials)
+    statistic, epsilon = study.statistic, study.problem.epsilon
+    rows: list[tuple[str, object]] = [
+        ("Results taken in", count(study.evaluations)),
+        ("Told, waiting for an earlier one", count(len(study.waiting))),
+        ("Pending", count(len(study.pending))),
+    ]
+    rows.append(("Failed", _failed(study)))
+    rows.append(("Cancelled", count(states["cancelled"])))
+    if statistic is None:
+        rows.append(("Stopping statistic", _initial(study)))
+    else:
+        done = "has fallen to" if study.done else "must fall to"
+        rows.append(("Stopping statistic", f"{number(statistic)}; it {done} ε = {epsilon:g}"))
+    if not study.done:
+        rows.append(("Still to come", str(remaining(study))))
+    return pairs("Where the study stands.", rows)
+
+
+def _failed(study: Study) -> Markup:
+    reasons = Counter(trial.reason or "" for trial in study.trials if trial.state == "failed")
+    if not reasons:
+        return element("span", "0")
+    lines = [
+        element("li", f"{count(times)} × ", name_of(shortened(reason) or "no reason given"))
+        for reason, times in reasons.most_common(5)
+    ]
+    if len(reasons) > 5:
+        lines.append(element("li", f"and {count(len(reasons) - 5)} other reasons"))
+    return joined([count(reasons.total()), element("ul", *lines)])
+
+
+def shortened(words: str) -> str:
+    """The beginning of words that may be a whole log."""
+    return words if len(words) <= REASON_SHOWN else words[: REASON_SHOWN - 1] + "…"
+
+
+def _initial(study: Study) -> str:
+    engine, pulls = study.bound.engine, study.posterior.pulls
+    wanted = np.bincount(engine.initial, minlength=study.problem.arms)
+    told = int(np.minimum(pulls, wanted).sum())
+    return f"{count(told)} of {count(len(engine.initial))} initial pulls are told."
+
+
+def health(study: Study) -> Markup:
+    """What the features look like, and whether the results speak against σ or the model."""
+    levels = list(LEVELS)
+    findings = sorted(examine(study), key=lambda finding: levels.index(finding.level))
+    items = [
+        joined(
+            [
+                element(
+                    "dt",
+                    element("span", finding.level, class_=f"badge {LEVELS[finding.level]}"),
+                    f" {finding.name}",
+                ),
+                element("dd", f"{finding.words} {finding.meaning}"),
+            ]
+        )
+        for finding in findings
+    ]
+    return element("dl", *items)

@@ -1,0 +1,78 @@
+"""How the study was set up, and with which software it was read."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from typing import TYPE_CHECKING
+
+import numba
+import numpy
+
+from shortlist import __version__
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+
+
+def software() -> list[tuple[str, str]]:
+    """Names and versions.
+
+    Examples
+    --------
+    >>> [name for name, _ in software()]
+    ['shortlist', 'Python', 'NumPy', 'Numba']
+    """
+    return [
+        ("shortlist", __version__),
+        ("Python", platform.python_version()),
+        ("NumPy", numpy.__version__),
+        ("Numba", numba.__version__),
+    ]
+
+
+def settings(study: Study) -> list[tuple[str, str]]:
+    """What was asked for, a name and a value each."""
+    problem, bound = study.problem, study.bound
+    S = "not given" if problem.S is None else f"{problem.S:g}"
+    if problem.S is not None and not bound.threshold.needs_S:
+        S += " (not used by this threshold)"
+    rows = [
+        ("Algorithm", bound.name),
+        ("Threshold", bound.threshold.name),
+        ("Risk, δ", f"{problem.delta:g}"),
+        ("Slack, ε", f"{problem.epsilon:g}"),
+        ("Noise, σ", f"{problem.sigma:g}"),
+        ("Bound on ‖θ‖, S", S),
+        ("Arms to find, m", f"{problem.m:,}"),
+        ("Arms, K", f"{problem.arms:,}"),
+        ("Features, N", _features(study)),
+        ("Regularisation, λ", f"{bound.setting.regularization:g}"),
+        ("Initial pulls", f"{len(bound.engine.initial):,}"),
+        ("Seed", str(study.seed)),
+    ]
+    if study.storage is not None:
+        rows.append(("Storage", study.storage))
+    return rows + [(f"Version of {name}", version) for name, version in software()]
+
+
+def _features(study: Study) -> str:
+    if study.bound.setting.classical:
+        return "none used"
+    return f"{study.problem.dimension:,} (rank {study.problem.rank:,})"
+
+
+def utc(seconds: float | None) -> str:
+    """A time in UTC, to the second.
+
+    Examples
+    --------
+    >>> utc(0.0)
+    '1970-01-01 00:00:00 UTC'
+    >>> utc(None)
+    '–'
+    """
+    if seconds is None:
+        return "–"
+    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

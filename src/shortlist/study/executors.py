@@ -1,0 +1,78 @@
+"""Where work is done: here, in a pool of threads or processes, on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future
+from typing import Any
+
+from shortlist.errors import InvalidSetting
+
+
+class Here(Executor):
+    """Works at once, in the caller's own thread."""
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        """The result, or the error, in a future that is over."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*given, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def find_executor(given: Any) -> Executor:
+    """The executor meant: None is here, and a Dask client has one.
+
+    Examples
+    --------
+    >>> find_executor("threads")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: executor must be a concurrent.futures.Executor or a Dask client, got str: see docs/clusters.md.
+    """
+    if given is None:
+        return Here()
+    if isinstance(given, Executor):
+        return given
+    if is_dask_client(given):
+        return given.get_executor(pure=False)
+    raise InvalidSetting(
+        "executor must be a concurrent.futures.Executor or a Dask client, got "
+        f"{type(given).__name__}: see docs/clusters.md."
+    )
+
+
+def is_dask_client(given: Any) -> bool:
+    """Whether it is one, told without loading Dask."""
+    return hasattr(given, "get_executor") and hasattr(given, "nthreads")
+
+
+def check_sendable(executor: Executor, thing: Any, name: str) -> None:
+    """Raise where a pool of processes could not be sent what it needs.
+
+    The pool itself would say so only in the results, where it looks like a failed evaluation.
+    """
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.reduction import ForkingPickler
+
+    if not isinstance(executor, ProcessPoolExecutor):
+        return
+    try:
+        ForkingPickler.dumps(thing)
+    except Exception as error:
+        raise InvalidSetting(
+            f"{name} cannot be sent to other processes ({error}): define it at the top of a module "
+            "(no lambda, no function within another), or use threads, or Dask, which sends the "
+            "code itself."
+        ) from error
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether it says that the executor lost the work, not that the work failed.
+
+    Dask's own errors (``KilledWorker`` and others) are known by where they are defined.
+    """
+    of_dask = type(error).__module__.partition(".")[0] == "distributed"
+    return isinstance(error, CancelledError) or of_dask

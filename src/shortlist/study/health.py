@@ -1,0 +1,235 @@
+"""Whether the results speak against what the guarantee assumes: S, σ and the linear model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.study.feature_health import Finding as Finding
+from shortlist.study.feature_health import examine_features as examine_features
+from shortlist.study.feature_health import is_classical
+
+if TYPE_CHECKING:
+    from shortlist.study.view import View
+
+Reals = NDArray[np.float64]
+
+ALPHA = 0.001  # below it, a p-value is a warning
+ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
+ADAPTIVE = "As the results chose what was evaluated, the p-value is approximate."
+
+
+def examine(study: View) -> list[Finding]:
+    """What can be said of the features, the noise and the model by now.
+
+    Parameters
+    ----------
+    study : Study
+        Nothing is changed in it.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, seed=0)
+    >>> for k in range(30):  # the third mean is not the sum of the others
+    ...     trial = study.ask()
+    ...     _ = study.tell(trial, [0.5, 0.3, 0.4][trial.arm] + 0.1 * (-1) ** (k // 3))
+    >>> [finding.name for finding in examine(study) if finding.level == "warning"]
+    ['fit']
+    """
+    if study.bound.setting.classical and not is_classical(study.problem):
+        features = [
+            Finding(
+                "rank",
+                "fine",
+                f"{study.bound.name} does not look at the features.",
+                "Nothing is assumed about the means, and no arm teaches anything about another.",
+            )
+        ]
+    else:
+        features = examine_features(study.problem)
+    results = _Results.of(study)
+    return [*features, _norm(study, results), _noise(study, results), _fit(study, results)]
+
+
+@dataclass(frozen=True)
+class _Results:
+    """The results of every arm that has any: how many, their mean, their sum of squares about it."""
+
+    arms: NDArray[np.int64]
+    counts: Reals
+    means: Reals
+    squares: Reals
+
+    @classmethod
+    def of(cls, study: View) -> _Results:
+        told = np.array([trial.arm for trial in study.taken], np.int64)
+        values = np.array([trial.value for trial in study.taken], np.float64)
+        every = np.bincount(told, minlength=study.problem.arms)
+        means = np.bincount(told, values, study.problem.arms) / np.maximum(every, 1)
+        squares = np.bincount(told, (values - means[told]) ** 2, study.problem.arms)
+        arms = np.flatnonzero(every)
+        return cls(arms, every[arms].astype(float), means[arms], squares[arms].astype(float))
+
+    @property
+    def replicates(self) -> int:
+        """The degrees of freedom of the spread within arms."""
+        return int(self.counts.sum()) - len(self.arms)
+
+
+def _norm(study: View, results: _Results) -> Finding:
+    S, threshold = study.problem.S, study.bound.threshold
+    if S is None:
+        words = "No bound S on ‖θ‖ was claimed."
+        return Finding("S", "fine", words, f"The threshold {threshold.name!r} needs none.")
+    if not threshold.needs_S:
+        words = f"S = {S:g} was claimed, and the threshold {threshold.name!r} does not use it."
+        return Finding("S", "fine", words, "The guarantee does not depend on S.")
+    if len(results.arms) == 0:
+        return Finding(
+            "S", "fine", "Nothing has been told yet.", f"S = {S:g} is taken at its word."
+        )
+    x = study.bound.engine.features[results.arms]
+    values, vectors = np.linalg.eigh((x.T * results.counts) @ x)
+    seen = values > 1e-12 * values[-1]
+    values, vectors = values[seen], vectors[:, seen]
+    theta = vectors.T @ (x.T @ (results.counts * results.means)) / values
+    norm, p = float(np.linalg.norm(theta)), _least_p(theta, values, S, study.problem.sigma)
+    words = f"‖θ̂‖ = {norm:.3g} and S = {S:g}"
+    if p >= ALPHA:
+        inside = "." if norm <= S else f": more, but within its uncertainty (p = {p:.2g})."
+        return Finding("S", "fine", words + inside, "The results do not speak against S.")
+    words += f": no θ of norm {S:g} explains the results (p = {p:.1g})."
+    return Finding(
+        "S",
+        "warning",
+        words,
+        f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
+        f"Start anew with a larger S, or with 'self_normalized', which needs none. {ADAPTIVE}",
+    )
+
+
+def _least_p(theta: Reals, values: Reals, S: float, sigma: float) -> float:
+    """The p-value of the θ with ‖θ‖ ≤ S that the results speak against least.
+
+    It is the nearest to θ̂ in the norm of Σ x xᵀ: θ_i = θ̂_i v_i/(v_i + κ) along its axes, with κ
+    such that its norm is S.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import chi2
+
+    if np.linalg.norm(theta) <= S:
+        return 1.0
+
+    def excess(log_kappa: float) -> float:
+        return float(np.linalg.norm(theta * values / (values + math.exp(log_kappa)))) / S - 1.0
+
+    middle = math.log(values[-1])
+    low, high = middle - 60.0, middle + math.log(np.linalg.norm(theta) / S) + 1.0
+    kappa = math.exp(brentq(excess, low, high)) if excess(low) > 0.0 else 0.0
+    distance = float((values * (theta * kappa / (values + kappa)) ** 2).sum())
+    return float(chi2.sf(distance / sigma**2, len(theta)))
+
+
+def _noise(study: View, results: _Results) -> Finding:
+    from scipy.stats import chi2
+
+    sigma, degrees = study.problem.sigma, results.replicates
+    if degrees == 0:
+        return Finding(
+            "noise",
+            "fine",
+            "No arm has been evaluated twice yet.",
+            f"σ = {sigma:g} is taken at its word, and the guarantee rests on it.",
+        )
+    squares = float(results.squares.sum())
+    spread = math.sqrt(squares / degrees)
+    words = (
+        f"Results of the same arm have standard deviation {spread:.3g} ({degrees} degrees of "
+        f"freedom), and σ = {sigma:g}"
+    )
+    again = results.counts > 1
+    each = np.asarray(chi2.sf(results.squares[again] / sigma**2, results.counts[again] - 1))
+    p = float(chi2.sf(squares / sigma**2, degrees))
+    p_worst = min(float(each.min()) * len(each), 1.0)
+    too_small = (
+        "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
+        "stops too early. Start anew with a larger σ. The p-value is for normal noise. " + ADAPTIVE
+    )
+    if p < ALPHA:
+        words += f": too small (χ² = {squares / sigma**2:.4g}, p = {p:.1g})."
+        return Finding("noise", "warning", words, too_small)
+    if p_worst < ALPHA:
+        arm = int(results.arms[again][np.argmin(each)])
+        own = math.sqrt(
+            float((results.squares[again] / (results.counts[again] - 1))[np.argmin(each)])
+        )
+        words += (
+            f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} (p = {p_worst:.1g}, "
+            f"as the worst of {len(each)} arms)."
+        )
+        return Finding("noise", "warning", words, f"σ must hold for every arm. {too_small}")
+    if chi2.cdf(squares / (sigma / 2.0) ** 2, degrees) < ALPHA:
+        share = (spread / sigma) ** 2
+        return Finding(
+            "noise",
+            "note",
+            words + ": less than half of it.",
+            "The guarantee holds, but it is paid for: evaluations go as σ², and a σ of "
+            f"{spread:.3g} would need about {share:.2g} times as many. Mind that σ bounds tails and "
+            "not only the spread: for bounded results half the range is safe, less is not.",
+        )
+    return Finding("noise", "fine", words + ".", "The results do not speak against σ.")
+
+
+def _fit(study: View, results: _Results) -> Finding:
+    from scipy.stats import chi2, f
+
+    problem = study.problem
+    if study.bound.setting.classical or problem.rank == problem.arms:
+        words = "Every arm has a mean of its own: there is no fit to fail."
+        return Finding("fit", "fine", words, "The guarantee assumes nothing about the means.")
+    x = problem.reduced[results.arms]
+    shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
+    spare, degrees = len(x) - shown, results.replicates
+    if spare == 0:
+        return Finding(
+            "fit",
+            "note" if study.done else "fine",
+            f"The {len(x)} arms evaluated so far show as many dimensions of the features.",
+            "The linear model cannot be tested before more arms are evaluated, and the guarantee "
+            "rests on it.",
+        )
+    root = np.sqrt(results.counts)
+    theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
+    misses = results.means - x @ theta
+    squares = float((results.counts * misses**2).sum())
+    noise, within = problem.sigma**2, float(results.squares.sum())
+    if degrees >= ENOUGH_REPLICATES:
+        noise = within / degrees
+        # Results without any noise miss by rounding alone where the model is right.
+        rounding = 1e-24 * float((results.counts * results.means**2).sum())
+        ratio = squares / spare / max(noise, rounding, 1e-300)
+        p, test = float(f.sf(ratio, spare, degrees)), f"F = {ratio:.3g} on {spare} and {degrees}"
+    else:
+        p = float(chi2.sf(squares / noise, spare))
+        test = f"χ² = {squares / noise:.3g} with the claimed σ on {spare}"
+    test += f" degrees of freedom, p = {p:.2g}"
+    if p >= ALPHA:
+        words = f"The means of {len(x)} arms agree with a linear model ({test})."
+        return Finding("fit", "fine", words, f"The results do not speak against it. {ADAPTIVE}")
+    worst = int(np.argmax(np.abs(misses) * root))
+    size = math.sqrt(max(squares - spare * noise, 0.0) / float(results.counts.sum()))
+    return Finding(
+        "fit",
+        "warning",
+        f"The means of {len(x)} arms are not linear in the features ({test}): they miss by about "
+        f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
+        "The guarantee assumes that they are, and does not hold. Add features (a column of ones "
+        "too, if there is none), or start anew with an algorithm that does not look at them, such "
+        f"as LUCB. {ADAPTIVE}",
+    )

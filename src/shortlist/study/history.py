@@ -1,0 +1,223 @@
+"""What a study looked like after every evaluation, by taking its results in again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from shortlist.algorithms.follow import TAKE, Steps
+from shortlist.core.least_squares import Reals
+from shortlist.study.ledger import Event, Ledger
+from shortlist.study.look import Look, look_at
+from shortlist.study.model import Model
+from shortlist.study.trial import NOBODY, Trial
+
+if TYPE_CHECKING:
+    from shortlist.study.view import View
+
+CHECKPOINTS = 60
+COLUMNS = (
+    *("evaluation", "name", "pulls", "mean", "lower", "upper", "in_shortlist"),
+    *("gap", "gap_lower", "gap_upper"),
+)
+ROWS = 2000  # reading one out costs 0.2 ms, and no picture shows more
+LAST_ROWS = 200  # always read out: the study's last look is among them
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A study from its first result to its last.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row an evaluation, in the order in which the model took them in: evaluation (from 1),
+        trial, arm, name, value, C, statistic, b, c. The last three are those of the study's last
+        look by then: it does not look during the initial pulls (they are missing), in the middle of
+        a round that pulls two arms, or after its stop. Of more than 2000 evaluations, 2000 spread
+        evenly are read out, and the last 200; the others have C and all after it missing.
+    checkpoints : DataFrame
+        The tables of ``Look`` at up to 60 evaluations, with the column evaluation in front; the
+        last is as ``Study.table`` is now. They are spaced evenly on a logarithmic scale: intervals
+        shrink with the root of the evaluations, so from each to the next they shrink alike.
+    last : Look or None
+        What the stopping rule read when the study last looked; None during the initial pulls.
+    """
+
+    frame: pd.DataFrame
+    checkpoints: pd.DataFrame
+    last: Look | None
+
+
+def history(study: View) -> History:
+    """What the study looked like after every evaluation.
+
+    The study's own algorithm takes the results in again, in the same order, and makes every
+    decision again: nothing is kept for it while the study runs. (Where a trial was given out again,
+    or back, between a stop and its reopening, results of that time may be taken for later ones.)
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> past = history(study)
+    >>> len(past.frame) == study.evaluations
+    True
+    >>> bool(past.frame["statistic"].iloc[-1] == study.statistic)
+    True
+    """
+    told, steps = _results(study)
+    count = len(told)
+    shown = _checkpoints(study, told)
+    figures = np.full((count + 1, 4), np.nan)
+    tables = []
+    replay = _Replay(study, steps)
+    for evaluation in replay.through(sorted({*_rows(study, count), *shown})):
+        figures[evaluation] = replay.figures()
+        if evaluation in shown:
+            table = replay.look().table
+            table.insert(0, "evaluation", evaluation)
+            tables.append(table)
+    checkpoints = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    frame = _frame(told, figures[1:], study.problem.names)
+    return History(frame, checkpoints, _last(study, steps, replay))
+
+
+def last_look(study: View) -> Look | None:
+    """What the stopping rule read when the study last looked; None during the initial pulls.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> last_look(study) is None
+    True
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> look = last_look(study)
+    >>> look.b, look.c, bool(look.table["gap_upper"][look.c] == study.statistic)
+    (2, 1, True)
+    """
+    if study.statistic is None:
+        return None
+    posterior, engine = study.posterior.copy(), study.bound.engine
+    decision, now = engine.decide(posterior, engine.round(), study.seed)
+    if decision.statistic == study.statistic:
+        return look_at(study.bound, posterior, now, decision)
+    # Results came in since it looked, or it remembers the round before: go through them all.
+    return history(study).last
+
+
+def _last(study: View, steps: Steps, replay: _Replay) -> Look | None:
+    if replay.model.decision is None:
+        return None
+    if replay.looked < replay.model.posterior.observed:  # results came in since
+        looked = replay.looked
+        replay = _Replay(study, steps)
+        list(replay.through([looked]))
+    return replay.look()
+
+
+class _Replay:
+    """The study's model, made anew from the results up to some evaluation."""
+
+    def __init__(self, study: View, steps: Steps) -> None:
+        self.model = Model(study.bound, study.seed)
+        self.looked = 0
+        self._steps, self._at = steps, 0
+        # What comes between a result and the next (a failure, a reopening) belongs to the first.
+        self._ends = np.append(np.flatnonzero(steps.kinds == TAKE), len(steps.kinds))
+        self._take(Steps.supposing([]))
+
+    def through(self, evaluations: Sequence[int]) -> Iterator[int]:
+        """Halt after each of these evaluations."""
+        for evaluation in evaluations:
+            end = int(self._ends[evaluation])
+            before = self.model.decision
+            self._take(Steps._make(each[self._at : end] for each in self._steps))
+            self._at = end
+            if self.model.decision is not before:
+                self.looked = evaluation
+            yield evaluation
+
+    def _take(self, steps: Steps) -> None:
+        self.model.take(steps, at_stop=lambda: None)
+
+    def figures(self) -> tuple[float, ...]:
+        """C, the statistic, b and c; all missing during the initial pulls."""
+        model, decision = self.model, self.model.decision
+        if decision is None:
+            return (np.nan,) * 4
+        C = model.bound.engine.threshold(model.posterior)
+        return C, decision.statistic, decision.b, decision.c
+
+    def look(self) -> Look:
+        """Means and intervals as they are now, with the pair of the last decision."""
+        model = self.model
+        assert model.decision is not None
+        return look_at(model.bound, model.posterior, model.round, model.decision)
+
+
+def _results(study: View) -> tuple[list[Trial], Steps]:
+    """The told trials in the order in which they were taken in, and the model's steps."""
+    changes = [t.opened for t in study.trials]
+    changes += [t.closed for t in study.trials if t.closed is not None]
+    last = max(changes, default=0)
+    # A change that is no trial's is a reopening, or a trial given out again. To take the one for
+    # the other matters after a stop only, and for the last stop it is known which it was.
+    until = last
+    if study.done:
+        answered = study.taken[: study.shortlist.evaluations]
+        until = max((t.closed for t in answered if t.closed is not None), default=0)
+    events: list[tuple[int, Event, int]] = [
+        (change, "reopened" if change <= until else "renewed", NOBODY)
+        for change in sorted(set(range(1, last + 1)).difference(changes))
+    ]
+    ledger = Ledger(study.problem.names, study.seed)
+    ledger.take_over([trial.row for trial in study.trials], events, last)
+    return study.taken, ledger.settle()
+
+
+def _checkpoints(study: View, told: list[Trial]) -> set[int]:
+    """Evenly spaced on a logarithmic scale, from the first round to the last result."""
+    if not told:
+        return set()
+    arms = np.array([trial.arm for trial in told], np.int64)
+    first = 1
+    for arm, pulls in zip(*np.unique(study.bound.engine.initial, return_counts=True), strict=True):
+        (at,) = np.nonzero(arms == arm)
+        if len(at) < pulls:
+            return set()
+        first = max(first, int(at[pulls - 1]) + 1)
+    return set(np.geomspace(first, len(told), CHECKPOINTS).round().astype(int).tolist())
+
+
+def _rows(study: View, count: int) -> list[int]:
+    """The evaluations to read out."""
+    if count <= ROWS:
+        return list(range(1, count + 1))
+    spread = np.linspace(1, count, ROWS).astype(int).tolist()
+    stop = [study.shortlist.evaluations] if study.done else []
+    return sorted({*spread, *range(count - LAST_ROWS, count + 1), *stop})
+
+
+def _frame(told: list[Trial], figures: Reals, names: tuple[str, ...]) -> pd.DataFrame:
+    pairs = np.where(np.isnan(figures[:, 2:]), NOBODY, figures[:, 2:]).astype(int)
+    named = np.array([*names, None], object)  # nobody is the last
+    return pd.DataFrame(
+        {
+            "evaluation": np.arange(1, len(told) + 1),
+            "trial": [trial.number for trial in told],
+            "arm": [trial.arm for trial in told],
+            "name": [trial.name for trial in told],
+            "value": [trial.value for trial in told],
+            "C": figures[:, 0],
+            "statistic": figures[:, 1],
+            "b": named[pairs[:, 0]],
+            "c": named[pairs[:, 1]],
+        }
+    )

@@ -1,0 +1,87 @@
+"""One evaluation, made wherever it is sent: this file loads little, since every worker loads it."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import pickle
+import random
+import socket
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shortlist.errors import InvalidInput, ShortlistError
+
+if TYPE_CHECKING:
+    from shortlist.study.trial import Trial
+
+Objective = Callable[["Trial"], Any]
+
+
+class Outcome(NamedTuple):
+    """What became of an evaluation: a value, or an error and the words to keep of it.
+
+    There are none where the executor lost it: then it did not fail, and is to be made again.
+    """
+
+    value: float | None
+    error: BaseException | None = None
+    words: str | None = None
+
+
+def evaluate_trial(
+    objective: Objective, trial: Trial, asker: tuple[str, int], errand: str
+) -> Outcome:
+    """One evaluation.
+
+    Forked processes begin with one and the same state of the global generators, and would all draw
+    the same numbers: elsewhere than in the asking process these are seeded by the trial. The
+    ``errand`` is another for every sending, so that no executor takes two of them for one.
+    """
+    elsewhere = place() != asker
+    if elsewhere:
+        random.seed(trial.seed)
+        np.random.seed([trial.seed % 2**32, trial.seed >> 32])  # noqa: NPY002 - the global state is meant
+    try:
+        value = objective(trial)
+    except Exception as error:
+        begun = error.__traceback__
+        below = begun.tb_next if begun is not None and begun.tb_next is not None else begun
+        words = "".join(traceback.format_exception(type(error), error, below))
+        return Outcome(None, _fit_to_travel(error, words) if elsewhere else error, _storable(words))
+    if isinstance(value, numbers.Real | np.bool_) and math.isfinite(value):
+        return Outcome(float(value))
+    return _refused(value)
+
+
+def place() -> tuple[str, int]:
+    """The process it is called in; pids alone repeat from one container to the next."""
+    return socket.gethostname(), os.getpid()
+
+
+def _refused(value: Any) -> Outcome:
+    from shortlist.study.ledger import checked_value
+
+    try:
+        return Outcome(checked_value(value))
+    except InvalidInput as error:
+        return Outcome(None, error, _storable(str(error)))
+
+
+def _storable(words: str) -> str:
+    """Text that every database takes."""
+    return words.encode("utf-8", "backslashreplace").decode().replace("\x00", "")
+
+
+def _fit_to_travel(error: Exception, words: str) -> Exception:
+    """The error, or one in its place: a process pool breaks on an error that it cannot unpack."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes, to see whether they can be read
+    except Exception:
+        return ShortlistError(f"the objective failed elsewhere: {words}")
+    error.add_note(f"It was raised elsewhere:\n{words}")
+    return error

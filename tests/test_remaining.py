@@ -1,0 +1,384 @@
+"""The projection against what the runs then took."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.core.random import seed_stream
+from shortlist.simulation.instances import Instance
+from shortlist.study import remaining as module
+from shortlist.study.remaining import Projection, remaining
+
+FRACTIONS = (0.1, 0.25, 0.5, 0.75)
+RANDOM = [
+    ("m-LinGapE", 10, 5, 3),
+    ("LinGIFA", 6, 3, 2),
+    ("m-LinGapE largest variance", 12, 4, 4),
+    ("LUCB", 8, 4, 2),
+    ("LinGapE", 20, 5, 1),
+    ("UGapE", 10, 5, 3),
+    ("m-LinGapE optimized", 10, 4, 3),
+    ("LinGIFA (individual)", 6, 3, 2),
+    ("LinGame", 8, 3, 2),
+    ("LUCB both", 6, 3, 1),
+    ("m-LinGapE greedy (as published)", 12, 4, 2),
+    ("LinGIFA greedy (as published)", 10, 5, 3),
+]
+CLASSIC = ["m-LinGapE", "LinGIFA", "LinGIFA (tau LUCB)", "LUCB", "m-LinGapE largest variance"]
+LONGEST, SHORTEST = 1500, 100  # results of a run that is taken
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was projected at a fraction of a run, as shares of what the run took."""
+
+    algorithm: str
+    fraction: float
+    guess: float
+    low: float
+    high: float
+
+    @property
+    def held(self) -> bool:
+        return self.low <= 1.0 <= self.high
+
+
+class Run:
+    """A study of an instance that meets the same noise as the compiled loop does."""
+
+    def __init__(self, instance: Instance, algorithm: str, seed: int) -> None:
+        self._instance = instance
+        self.study = shortlist.Study(
+            instance.features,
+            m=instance.m,
+            sigma=instance.sigma,
+            S=instance.S,
+            algorithm=algorithm,
+            seed=seed,
+        )
+        runs = self.study.bound.engine.replicate(
+            instance.reward, instance.parameters, np.array([seed], np.uint64), LONGEST
+        )
+        self.total = int(runs.samples[0]) if runs.stopped[0] else None
+        self._stream = np.zeros(4, np.uint64)
+        with np.errstate(over="ignore"):
+            seed_stream(np.uint64(seed), self._stream)
+
+    def go_on(self, until: int) -> None:
+        while not self.study.done and self.study.evaluations < until:
+            trial = self.study.ask()
+            value = self._instance.reward(trial.arm, self._instance.parameters, self._stream)
+            self.study.tell(trial, float(value))
+
+
+def runs() -> list[Run]:
+    """Four random instances for each of RANDOM and three classic ones for each of CLASSIC."""
+    found = []
+    for k, (algorithm, K, N, m) in enumerate(RANDOM):
+        wanted, seed = 4, 1000 * k
+        while wanted:
+            seed += 1
+            sigma = (0.03, 0.06, 0.1)[seed % 3]
+            run = Run(shortlist.instances.random(K, N, m, seed, sigma), algorithm, seed)
+            if run.total is not None and run.total >= SHORTEST:
+                found.append(run)
+                wanted -= 1
+    for k, algorithm in enumerate(CLASSIC):
+        for omega in (0.55, 0.8, 1.1):
+            run = Run(shortlist.instances.classic(4, 2, omega, sigma=0.3), algorithm, 77 + k)
+            if run.total is not None:
+                found.append(run)
+    return found
+
+
+def points(run: Run, projects: list[Any]) -> list[list[Point]]:
+    """For every way to project, what it said at each fraction of the run."""
+    found: list[list[Point]] = [[] for _ in projects]
+    assert run.total is not None
+    for fraction in FRACTIONS:
+        run.go_on(round(fraction * run.total))
+        told = run.study.evaluations
+        for project, into in zip(projects, found, strict=True):
+            said = project(run.study)
+            if "not known yet" in said.words:
+                assert said.evaluations is None
+                continue
+            guess, high = (
+                math.inf if each is None else (told + each) / run.total
+                for each in (said.evaluations, said.high)
+            )
+            low = (told + said.low) / run.total
+            into.append(Point(run.study.bound.name, fraction, guess, low, high))
+    run.go_on(LONGEST)
+    assert run.study.evaluations == run.total  # what was projected is what the study did
+    return found
+
+
+def at(fraction: float, found: list[Point]) -> list[Point]:
+    return [point for point in found if point.fraction == fraction]
+
+
+def median(found: list[Point]) -> float:
+    return float(np.median([point.guess for point in found]))
+
+
+def held(found: list[Point]) -> float:
+    return float(np.mean([point.held for point in found]))
+
+
+def within_a_factor_of_two(found: list[Point]) -> bool:
+    half = at(0.5, found)
+    return len(half) >= 30 and 0.5 <= median(half) <= 2.0
+
+
+def table(found: list[Point]) -> str:
+    lines = []
+    for fraction in FRACTIONS:
+        here = at(fraction, found)
+        quartiles = np.quantile([point.guess for point in here], [0.25, 0.5, 0.75], method="lower")
+        lines.append(
+            f"at {fraction:4.0%} of {len(here)} runs: projected/true {quartiles.round(2).tolist()}, "
+            f"range held {held(here):.0%}"
+        )
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def validation() -> dict[str, list[Point]]:
+    """Every run, projected in full, quickly, and by one that is broken on purpose."""
+    drawn = module._drawn_means
+
+    def broken(study: shortlist.Study) -> Projection:
+        def halved(*arguments: Any) -> np.ndarray:
+            return 0.5 * drawn(*arguments)  # gaps half as large: four times as many evaluations
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_drawn_means", halved)
+            return remaining(study, quick=True)
+
+    projects = [remaining, lambda study: remaining(study, quick=True), broken]
+    found: dict[str, list[Point]] = {"full": [], "quick": [], "broken": []}
+    for run in runs():
+        for name, each in zip(found, points(run, projects), strict=True):
+            found[name] += each
+    for name in found:
+        print(f"\n{name}\n{table(found[name])}")
+    return found
+
+
+def test_half_way_the_projection_is_within_a_factor_of_two(
+    validation: dict[str, list[Point]],
+) -> None:
+    assert within_a_factor_of_two(validation["full"]), table(validation["full"])
+    assert within_a_factor_of_two(validation["quick"]), table(validation["quick"])
+
+
+def test_a_broken_projection_would_be_found_out(validation: dict[str, list[Point]]) -> None:
+    assert not within_a_factor_of_two(validation["broken"]), table(validation["broken"])
+
+
+def test_the_range_holds_the_truth_about_as_often_as_it_says(
+    validation: dict[str, list[Point]],
+) -> None:
+    full = validation["full"]
+    for fraction in FRACTIONS:
+        here = at(fraction, full)
+        # 80 % is meant at a moment chosen without knowledge of the end; these are not.
+        assert held(here) >= 0.6, table(full)
+    assert held(full) >= 0.7, table(full)
+    late, early = at(0.75, full), at(0.25, full)
+    spans = [np.median([point.high / point.low for point in each]) for each in (late, early)]
+    assert spans[0] < spans[1]
+    assert 0.8 <= median(late) <= 1.25
+
+
+def small(algorithm: Any = "m-LinGapE", **settings: Any) -> shortlist.Study:
+    x = np.random.default_rng(3).normal(size=(6, 3))
+    settings = {"m": 1, "sigma": 0.5, "seed": 5, "algorithm": algorithm, "S": 3.0, **settings}
+    return shortlist.Study(x, **settings)
+
+
+def tell(
+    study: shortlist.Study, results: int, theta: Any = (1.0, -0.5, 0.3), seed: int = 0
+) -> None:
+    noise = np.random.default_rng(seed)
+    while not study.done and study.evaluations < results:
+        trial = study.ask()
+        mean = float(study.problem.features[trial.arm] @ np.asarray(theta))
+        study.tell(trial, mean + study.problem.sigma * noise.standard_normal())
+
+
+def test_before_the_initial_pulls_are_told_it_says_how_many_are_left() -> None:
+    study = small()
+    assert remaining(study) == Projection(
+        None, 60, None, "at least 60 more: the initial pulls; how many after them is not known yet"
+    )
+    tell(study, 17)
+    assert remaining(study).low == 43
+    assert remaining(study, quick=True) == remaining(study)
+    study.tell(arm=0, value=1.0)
+    assert remaining(study).low == 43 - (study.posterior.pulls[0] <= 10)
+
+
+def test_after_the_stop_nothing_remains() -> None:
+    study = small()
+    tell(study, 10**5)
+    assert study.done
+    assert remaining(study) == Projection(0, 0, 0, "none: the study has stopped")
+    study.reopen()
+    assert remaining(study).evaluations == 1
+
+
+def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> None:
+    study = small("LinGIFA greedy (as published)", sigma=2.0)
+    assert remaining(study).evaluations is None
+    assert "0 of the 3 dimensions" in str(remaining(study))
+    while np.linalg.matrix_rank(study.problem.features[study.posterior.pulls > 0]) < 3:
+        assert remaining(study).evaluations is None
+        tell(study, study.evaluations + 1)
+    assert remaining(study).low >= 1
+
+
+@pytest.mark.parametrize("algorithm", sorted(shortlist.algorithms()))
+def test_every_algorithm_has_a_projection(algorithm: str) -> None:
+    study = small(algorithm, sigma=4.0, epsilon=0.01)
+    tell(study, max(len(study.bound.engine.initial), 12))
+    for quick in (True, False):
+        said = remaining(study, quick=quick)
+        if study.done:
+            assert said.evaluations == 0
+            continue
+        assert said.low >= 1
+        high = math.inf if said.high is None else said.high
+        assert said.low <= (high if said.evaluations is None else said.evaluations) <= high
+        assert said == remaining(study, quick=quick)
+
+
+def test_looking_changes_nothing() -> None:
+    one, other = small(sigma=2.0), small(sigma=2.0)
+    for study in (one, other):
+        tell(study, 80)
+    state = [array.copy() for array in one.posterior.state]
+    remaining(one)
+    remaining(one, quick=True)
+    for before, after in zip(state, one.posterior.state, strict=True):
+        np.testing.assert_array_equal(before, after)
+    assert one.fingerprint == other.fingerprint
+    assert [t.arm for t in one.ask(5)] == [t.arm for t in other.ask(5)]
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    ["m-LinGapE", "LinGIFA", "LUCB", "m-LinGapE greedy (as published)", "m-LinGapE optimized"],
+)
+def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
+    study = small(algorithm, sigma=1.5 if algorithm == "LUCB" else 6.0, m=2)
+    tell(study, len(study.bound.engine.initial) + 30)
+    assert not study.done
+    told, means = study.evaluations, study.posterior.means.copy()
+    parameters = np.vstack(
+        [
+            study.posterior.pulls,
+            study.posterior.state.sums / np.maximum(study.posterior.pulls, 1),
+            means,
+            np.zeros(len(means)),
+        ]
+    )
+    again = np.repeat(np.arange(len(means)), study.posterior.pulls)
+    onward = replace(study.bound.engine, initial=again)
+    played = onward.replicate(
+        module.told_then_drawn, parameters, np.array([study.seed], np.uint64), 10**5
+    )
+    assert not parameters[0].any()
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, float(means[trial.arm]))
+    assert study.evaluations > told
+    # Sums in another order may turn a tie, no more.
+    assert played.samples[0] == pytest.approx(study.evaluations, rel=0.02, abs=2)
+
+
+def test_arms_that_look_alike_have_a_wide_range() -> None:
+    x = np.vstack([np.eye(3), [[1.0, 1.0, 1.0]]])
+    study = shortlist.Study(x, m=1, sigma=1.0, seed=1)
+    noise = np.random.default_rng(0)
+    lows = []
+    for results in (100, 400, 1600):
+        while study.evaluations < results:
+            trial = study.ask()
+            study.tell(trial, float([0.5, 0.5, -0.5, 0.5][trial.arm] + noise.standard_normal()))
+        said = remaining(study)
+        lows.append(said.low)
+        assert said.high is None or said.high > 50 * said.low
+    assert lows == sorted(lows)  # the end goes away as one comes nearer: the means are equal
+    slack = shortlist.Study(x, m=1, sigma=1.0, seed=1, epsilon=0.3)
+    for trial in study.trials[:400]:
+        slack.tell(arm=trial.arm, value=trial.value)
+    assert not slack.done
+    bounded = remaining(slack)
+    assert bounded.high is not None
+    assert bounded.high < 10_000
+
+
+def test_a_hopeless_study_is_answered_at_once() -> None:
+    rng = np.random.default_rng(0)
+    study = shortlist.Study(rng.normal(size=(100, 100)), m=10, sigma=1.0, seed=0)
+    for arm in study.bound.engine.initial:
+        study.tell(arm=int(arm), value=0.0)
+    start = time.perf_counter()
+    said = remaining(study)
+    assert time.perf_counter() - start < 10.0  # 0.5 s on a machine that does nothing else
+    assert said.evaluations is None
+    assert said.low > 10**6
+    assert said.high is None
+    assert "over 100,000,000" in said.words
+    assert "epsilon" in said.words
+
+
+def test_a_rule_that_is_not_compiled_is_projected_by_widths() -> None:
+    algorithm = shortlist.GIFA(initialization="each").interpreted()
+    study = small(algorithm, sigma=2.0)
+    tell(study, 20)
+    assert remaining(study) == remaining(study, quick=True)
+
+
+def test_the_time_at_which_widths_have_shrunk_enough() -> None:
+    assert module._time(0.5, 100, lambda t: 4.0) == pytest.approx(400.0)
+    assert module._time(0.1, 100, lambda t: 4.0) == 100.0
+    assert module._time(math.inf, 100, lambda t: 4.0) == math.inf
+    assert module._time(1e4, 100, lambda t: 4.0) == math.inf
+    grown = module._time(0.5, 100, lambda t: math.sqrt(2.0 * math.log(t)))
+    assert grown == pytest.approx(100 * 0.25 * 2.0 * math.log(grown), rel=2e-3)
+
+
+@pytest.mark.parametrize("algorithm", ["m-LinGapE", "LinGIFA (individual)"])
+def test_the_pair_that_takes_longest(algorithm: str) -> None:
+    study = small(algorithm, m=2, epsilon=0.1)
+    tell(study, 60)
+    engine = study.bound.engine
+    factor = module._factor(engine, study.posterior.pulls, engine.regularization)
+    whitened = module._substituted(factor, engine.features.T).T
+    means = study.problem.features @ [1.0, -0.5, 0.3]
+    inverse = np.linalg.inv(factor @ factor.T)
+    order = np.argsort(-means)
+    worst = 0.0
+    for b in order[:2]:
+        for c in order[2:]:
+            x, y = engine.features[b], engine.features[c]
+            if algorithm == "m-LinGapE":
+                width = math.sqrt((x - y) @ inverse @ (x - y))
+            else:
+                width = math.sqrt(x @ inverse @ x) + math.sqrt(y @ inverse @ y)
+            worst = max(worst, 0.5 * width / (means[b] - means[c] + 0.1))
+    found = module._worst_pair(engine, whitened, means, order[:2], order[2:])
+    assert found == pytest.approx(worst)
+    C = module._later_threshold(engine, study.posterior.pulls)
+    assert C(60.0) == pytest.approx(engine.threshold(study.posterior), rel=1e-9)
+    assert C(600.0) > C(60.0)

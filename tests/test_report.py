@@ -1,0 +1,713 @@
+"""The report: right in every state, inert whatever the names are, and good in a real browser."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shortlist
+from chromium import Chromium, program
+from conftest import missing
+from shortlist import report
+from shortlist.algorithms.catalog import algorithms
+from shortlist.errors import InvalidSetting
+from shortlist.report import pictures
+from shortlist.report.assumptions import assumptions
+from shortlist.report.citations import REDA, SOURCES, algorithm_work
+from shortlist.report.markup import element, printable, text
+from shortlist.report.methods import cited, methods
+from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.study.health import examine
+from shortlist.study.remaining import remaining
+
+PAYLOAD = "document.title='owned'"
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    f'"><script>{PAYLOAD}</script>',
+    f"</title><script>{PAYLOAD}</script>",
+    f"<svg onload={PAYLOAD}>",
+    f"' onmouseover='{PAYLOAD}' x='",
+    "]]>",
+    "--><b>",
+    "</style>",
+    "</pre></main>",
+    r"$\alpha$",
+    "${alert(1)}",
+    "a&b &lt; &#60;",
+    "two\nlines",
+    "\u202eright to left\u2066",
+    "long " + 295 * "x",
+    "🧪 漢字 naïve",
+    "bad \x01\x7f",
+]
+EVIL = f"</h1><img src=x onerror={PAYLOAD}>"
+TAGS = {
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "script",
+        "header",
+        "nav",
+        "main",
+        "footer",
+    ),
+    *("section", "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "pre", "div", "button"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "svg"),
+    *("a", "b", "bdi", "code", "span", "strong"),
+}
+
+
+def played(
+    K: int = 10,
+    m: int = 3,
+    *,
+    most: int | None = None,
+    fail: int = 0,
+    seed: int = 1,
+    reason: str = "TimeoutError('no answer')",
+    **settings: Any,
+) -> shortlist.Study:
+    """A study that has come some way, or to its end."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(K, 4))
+    means = X @ [1.0, -0.5, 0.3, 0.0]
+    settings = {"sigma": 0.3, "seed": seed, "arms": [f"compound {k}" for k in range(K)], **settings}
+    study = shortlist.Study(X, m, **settings)
+    for _ in range(fail):
+        study.fail(study.ask(), reason)
+    while not study.done and (most is None or study.evaluations < most):
+        trial = study.ask()
+        study.tell(trial, means[trial.arm] + 0.3 * rng.standard_normal())
+    return study
+
+
+STUDIES: dict[str, Callable[[], shortlist.Study]] = {
+    "stopped": played,
+    "running": lambda: played(most=150, fail=3),
+    "initial pulls": lambda: played(most=20),
+    "just made": lambda: played(most=0),
+    "heuristic": lambda: played(threshold="heuristic"),
+    "heuristic, running": lambda: played(threshold="heuristic", most=30),
+    "classical": lambda: played(algorithm="LUCB", most=400),
+    "hostile": lambda: played(
+        len(HOSTILE), arms=HOSTILE, name=EVIL, fail=2, reason=EVIL, seed=3, most=250
+    ),
+}
+
+
+@cache
+def study_of(kind: str) -> shortlist.Study:
+    return STUDIES[kind]()
+
+
+@cache
+def page_of(kind: str) -> str:
+    return report.html(study_of(kind))
+
+
+class Page(HTMLParser):
+    """What a parser makes of a page; fails if its tags do not match."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.outside: list[tuple[str, tuple[str, ...]]] = []  # of the pictures
+        self.words: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs)
+        self.tags.append((tag, dict(attrs)))
+        if "svg" not in self._open:
+            self.outside.append((tag, tuple(key for key, _ in attrs)))
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append((self._open[-1] if self._open else "", data))
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError(f"a declaration: {data}")
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def text(self, *tags: str) -> str:
+        return "".join(data for tag, data in self.words if not tags or tag in tags)
+
+
+# Escaping
+
+
+@given(st.text())
+def test_any_words_are_inert(words: str) -> None:
+    page = Page(element("p", words, title=words))
+    assert page.tags == [("p", {"title": printable(words)})]
+    assert page.text() == printable(words)
+    element("p", words).encode()
+
+
+def test_markup_is_escaped_once() -> None:
+    assert text(text("a & b")) == "a &amp; b"
+    assert element("p", f"{element('b', 'x')}") == "<p>&lt;b&gt;x&lt;/b&gt;</p>"
+    assert text("\ud800\x00\x1b") == "\ufffd\ufffd\ufffd"
+
+
+# The page
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_the_page_is_well_formed_and_asks_for_nothing(kind: str) -> None:
+    page = Page(page_of(kind))
+    assert page.all("html") == [{"lang": "en"}]
+    inside = {tag.lower() for tag in pictures.TAGS}
+    for tag, attributes in page.tags:
+        assert tag in TAGS | inside, tag
+        for key, value in attributes.items():
+            assert not key.startswith("on")
+            assert key not in ("src", "srcset", "action", "formaction", "xlink:href", "data")
+            if key == "href":
+                assert value is not None
+                assert re.match(r"#|data:image/png;base64,", value)
+            if key == "style":
+                assert tag in inside
+                assert not re.search(r"url\((?!#)|@import|expression", str(value))
+    ids = [value for _, attributes in page.tags if (value := attributes.get("id"))]
+    assert len(ids) == len(set(ids))
+    pointed = re.findall(r'(?:href="|url\()#([^")]+)', page_of(kind))
+    assert set(pointed) <= set(ids)
+    assert len(page.all("script")) == 1
+    assert len(page.all("style")) == 1
+    assert "url(" not in page.text("style")
+    [policy] = [m["content"] for m in page.all("meta") if "http-equiv" in m]
+    assert str(policy).startswith("default-src 'none'; script-src 'sha256-")
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_the_page_can_be_read_aloud(kind: str) -> None:
+    page = Page(page_of(kind))
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    assert len(page.all("caption")) == len(page.all("table")) >= 3
+    assert all(cell["scope"] in ("row", "col") for cell in page.all("th"))
+    assert all(picture["role"] == "img" and picture["aria-label"] for picture in page.all("svg"))
+
+
+def test_sections_stand_in_the_order_of_reading() -> None:
+    page = Page(page_of("stopped"))
+    assert [section["id"] for section in page.all("section")] == [
+        *("answer", "guarantee", "progress", "health", "pictures", "arms", "failures"),
+        *("settings", "hash", "methods"),
+    ]
+
+
+def test_hostile_names_change_no_tag() -> None:
+    hostile = study_of("hostile")
+    tame = played(len(HOSTILE), name="tame", fail=2, reason="tame", seed=3, most=250)
+    page = Page(page_of("hostile"))
+    assert page.outside == Page(report.html(tame)).outside
+    names = page.text("bdi")
+    for name in (*hostile.problem.names, hostile.name, EVIL):
+        assert printable(name) in names
+    inside = "\n".join(data for tag, data in page.words if tag in ("text", "tspan"))
+    assert "<img src=x onerror=alert(1)>" in inside
+    assert r"$\alpha$" in inside
+
+
+def test_hostile_names_of_everything_else(tmp_path: Path) -> None:
+    def threshold(t: int, log_det: float, constants: np.ndarray) -> float:
+        return 3.0
+
+    threshold.__name__ = EVIL
+    study = played(algorithm=shortlist.GIFA(name=EVIL), threshold=threshold, name=EVIL)
+    tame = played(algorithm=shortlist.GIFA(name="tame"), threshold=TAME, name="tame")
+    page = Page(report.html(study))
+    assert page.outside == Page(report.html(tame)).outside
+    assert page.text("bdi").count(EVIL) >= 3  # the study, the algorithm, the threshold
+    file = tmp_path / "<img src=x onerror=alert(1)>.db"
+    stored = Page(report.html(played(storage=file, most=5)))
+    assert str(file) in stored.text("bdi")
+    assert stored.all("img") == []
+
+
+def TAME(t: int, log_det: float, constants: np.ndarray) -> float:  # noqa: N802
+    return 3.0
+
+
+# What it says
+
+
+def words_of(kind: str) -> str:
+    return " ".join(Page(page_of(kind)).text().split())
+
+
+def badges(kind: str) -> list[str]:
+    source = page_of(kind)
+    return re.findall(r'<span class="badge (\w+)">([^<]+)<', source[: source.index("<nav")])
+
+
+def test_the_answer() -> None:
+    study, words = study_of("stopped"), words_of("stopped")
+    assert badges("stopped") == [("good", "Stopped"), ("good", "Proven")]
+    found = re.search(r"Evaluations(.*?)Each interval is", words)
+    assert found is not None
+    places = [found[1].index(name) for name in study.shortlist.names]
+    assert places == sorted(places)
+    assert f"after {study.evaluations} evaluations" in words
+    assert study.bound.guarantee().removeprefix("Proven:") in words
+    assert "Proven: with probability at least 0.95" in words
+    assert "stopped after" in words
+
+
+def test_a_running_study_has_no_guarantee() -> None:
+    words = words_of("running")
+    assert badges("running") == [("plain", "Running"), ("plain", "No guarantee yet")]
+    assert "No guarantee yet: the study has not stopped." in words
+    assert "The current guess" in words
+    assert "Read it so" not in words
+    study = study_of("running")
+    assert str(remaining(study)) in words
+    assert "3 × TimeoutError('no answer')" in words
+    assert "No evaluation has failed" not in words
+
+
+def test_a_study_without_results() -> None:
+    assert badges("just made") == [("plain", "Not started"), ("plain", "No guarantee yet")]
+    assert "No shortlist yet: 0 of 100 initial pulls are told." in words_of("just made")
+    assert "No shortlist yet: 20 of 100 initial pulls are told." in words_of("initial pulls")
+    assert 'id="intervals-' not in page_of("just made")
+    assert "nan" not in words_of("just made")
+
+
+def test_what_is_heuristic_is_called_so() -> None:
+    assert badges("heuristic") == [("good", "Stopped"), ("warn", "Heuristic")]
+    assert '<div class="box warn">' in page_of("heuristic")
+    assert "Heuristic: no proof covers this answer" in words_of("heuristic")
+    assert "Proven" not in words_of("heuristic")
+    assert badges("heuristic, running")[1] == ("warn", "No guarantee yet, then heuristic")
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_health_hash_and_settings(kind: str) -> None:
+    study, words = study_of(kind), words_of(kind)
+    for finding in examine(study):
+        assert " ".join(f"{finding.words} {finding.meaning}".split()) in words
+    assert study.fingerprint in Page(page_of(kind)).text("pre")
+    for value in (str(study.seed), study.bound.threshold.name, shortlist.__version__, " UTC"):
+        assert value in words
+
+
+def test_warnings_stand_beside_the_guarantee() -> None:
+    source = report.html(played(sigma=0.05, most=120))
+    words = " ".join(Page(source).text().split())
+    assert "Mind the warnings (noise" in words
+    assert '<span class="badge warn">warning</span> noise' in source
+    assert source.index(">warning<") < source.index(">fine<")
+    assert "Mind the warnings" not in words_of("stopped")
+
+
+def test_assumptions_are_those_of_the_study() -> None:
+    def of(**settings: Any) -> dict[str, str]:
+        return dict(assumptions(played(most=5, **settings)))
+
+    plain = of()
+    assert "σ = 0.3" in plain["Noise"]
+    assert "N = 4 features (rank 4): θ·x" in plain["Model"]
+    assert "No result was taken in before one that was asked for earlier" in plain["Order"]
+    assert set(plain) == {"Noise", "Model", "Independence", "Order"}
+    assert "S = 2" in of(threshold="determinant", S=2.0)["Size of θ"]
+    assert "Size of θ" not in of(S=2.0)
+    assert "nothing is assumed" in of(algorithm="LUCB")["Model"]
+    assert "The features were not used" in of(algorithm="LUCB")["Model"]
+    assert "no restriction" in of(K=4, m=1)["Model"]
+    assert "Failed or cancelled: 2;" in of(fail=2)["Failures"]
+    alone = shortlist.Study(arms=["a", "b"], m=1, sigma=1.0)
+    assert "features" not in dict(assumptions(alone))["Model"]
+
+
+def test_results_out_of_order_are_said_to_be() -> None:
+    study = played(most=5)
+    first, second, third = study.ask(3)
+    study.tell(second, 0.0)
+    overtaken = dict(assumptions(study))["Order"]
+    assert "how long an evaluation takes must not depend on its value" in overtaken
+    study.tell(third, 0.0)
+    study.tell(first, 0.0)
+    assert dict(assumptions(study))["Order"] == overtaken
+    study.tell(arm=0, value=1.0)
+    assert "without having been asked for: 1." in dict(assumptions(study))["Data nobody asked for"]
+
+
+# Methods
+
+
+def test_methods_hold_the_numbers() -> None:
+    study = study_of("running")
+    words = methods(study)
+    assert Page(page_of("running")).text("pre").startswith(study.fingerprint + words)
+    for part in (
+        "the m = 3 best of K = 10 arms",
+        "N = 4 features (rank 4)",
+        "The algorithm was m-LinGapE (Réda, Kaufmann and Delahaye-Duriez 2021; candidates: top "
+        "means, ambiguous arm: largest gap, selection: greedy, stop: τ_LUCB, indices: paired)",
+        "'self_normalized' (Jedra and Proutière 2020) with risk δ = 0.05, slack ε = 0",
+        "σ = 0.3",
+        "The first 100 evaluations were set beforehand",
+        f"After {study.evaluations} evaluations the study had not stopped",
+        "Failed: 3; cancelled: 0; no value was made up",
+        study.shortlist.guarantee,
+        f"shortlist {shortlist.__version__}",
+        study.fingerprint,
+        ", ".join(study.shortlist.names),
+    ):
+        assert part in words
+    assert "stopped after" in methods(study_of("stopped"))
+    assert "Heuristic: no proof covers" in methods(study_of("heuristic"))
+
+
+def test_everything_is_cited() -> None:
+    for name, about in algorithms().items():
+        author = re.match(r"(\w+)", about)
+        assert author is not None
+        whose = algorithm_work(name).full
+        assert author[1] in (*re.findall(r"\w+", whose), name.split(" ")[0])
+    for threshold in THRESHOLDS.values():
+        assert threshold.source in SOURCES or threshold.source.endswith("of the paper")
+    assert [work.bibtex[:25] for work in cited(study_of("classical"))] == [
+        "@inproceedings{reda2021to",
+        "@inproceedings{kalyanakri",
+    ]
+    assert REDA.bibtex in Page(page_of("classical")).text("pre")
+    for work in SOURCES.values():
+        assert work.bibtex.count("{") == work.bibtex.count("}")
+
+
+def test_names_do_not_break_the_methods() -> None:
+    words = methods(study_of("hostile"))
+    assert len(words.split("\n\n")) == 4
+    assert "\u202e" not in words
+    assert "\u2066" not in words
+
+
+# Many arms
+
+
+def test_of_many_arms_a_thousand_are_shown() -> None:
+    rng = np.random.default_rng(0)
+    study = shortlist.Study(rng.normal(size=(1200, 2)), 2, sigma=0.1, seed=0)
+    while study.statistic is None:
+        study.tell(study.ask(), 0.0)
+    source = report.html(study)
+    arms = source[source.index('<section id="arms"') : source.index('<section id="failures"')]
+    assert arms.count("<tr") == 1001
+    assert "The first 1,000 are shown. All 1,200 are written by" in arms
+    assert "shortlist export --table" in arms
+    assert "export" not in page_of("stopped")
+
+
+def test_two_hundred_arms_are_below_two_megabytes() -> None:
+    assert len(report.html(played(200, 10, most=600)).encode()) < 2_000_000
+
+
+# Writing
+
+
+def test_the_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "report.html"
+    study = study_of("just made")
+    assert report.write(study, place) == place
+    assert place.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    place.write_text("old")
+
+    def full(self: Path, data: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(data[:100])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(InvalidSetting, match="No space left on device"):
+            report.write(study, place)
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    assert place.read_text() == "old"
+    with pytest.raises(InvalidSetting, match="name a file in a folder that exists"):
+        report.write(study, tmp_path / "nowhere" / "report.html")
+    with pytest.raises(InvalidSetting, match="cannot be written"):
+        report.write(study, tmp_path)
+
+
+# Pictures
+
+
+def test_a_picture_keeps_nothing_that_acts() -> None:
+    import matplotlib.pyplot as pyplot
+
+    def draw() -> Any:
+        figure, ax = pyplot.subplots()
+        ax.scatter([0, 1], [0, 1], url=None, rasterized=True)
+        (line,) = ax.plot([0, 1], [1, 0], gid="<b>")
+        line.set_url("http://127.0.0.1/link")
+        ax.bar([0], [1], hatch="//")
+        ax.imshow(np.eye(2))
+        ax.set_title(EVIL + " ]]> \x01 $x$", parse_math=False)
+        ax.set_xscale("log")
+        return figure
+
+    first = pictures.svg(draw, label='"quoted"', prefix="one")
+    page = Page(first)
+    assert {tag for tag, _ in page.tags} <= {"svg"} | {tag.lower() for tag in pictures.TAGS}
+    assert page.all("svg")[0]["aria-label"] == '"quoted"'
+    assert f"{EVIL} ]]> \ufffd $x$" in page.text("text")
+    assert "127.0.0.1" not in first
+    assert {image["href"][:22] for image in page.all("image")} == {"data:image/png;base64,"}  # type: ignore[index]
+    ids = [value for _, attributes in page.tags if (value := attributes.get("id"))]
+    assert all(value.startswith("one-") for value in ids)
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', first)) <= set(ids)
+    assert page.all("pattern")
+    assert pyplot.get_fignums() == []
+
+
+def test_without_matplotlib_there_is_a_page_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> Any:
+        raise ImportError("pictures need matplotlib: pip install 'shortlist[plot]'.")
+
+    monkeypatch.setattr(pictures, "load_pyplot", absent)
+    page = Page(report.html(study_of("stopped")))
+    assert page.all("svg") == []
+    assert "No pictures: pictures need matplotlib" in page.text("p")
+
+
+def test_colours_can_be_told_apart() -> None:
+    style = Page(page_of("stopped")).text("style")
+    light, dark = re.findall(r":root \{(.*?)\}", style, flags=re.S)
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    for block in (light, dark):
+        colours = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        for ink in ("ink", "quiet", "link", "good", "warn", "bad"):
+            papers = ["paper", "shade"] + [f"{ink}-shade"] * (f"{ink}-shade" in colours)
+            for paper in papers:
+                a, b = sorted((luminance(colours[ink]), luminance(colours[paper])))
+                assert (b + 0.05) / (a + 0.05) >= 4.5, (ink, paper)  # WCAG 2, level AA
+
+
+# In a browser
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    if program() is None:
+        missing("Chromium")
+    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    with Chromium(tmp_path_factory.mktemp("profile"), rules) as chromium:
+        chromium.do("Browser.grantPermissions", permissions=["clipboardReadWrite"])
+        yield chromium
+
+
+@pytest.fixture
+def fresh(browser: Chromium) -> Chromium:
+    browser.screen(1000, 900)
+    for notes in (browser.requests, browser.complaints, browser.dialogs):
+        notes.clear()
+    return browser
+
+
+@pytest.fixture
+def outside() -> Iterator[tuple[str, list[str]]]:
+    """A server that a page might call, and the calls that it got."""
+    calls: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            calls.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", calls
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def saved(kind: str, folder: Path) -> Path:
+    place = folder / "report.html"
+    place.write_bytes(page_of(kind).encode())
+    return place
+
+
+def test_hostile_names_do_nothing_in_a_browser(
+    fresh: Chromium, outside: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    address, calls = outside
+    names = [
+        f"<img src={address}/image onerror={PAYLOAD}>",
+        f'"><script>{PAYLOAD};fetch("{address}/script")</script>',
+        f"<svg onload={PAYLOAD}><image href={address}/svg>",
+        f"</style><style>body{{background:url({address}/style)}}</style>",
+        f"<iframe src={address}/frame></iframe><link rel=stylesheet href={address}/link>",
+        "<img src=x onerror=alert(1)>",
+    ]
+    study = played(len(names), 2, arms=names, name=names[0], reason=names[1], fail=1, most=100)
+    place = report.write(study, tmp_path / "report.html")
+    fresh.open(place)
+    assert fresh.run("document.title").startswith("<img src=")
+    assert fresh.dialogs == []
+    assert fresh.complaints == []
+    assert [each for each in fresh.requests if not each.startswith("data:")] == [place.as_uri()]
+    assert calls == []
+    assert fresh.run("document.querySelectorAll('img, iframe, link, svg script').length") == 0
+    # The same names do all that where nobody escapes them: the test above can fail.
+    (tmp_path / "naive.html").write_text(f"<title>naive</title><p>{'<p>'.join(names)}")
+    fresh.open(tmp_path / "naive.html")
+    assert fresh.run("document.title") == "owned"
+    assert fresh.dialogs == ["1"]
+    assert {"/image", "/script", "/frame", "/link"} <= set(calls)
+
+
+def test_the_policy_stops_what_would_slip_through(
+    fresh: Chromium, outside: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    address, calls = outside
+    slip = (
+        f"<img src={address}/image onerror={PAYLOAD}><script>{PAYLOAD}</script>"
+        f"<link rel=stylesheet href={address}/link><iframe src={address}/frame></iframe>"
+    )
+    place = tmp_path / "report.html"
+    place.write_bytes(page_of("stopped").replace("</main>", f"{slip}</main>").encode())
+    fresh.open(place)
+    assert fresh.run("document.title") != "owned"
+    assert fresh.run("document.querySelectorAll('img, iframe').length") == 2
+    refused = fresh.run(f"fetch('{address}/fetch').then(() => false, () => true)")
+    assert refused
+    assert calls == []
+    assert any("Content Security Policy" in complaint for complaint in fresh.complaints)
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_is_seen(kind: str, dark: bool, fresh: Chromium, tmp_path: Path) -> None:
+    import matplotlib.pyplot as pyplot
+
+    fresh.screen(1000, 900, dark=dark)
+    fresh.open(saved(kind, tmp_path))
+    assert fresh.complaints == []
+    seen = pyplot.imread(fresh.picture(tmp_path / "screen.png", whole=False))[..., :3]
+    assert seen.shape == (900, 1000, 3)
+    paper = seen[450, 5].mean()
+    assert paper < 0.2 if dark else paper > 0.9
+    ink = np.abs(seen.mean(axis=2) - paper) > 0.4
+    assert 0.01 < ink.mean() < 0.5
+    assert ink[:300].any()
+    assert ink[600:].any()
+
+
+@pytest.mark.parametrize("kind", ["stopped", "running", "hostile"])
+@pytest.mark.parametrize("width", [320, 400, 1000])
+def test_only_tables_scroll_sideways(
+    kind: str, width: int, fresh: Chromium, tmp_path: Path
+) -> None:
+    fresh.screen(width, 800)
+    fresh.open(saved(kind, tmp_path))
+    assert fresh.run("document.documentElement.scrollWidth") <= width
+    outside = fresh.run(
+        "[...document.querySelectorAll('body *')].filter(e => !e.closest('.wide, svg'))"
+        ".filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML)"
+    )
+    assert outside == []
+
+
+def test_tables_are_sorted_by_a_click(fresh: Chromium, tmp_path: Path) -> None:
+    fresh.open(saved("stopped", tmp_path))
+    study = study_of("stopped")
+    column = (
+        "[...document.querySelectorAll('.sortable tbody tr')].map(r => r.cells[{}].textContent)"
+    )
+    best_first = fresh.run(column.format(0))
+    assert best_first == study.table().sort_values("mean", ascending=False)["name"].tolist()
+    fresh.click(".sortable th:nth-child(2) button")
+    pulls = [int(each.replace(",", "")) for each in fresh.run(column.format(1))]
+    assert pulls == sorted(study.posterior.pulls.tolist(), reverse=True)
+    fresh.click(".sortable th:nth-child(2) button")
+    assert fresh.run("document.querySelector('[aria-sort]').ariaSort") == "ascending"
+    assert [int(each) for each in fresh.run(column.format(1))] == sorted(pulls)
+    fresh.click(".sortable th:nth-child(4) button")
+    lowest_last = [float(each.replace("−", "-")) for each in fresh.run(column.format(3))]
+    assert lowest_last == sorted(lowest_last, reverse=True)
+    fresh.click(".sortable th:nth-child(1) button")
+    assert fresh.run(column.format(0)) == sorted(best_first)
+    assert fresh.complaints == []
+
+
+@pytest.mark.parametrize("clipboard", [True, False], ids=["clipboard", "selection"])
+def test_the_methods_are_copied(clipboard: bool, fresh: Chromium, tmp_path: Path) -> None:
+    fresh.open(saved("stopped", tmp_path))
+    if not clipboard:
+        fresh.run("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    fresh.click("button.copy")
+    fresh.settle()
+    assert fresh.run("document.querySelector('button.copy').textContent") == "Copied"
+    if clipboard:
+        assert fresh.run("navigator.clipboard.readText()") == methods(study_of("stopped"))
+    else:
+        assert fresh.run("getSelection().toString()").startswith("We looked for")
+
+
+def test_the_page_needs_no_script(fresh: Chromium, tmp_path: Path) -> None:
+    fresh.do("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        fresh.open(saved("stopped", tmp_path), settle=False)
+        dead = "[...document.querySelectorAll('button')].filter(e => e.checkVisibility()).length"
+        assert fresh.run(dead) == 0
+        shown = fresh.run("document.body.innerText")
+    finally:
+        fresh.do("Emulation.setScriptExecutionDisabled", value=False)
+    for words in ("Proven: with probability", "compound 0", "We looked for", "@inproceedings"):
+        assert words in shown
+    fresh.open(saved("stopped", tmp_path))
+    assert fresh.run(dead) == 6 + 2  # headings of the table, and copies
+
+
+def test_it_prints_on_a4(fresh: Chromium, tmp_path: Path) -> None:
+    fresh.screen(1000, 900, dark=True)
+    fresh.open(saved("stopped", tmp_path))
+    printed = fresh.pdf(tmp_path / "report.pdf").read_bytes()
+    sheets = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed)
+    assert 3 <= len(sheets) <= 12
+    assert {(round(float(w)), round(float(h))) for w, h in sheets} == {(595, 842)}
