@@ -203,9 +203,9 @@ def test_results_after_the_stop_are_not_in_the_last_look() -> None:
 
 
 def test_a_trial_given_back_after_the_stop_is_no_reopening() -> None:
-    s = tell_some(study(epsilon=0.2, sigma=0.3), len(X))
+    s = tell_some(study(epsilon=0.3, sigma=0.3), len(X))
     assert not s.done
-    batch = s.ask(40)
+    batch = s.ask(200)
     while not s.done:
         trial = batch.pop(0)
         s.tell(trial, measured(trial.number, 0.1)(trial))
