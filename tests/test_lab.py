@@ -26,6 +26,7 @@ from typer.testing import Result
 import shortlist
 from shortlist.cli import outlook, plate
 from shortlist.cli import study as commands
+from shortlist.cli.app import app
 from test_cli import fails, run
 
 ROOT = Path(__file__).parents[1]
@@ -34,21 +35,7 @@ sys.path.insert(0, str(SCREEN))
 from measure import EFFECTS, fill, mean, measure  # noqa: E402
 
 THETA = list(EFFECTS.values())
-COMMANDS = (
-    *(
-        "new",
-        "ask",
-        "tell",
-        "fail",
-        "cancel",
-        "reopen",
-        "status",
-        "why",
-        "list",
-        "export",
-        "report",
-    ),
-)
+COMMANDS = [each.name for each in app.registered_commands if each.rich_help_panel == "Lab"]
 
 
 def does(*words: object) -> Result:
@@ -1075,6 +1062,7 @@ def test_help_is_complete_and_fits_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    assert len(COMMANDS) == 11
     said = run(command, "--help").stdout
     assert f"Usage: shortlist {command}" in said
     assert "--json" in said

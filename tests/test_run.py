@@ -179,27 +179,40 @@ class Puppet(Executor):
 # How many are in flight
 
 
+class Counts(ThreadPoolExecutor):
+    """Counts what was sent and has not come back."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        self.counting = threading.Lock()
+        self.out = self.peak = self.sent = 0
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        with self.counting:
+            self.out += 1
+            self.sent += 1
+            self.peak = max(self.peak, self.out)
+        future = super().submit(function, *given, **named)
+        future.add_done_callback(self.back)
+        return future
+
+    def back(self, _: Future[Any]) -> None:
+        with self.counting:
+            self.out -= 1
+
+
 def test_q_are_in_flight_and_never_more() -> None:
     q, rounds = 4, 5
     gate = threading.Barrier(q, timeout=PATIENCE)  # opens for q at once only: fewer would hang
-    lock = threading.Lock()
-    flying = peak = calls = 0
 
     def objective(trial: Trial) -> float:
-        nonlocal flying, peak, calls
-        with lock:
-            flying += 1
-            calls += 1
-            peak = max(peak, flying)
         gate.wait()
-        with lock:
-            flying -= 1
         return by_seed(trial)
 
-    with threads(3 * q) as pool:
+    with Counts(3 * q) as pool:
         study().run(objective, executor=pool, batch=q, max_evaluations=q * rounds, progress=False)
-    assert peak == q
-    assert calls == q * rounds
+    assert pool.peak == q
+    assert pool.sent == q * rounds
 
 
 def test_a_slow_one_does_not_keep_the_others_from_going_on() -> None:
@@ -323,12 +336,12 @@ def test_completion_order_is_biased_where_good_results_take_long() -> None:
     """The mean of the first n results: what a stopping rule would look at."""
     first: dict[str, list[float]] = {"asked": [], "completion": []}
     for order, means in first.items():
-        for seed in range(60):
+        for seed in range(40):
             taken = puppets(order, seed=seed, batch=8, total=28).taken[:20]
             noise = [trial.value - MEANS[trial.arm] for trial in taken]  # type: ignore[operator]
             means.append(float(np.mean(noise)) / 0.6)
     bias = {order: float(np.mean(means)) for order, means in first.items()}
-    error = 1.0 / np.sqrt(60 * 20)  # of a mean of 1200 standard normal numbers
+    error = 1.0 / np.sqrt(40 * 20)  # of a mean of 800 standard normal numbers
     assert abs(bias["asked"]) < 4 * error
     assert bias["completion"] < -8 * error
 
@@ -452,6 +465,20 @@ def test_seeds_use_all_their_bits_elsewhere() -> None:
     finally:
         np.random.set_state(kept)  # noqa: NPY002
     assert len(set(drawn)) == 3
+
+
+@pytest.mark.parametrize("objective", [numpys_global, pythons_global])
+def test_a_trial_evaluated_again_elsewhere_draws_the_same(
+    objective: Callable[[Trial], float],
+) -> None:
+    trial = Trial(0, 0, "ash", 7)
+    kept = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        drawn = [evaluate_trial(objective, trial, ("elsewhere", 0), "").value for _ in range(2)]
+    finally:
+        np.random.set_state(kept[0])  # noqa: NPY002
+        random.setstate(kept[1])
+    assert drawn[0] == drawn[1]
 
 
 def test_the_askers_own_generators_are_left_alone() -> None:
@@ -664,6 +691,16 @@ def test_control_c_gives_back_what_is_in_flight() -> None:
     assert [trial.number for trial in s.taken] == list(range(6))
 
 
+def test_an_interruption_elsewhere_ends_the_run_however_many_may_fail() -> None:
+    def objective(trial: Trial) -> float:
+        raise KeyboardInterrupt
+
+    s = study()
+    with threads(2) as pool, pytest.raises(KeyboardInterrupt):
+        s.run(objective, executor=pool, max_failures=9, progress=False)
+    assert [trial.state for trial in s.trials] == ["pending"]
+
+
 @FORKS
 def test_a_worker_that_dies_breaks_the_pool_and_loses_nothing(tmp_path: Path) -> None:
     objective = DiesOnce(tmp_path / "died")
@@ -721,7 +758,8 @@ def test_a_pool_that_is_shut_loses_nothing() -> None:
     assert [trial.number for trial in s.taken] == [0, 1, 2]
 
 
-def test_a_lease_that_is_over_has_the_trial_evaluated_again() -> None:
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_lease_that_is_over_has_the_trial_evaluated_again(batch: int) -> None:
     let_go = threading.Event()
     calls: list[tuple[int, int]] = []
 
@@ -734,13 +772,30 @@ def test_a_lease_that_is_over_has_the_trial_evaluated_again() -> None:
 
     s = study(lease=0.5)
     with threads(3) as pool:
-        s.run(objective, executor=pool, batch=2, max_evaluations=30, progress=False)
+        s.run(objective, executor=pool, batch=batch, max_evaluations=30, progress=False)
+        assert not let_go.is_set()
         let_go.set()
     assert [trial.number for trial in s.taken] == list(range(30))
     again = [seed for number, seed in calls if number == 2]
     assert len(again) >= 2
     assert set(again) == {s.trials[2].seed}
     assert s.trials[2].value == by_seed(s.trials[2])
+
+
+def test_two_evaluations_of_one_trial_are_told_once() -> None:
+    """The lease is too short; whichever comes first counts, and the other is nothing."""
+    both = threading.Barrier(2, timeout=PATIENCE)
+
+    def objective(trial: Trial) -> float:
+        if trial.number == 2:
+            both.wait()
+        return by_seed(trial)
+
+    s = study(lease=0.3)
+    with threads(3) as pool:
+        s.run(objective, executor=pool, batch=2, max_evaluations=8, progress=False)
+    assert s.evaluations == 8
+    assert [trial.number for trial in s.taken] == list(range(8))
 
 
 # The stop

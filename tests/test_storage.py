@@ -32,7 +32,7 @@ from shortlist.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from shortlist.study import schema
+from shortlist.study import database, schema
 from shortlist.study.storage import study_names
 
 RNG = np.random.default_rng(5)
@@ -337,6 +337,37 @@ def test_threads_may_share_a_study(new_storage: NewStorage) -> None:
     assert study.evaluations == 40
 
 
+def test_opening_a_file_twice_in_a_process_keeps_its_locks(tmp_path: Path) -> None:
+    """A second look at the file must not drop the locks of the first: its results would be lost."""
+    path = tmp_path / "study.db"
+    study = begin(str(path))
+    trials = study.ask(3)
+    shortlist.Study.load(path)
+    study_names(path)
+    other = f"import shortlist; shortlist.Study.load({str(path)!r}).tell(0, 1.0)"
+    subprocess.run([sys.executable, "-c", other], check=True)
+    study.tell(trials[1], 2.0)
+    subprocess.run(
+        [sys.executable, "-c", other.replace("tell(0, 1.0)", "tell(2, 3.0)")], check=True
+    )
+    seen = f"import shortlist; print([t.value for t in shortlist.Study.load({str(path)!r}).trials])"
+    out = subprocess.run([sys.executable, "-c", seen], check=True, capture_output=True, text=True)
+    assert out.stdout.split() == ["[1.0,", "2.0,", "3.0]"]
+
+
+def test_a_file_replaced_by_a_foreign_one_is_seen_as_such(tmp_path: Path) -> None:
+    path, other = tmp_path / "study.db", tmp_path / "other.db"
+    begin(str(path)).close()
+    edit(other, "CREATE TABLE history (url TEXT)")
+    with path.open("r+b") as file:  # the same file to the system, with another content
+        file.truncate()
+        file.write(other.read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(ForeignStorage):
+        begin(str(path))
+    assert path.read_bytes() == before
+
+
 OPEN = """
 import sys, shortlist
 from shortlist.study.study import Study  # all is loaded before the start
@@ -372,7 +403,8 @@ def file(tmp_path: Path) -> Path:
     study = begin(str(path))
     study.run(result, max_evaluations=120, progress=False)
     study.ask(2)
-    study._journal.storage._engine.dispose()
+    study.close()
+    database._OURS.clear()  # as another process would find the file
     return path
 
 
@@ -420,7 +452,7 @@ TAMPERED = {
 
 @pytest.mark.parametrize("what", TAMPERED)
 def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> None:
-    shortlist.Study.load(file)
+    shortlist.Study.load(file).close()
     edit(file, TAMPERED[what])
     before = file.read_bytes()
     with pytest.raises(shortlist.errors.ShortlistError) as caught:
@@ -560,10 +592,10 @@ def test_a_storage_put_back_to_an_earlier_copy_is_read_anew(tmp_path: Path) -> N
     path = tmp_path / "study.db"
     study = begin(str(path))
     study.run(result, max_evaluations=20, progress=False)
-    study._journal.storage._engine.dispose()
+    study.close()
     copy = path.read_bytes()
     study.run(result, max_evaluations=20, progress=False)
-    study._journal.storage._engine.dispose()
+    study.close()
     for tail in ("-wal", "-shm"):
         Path(f"{path}{tail}").unlink(missing_ok=True)
     path.write_bytes(copy)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InvalidSetting
-from shortlist.plot.figure import COLOURS, axes_for
+from shortlist.plot.figure import COLOURS, axes_for, two_and_five, whole
 from shortlist.plot.rows import box, label_rows, mark_published
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _broken(name: str, family: str) -> str:
 
 
 def _scale(ax: Any, lowest: float, highest: float, from_zero: bool) -> None:
-    ax.xaxis.set_major_formatter(_whole)
+    ax.xaxis.set_major_formatter(whole)
     if highest <= LOG_FROM * lowest:
         if from_zero:
             ax.set_xlim(left=0)
@@ -113,15 +113,5 @@ def _scale(ax: Any, lowest: float, highest: float, from_zero: bool) -> None:
     if right > 1000.0 * left:  # minor labels would run into each other
         ax.xaxis.set_minor_formatter("")
     else:
-        ax.xaxis.set_major_formatter(_whole)
-        ax.xaxis.set_minor_formatter(_two_and_five)
-
-
-def _whole(value: float, _: object) -> str:
-    return f"{value:,.0f}"
-
-
-def _two_and_five(value: float, _: object) -> str:
-    """Label 2 × 10ⁿ and 5 × 10ⁿ only."""
-    leading = value / 10.0 ** np.floor(np.log10(value))
-    return f"{value:,.0f}" if round(leading) in (2, 5) else ""
+        ax.xaxis.set_major_formatter(whole)
+        ax.xaxis.set_minor_formatter(two_and_five)

@@ -43,7 +43,7 @@ def plane(study: Study, *, ax: Any = None) -> Figure:
     >>> study = shortlist.Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.4]], m=1, sigma=0.1, seed=1)
     >>> (ax,) = shortlist.plot.plane(study).axes
     >>> ax.get_xlabel().splitlines()[0]
-    'first principal component of the features (95 % of their variance)'
+    'first principal component of the features (98 % of their variance)'
     """
     from shortlist.study.history import last_look
 

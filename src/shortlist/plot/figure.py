@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -63,6 +65,17 @@ def caption(ax: Any, what: str, sentence: str, width: int = 96) -> None:
     # No mathematics: the name of an arm may hold a dollar sign.
     words = textwrap.fill(sentence, width)
     ax.set_xlabel("\n".join(filter(None, (what, words))), fontsize=9, parse_math=False)
+
+
+def whole(value: float, _: object) -> str:
+    """A number of evaluations beside its tick."""
+    return f"{value:,.0f}"
+
+
+def two_and_five(value: float, _: object) -> str:
+    """Label 2 × 10ⁿ and 5 × 10ⁿ only."""
+    leading = value / 10.0 ** np.floor(np.log10(value))
+    return f"{value:,.0f}" if round(leading) in (2, 5) else ""
 
 
 def load_pyplot() -> Any:

@@ -16,7 +16,7 @@ from shortlist.plot.arms import (
     most_contested,
     nothing_yet,
 )
-from shortlist.plot.figure import caption, load_pyplot, say
+from shortlist.plot.figure import caption, load_pyplot, say, two_and_five, whole
 from shortlist.plot.names import spread
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shortlist.study.look import Look
     from shortlist.study.study import Study
 
-BANDS = 6  # more of them hide each other
+BANDS = 5  # more of them hide each other
 LINE = 12.0  # points from one name to the next
 LOG_TIME_FROM = 8.0  # a longer time than this, last over first, is drawn on a logarithmic axis
 
@@ -68,18 +68,18 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     if look is None:
         say(panels[0], nothing_yet(study))
         return figure
-    arms = most_contested(look)
-    words = "Each arm's mean with its own interval μ̂ ± Cσ‖x‖, for the shortlist (★) and c; "
-    words += (
-        "the others are grey. " if alone else "the others are grey. They do not stop the study. "
+    near = _nearest(look)
+    arms = list(dict.fromkeys([*most_contested(look), *near]))
+    whose = "the shortlist (★)"
+    if study.problem.m > len(near) - 1:
+        whose = f"the {len(near) - 1} of the shortlist (★) nearest to the boundary"
+    words = (
+        f"Each arm's mean with its own interval μ̂ ± Cσ‖x‖, for c and {whose}; the others are light. "
+        f"The stopping rule reads {'these' if alone else 'those of differences, not these'}. "
     )
-    _bands(panels[0], past, look, arms)
-    last = panels[-1]
-    caption(
-        panels[0],
-        "evaluations" if panels[0] is last else "",
-        words + left_out(len(arms), look.table),
-    )
+    _bands(panels[0], past, look, arms, near)
+    what = "evaluations" if len(panels) == 1 else ""
+    caption(panels[0], what, words + left_out(len(arms), look.table))
     if len(panels) == 2:
         _difference(panels[1], study, past)
     title = textwrap.fill(headline(study, study.evaluations), 88)
@@ -87,14 +87,20 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     return figure
 
 
-def _bands(ax: Any, past: History, look: Look, arms: list[int]) -> None:
+def _nearest(look: Look) -> list[int]:
+    """The boundary pair, and the candidates of lowest mean."""
+    table = look.table[look.table["in_shortlist"]].sort_values("mean", kind="stable")
+    ranked = [look.b, look.c, look.boundary, *table.index.tolist()]
+    return list(dict.fromkeys(ranked))[:BANDS]
+
+
+def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int]) -> None:
     times = past.checkpoints["evaluation"].unique()
     mean, low, high = (
         past.checkpoints[column].to_numpy().reshape(len(times), -1)
         for column in ("mean", "lower", "upper")
     )
     inside = look.table["in_shortlist"].to_numpy()
-    near = [arm for arm in most_contested(look, 2 * BANDS) if inside[arm] or arm == look.c][-BANDS:]
     for arm in arms:
         shade = colour(look, arm)
         if arm in near:
@@ -104,7 +110,7 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int]) -> None:
             ax.plot(times, mean[:, arm], _point(times), color=shade, linewidth=0.9, zorder=1.6)
             ax.fill_between(times, low[:, arm], high[:, arm], color="0.96", zorder=0.6)
     _time_axis(ax, times)
-    _name_lines(ax, {label(look, arm): (float(mean[-1, arm]), colour(look, arm)) for arm in near})
+    _name_lines(ax, [(label(look, k), float(mean[-1, k]), colour(look, k)) for k in near])
     ax.set_ylabel("mean", fontsize=9)
 
 
@@ -156,25 +162,25 @@ def _time_axis(ax: Any, times: np.ndarray) -> None:
     first, last = float(times[0]), float(times[-1])
     if last > LOG_TIME_FROM * first:
         ax.set_xscale("log")
-        ax.xaxis.set_minor_formatter("")
+        ax.xaxis.set_minor_formatter(two_and_five if last < 100.0 * first else "")
     else:
         ax.xaxis.get_major_locator().set_params(integer=True)
     if first == last:
         first, last = first - 1.0, last + 1.0
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.xaxis.set_major_formatter(whole)
     ax.set_xlim(first, last)
     ax.grid(color="0.92", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _name_lines(ax: Any, lines: dict[str, tuple[float, str]]) -> None:
+def _name_lines(ax: Any, lines: list[tuple[str, float, str]]) -> None:
     """Each line's name at its end, moved where it would cover another."""
     low, high = ax.get_ylim()
     points = 72.0 * ax.get_window_extent().height / ax.get_figure(root=True).dpi
     apart = LINE * (high - low) / points
-    heights = [height for height, _ in lines.values()]
+    heights = spread([height for _, height, _ in lines], apart)
     where = ("axes fraction", "data")
-    for (name, (height, shade)), place in zip(lines.items(), spread(heights, apart), strict=True):
+    for (name, height, shade), place in zip(lines, heights, strict=True):
         ax.annotate(
             name,
             (1.0, height),

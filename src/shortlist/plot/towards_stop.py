@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet, number
-from shortlist.plot.figure import axes_for, caption, say
+from shortlist.plot.figure import axes_for, caption, say, whole
 from shortlist.plot.over_time import past_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shortlist.study.history import History
     from shortlist.study.study import Study
 
+MANY = 60  # statistics: fewer are drawn as dots
 STEEP = 2.0  # times: so much higher than all later ones, the first statistics are not shown
 FAR = 20.0  # a projection this many times beyond the results is drawn on a logarithmic axis
 
@@ -80,7 +81,9 @@ def stopping(
     known = past.frame.dropna(subset=["statistic"])
     times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
     epsilon = study.problem.epsilon
-    ax.plot(times, values, ".-" if len(times) < 60 else "-", color=INSIDE, linewidth=1.5, zorder=3)
+    ax.plot(
+        times, values, ".-" if len(times) < MANY else "-", color=INSIDE, linewidth=1.5, zorder=3
+    )
     ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
     if study.done:
@@ -100,7 +103,7 @@ def stopping(
         ax.axvspan(0, times[0], color="0.94", zorder=0)
         words += f"Grey: the first {times[0]:,}, before the first round. " if times[0] > 1 else ""
         words += _cut_the_start(ax, times, values, epsilon)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.xaxis.set_major_formatter(whole)
     ax.grid(color="0.92", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_ylabel("stopping statistic", fontsize=9)
@@ -113,10 +116,10 @@ def stopping(
 def _cut_the_start(ax: Any, times: np.ndarray, values: np.ndarray, epsilon: float) -> str:
     """Lower the frame where the first twentieth would leave the rest flat."""
     later = values[times > times[0] + (times[-1] - times[0]) / 20]
-    if len(later) == 0 or values.max() - epsilon <= STEEP * (later.max() - epsilon):
+    height = later.max(initial=epsilon) - epsilon
+    if len(times) < MANY or values.max() - epsilon <= STEEP * height:
         return ""
-    top = later.max() + 0.2 * (later.max() - epsilon)
-    ax.set_ylim(epsilon - max(0.06 * (top - epsilon), epsilon - values.min()), top)
+    ax.set_ylim(min(epsilon, values.min()) - 0.07 * height, epsilon + 1.2 * height)
     return f"The start, from {number(float(values.max()))} on, is above the frame. "
 
 

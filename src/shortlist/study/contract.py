@@ -49,6 +49,9 @@ class Storage(Protocol):
     def transaction(self, *, writing: bool) -> Any:
         """A context manager that gives a :class:`Transaction`, to write in or only to look."""
 
+    def close(self) -> None:
+        """Let go of the connection; it is made again when it is needed."""
+
 
 class Unstored:
     """The storage of a study that is only in memory: nothing to keep, nobody else's news."""
@@ -60,6 +63,9 @@ class Unstored:
     def transaction(self, *, writing: bool) -> Iterator[Unstored]:
         """Itself."""
         yield self
+
+    def close(self) -> None:
+        """Nothing to do."""
 
     def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
         """None."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,6 +76,8 @@ def connect(storage: str, *, create: bool) -> sql.Engine:
 
 def _prepare(engine: sql.Engine, where: str, *, create: bool) -> None:
     with reading(engine) as connection:
+        if engine.dialect.name == "sqlite":
+            _check_owner(connection, where)
         version = schema.stored_version(connection)
         schema.check_version(version, where)
     if version == 0 and not create:
@@ -103,8 +106,28 @@ def _bring_up_to_date(engine: sql.Engine, where: str) -> None:
 # SQLite
 
 
+def _check_owner(connection: sql.Connection, where: str) -> None:
+    owner = connection.exec_driver_sql("PRAGMA application_id").scalar()
+    tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()
+    if owner != APPLICATION_ID and tables:
+        raise ForeignStorage(
+            f"{where} is the SQLite database of another program: nothing was changed. Name another "
+            "file."
+        )
+
+
+# Files that this process knows to be ours. They may be open, and then must not be looked into by
+# hand: closing any descriptor of a file drops all locks that the process has on it, SQLite's too.
+_OURS: set[tuple[int, int]] = set()
+_OURS_LOCK = threading.Lock()
+
+
 def _sqlite(path: Path, *, create: bool) -> sql.Engine:
-    check_file(path, create=create)
+    with _OURS_LOCK:
+        if not (path.exists() and _identity(path) in _OURS):
+            check_file(path, create=create)
+            path.touch()
+            _OURS.add(_identity(path))
     engine = sql.create_engine(
         sql.URL.create("sqlite", database=str(path)),
         poolclass=QueuePool,
@@ -157,6 +180,11 @@ def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
         options["isolation_level"] = "REPEATABLE READ"
     with engine.execution_options(**options).begin() as connection:
         yield connection
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def check_file(path: Path, *, create: bool) -> None:

@@ -61,8 +61,9 @@ class Journal:
                     self._catch_up(transaction)
                     kept = self.ledger.changes
                     yield transaction
-                    if self.ledger.changes > kept:
+                    if self.ledger.has_news:
                         self.model.take(self.ledger.settle(), self._at_stop)
+                    if self.ledger.changes > kept:
                         transaction.seal(self.standing)
             except BaseException as error:
                 stored = self.storage.where is not None
@@ -74,13 +75,16 @@ class Journal:
         stored = transaction.standing
         if stored is None:
             return
+        with _without_collections():
+            self._compare(transaction, stored)
+
+    def _compare(self, transaction: Transaction, stored: Standing) -> None:
         if stored.changes < self.ledger.changes:
             self.begin()  # the storage was put back to an earlier copy
         news = stored.changes > self.ledger.changes
         if news:
-            with _without_collections():
-                rows, events = transaction.news(self.ledger.changes)
-                self.ledger.take_over(rows, events, stored.changes)
+            rows, events = transaction.news(self.ledger.changes)
+            self.ledger.take_over(rows, events, stored.changes)
         if self.ledger.fingerprint != stored.fingerprint:
             raise DamagedStorage(
                 f"{self.storage.where}: the stored trials do not have the fingerprint that they "

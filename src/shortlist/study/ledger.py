@@ -58,6 +58,7 @@ class Ledger:
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         self._reopened: list[int] = []
+        self.has_news = False  # for the model
 
     @property
     def pending(self) -> list[Trial]:
@@ -96,6 +97,7 @@ class Ledger:
         check_pending(trial)
         self.changes += 1
         trial.state, trial.value, trial.closed = state, value, self.changes
+        self.has_news = True
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
 
     def renew(self, trial: Trial) -> int:
@@ -108,6 +110,7 @@ class Ledger:
         """Count that the stop was taken back."""
         self.changes += 1
         self._reopened.append(self.changes)
+        self.has_news = True
         self._note(REOPENED, NOBODY, NOBODY, 0.0)
         return self.changes
 
@@ -139,6 +142,7 @@ class Ledger:
         self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
         self._hash.update(records.tobytes())
         self.changes = changes
+        self.has_news = True
 
     def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
         known = len(self.trials)
@@ -199,29 +203,31 @@ class Ledger:
         """
         unsettled = list(self._unsettled.values())  # by number: they are entered in that order
         closed = np.array([NEVER if t.closed is None else t.closed for t in unsettled], np.int64)
+        told = np.array([t.state == "told" for t in unsettled], np.bool_)
         in_turn = np.array([t.in_turn for t in unsettled], np.bool_)
         due = closed.copy()
         due[in_turn] = np.maximum.accumulate(closed[in_turn])
-        leave = [k for k, trial in enumerate(unsettled) if _settles(trial, int(due[k]))]
-        steps = [(int(due[k]), k) for k in leave if unsettled[k].state == "told"]
-        steps += [(int(closed[k]), k) for k in leave if unsettled[k].state != "told"]
-        steps += [(change, NOBODY) for change in self._reopened]
-        steps.sort()
-        order = [None if k == NOBODY else unsettled[k] for _, k in steps]
-        held = self._held([change for change, _ in steps])
-        for k in leave:
-            del self._unsettled[unsettled[k].number]
-        told = [trial for trial in order if trial is not None and trial.state == "told"]
-        self.taken += told
-        self._moves, self._reopened = [], []
+        due[~told] = closed[~told]  # what failed or was cancelled makes way at once
+        leaving = np.flatnonzero(due < NEVER)
+        reopened = np.array(self._reopened, np.int64)
+        changes = np.concatenate([due[leaving], reopened])
+        order = np.argsort(changes, kind="stable")
+        places = np.concatenate([leaving, np.full(len(reopened), NOBODY)])[order]
+        steps = [None if place == NOBODY else unsettled[place] for place in places.tolist()]
+        held = self._held(changes[order])
+        for trial in steps:
+            if trial is not None:
+                del self._unsettled[trial.number]
+        self.taken += [trial for trial in steps if trial is not None and trial.state == "told"]
+        self._moves, self._reopened, self.has_news = [], [], False
         return Steps(
-            kinds=np.array([_kind(trial) for trial in order], np.int64),
-            arms=np.array([0 if trial is None else trial.arm for trial in order], np.int64),
-            values=np.array([0.0 if t is None else t.value or 0.0 for t in order]),
+            kinds=np.array([_kind(trial) for trial in steps], np.int64),
+            arms=np.array([0 if trial is None else trial.arm for trial in steps], np.int64),
+            values=np.array([0.0 if t is None else t.value or 0.0 for t in steps]),
             held=held,
         )
 
-    def _held(self, changes: Sequence[int]) -> NDArray[np.int64]:
+    def _held(self, changes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Whether the second arm of a round was still to be asked for at these changes."""
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
@@ -244,11 +250,6 @@ class Ledger:
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
-
-
-def _settles(trial: Trial, due: int) -> bool:
-    """Whether a trial leaves the unsettled ones."""
-    return due < NEVER if trial.state == "told" else trial.state != "pending"
 
 
 def _kind(trial: Trial | None) -> int:

@@ -134,6 +134,10 @@ class StoredStudy:
         with self._connected(writing=writing) as connection:
             yield StoredTransaction(connection, self._study, writing=writing)
 
+    def close(self) -> None:
+        """Let go of the connection; it is made again when it is needed."""
+        _close(self._engine, self._owner)
+
     def join(self, name: str, settings: Settings, standing: Standing) -> Settings:
         """Begin the study of this name, or find the one that is there; returns its settings."""
         from shortlist import __version__

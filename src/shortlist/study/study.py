@@ -262,6 +262,10 @@ class Study(View):
         with self._journal.change(writing=False):
             pass
 
+    def close(self) -> None:
+        """Let go of the storage's connection; the study opens it again when it is used."""
+        self._journal.storage.close()
+
     # Going on
 
     def reopen(self) -> None:
