@@ -692,12 +692,16 @@ def test_control_c_gives_back_what_is_in_flight() -> None:
 
 
 def test_an_interruption_elsewhere_ends_the_run_however_many_may_fail() -> None:
+    calls = []
+
     def objective(trial: Trial) -> float:
+        calls.append(trial.number)
         raise KeyboardInterrupt
 
     s = study()
     with threads(2) as pool, pytest.raises(KeyboardInterrupt):
         s.run(objective, executor=pool, max_failures=9, progress=False)
+    assert calls == [0]
     assert [trial.state for trial in s.trials] == ["pending"]
 
 
@@ -793,9 +797,39 @@ def test_two_evaluations_of_one_trial_are_told_once() -> None:
 
     s = study(lease=0.3)
     with threads(3) as pool:
-        s.run(objective, executor=pool, batch=2, max_evaluations=8, progress=False)
-    assert s.evaluations == 8
-    assert [trial.number for trial in s.taken] == list(range(8))
+        s.run(objective, executor=pool, batch=2, max_evaluations=40, progress=False)
+    assert [trial.number for trial in s.taken] == list(range(40))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_trial_that_another_has_taken_over_is_left_to_it(
+    late: bool, quick_looks: None, tmp_path: Path
+) -> None:
+    let_go = threading.Event()
+
+    def objective(trial: Trial) -> float:
+        if trial.number == 0:
+            wait_for(let_go)
+        if trial.number == 3 and late:  # the last one that is wanted
+            let_go.set()
+            wait_until(lambda: pool.out == 1, "the first one")
+        return by_seed(trial)
+
+    one, other = (study(storage=tmp_path / "study.db") for _ in range(2))
+    settings: dict[str, Any] = {"order": "completion", "max_evaluations": 3, "progress": False}
+    with Counts(2) as pool:
+        with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
+            wait_until(lambda: len(one.pending) == 1, "the first evaluation")
+            with other._journal.change() as transaction:
+                trial = other._journal.ledger.find(0)
+                trial.process = None  # as if a lease had been over, and another had come first
+                other._journal._note_renewal(transaction, trial)
+        let_go.set()
+    assert len(one.taken) == 3  # also where both came at once
+    if not late:
+        assert [trial.number for trial in one.taken] == [1, 2, 3]
+        assert one.trials[0].state == "pending"
+        assert one.trials[0].expires_at is None  # not given back: it is not ours
 
 
 # The stop

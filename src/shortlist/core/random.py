@@ -47,7 +47,7 @@ def run_seed(seed: np.uint64, run: int) -> np.uint64:
 
 @compiled(VOID(KEY, INTEGER, KEYS))
 def fill_seeds(seed: np.uint64, first: int, seeds: np.ndarray) -> None:
-    """The seeds of replicates ``first``, ``first`` + 1, …"""
+    """The seeds of replicates from ``first`` on."""
     for k in range(seeds.shape[0]):
         seeds[k] = run_seed(seed, first + k)
 

@@ -11,7 +11,6 @@ import pandas as pd
 
 from shortlist.algorithms.follow import TAKE, Steps
 from shortlist.core.least_squares import Reals
-from shortlist.study.ledger import Event, Ledger
 from shortlist.study.look import Look, look_at
 from shortlist.study.model import Model
 from shortlist.study.trial import NOBODY, Trial
@@ -57,8 +56,7 @@ def history(study: View) -> History:
     """What the study looked like after every evaluation.
 
     The study's own algorithm takes the results in again, in the same order, and makes every
-    decision again: nothing is kept for it while the study runs. (Where a trial was given out again,
-    or back, between a stop and its reopening, results of that time may be taken for later ones.)
+    decision again: nothing is kept for it while the study runs.
 
     Examples
     --------
@@ -71,7 +69,7 @@ def history(study: View) -> History:
     >>> bool(past.frame["statistic"].iloc[-1] == study.statistic)
     True
     """
-    told, steps = _results(study)
+    told, steps = study.taken, study.all_steps()
     count = len(told)
     shown = _checkpoints(study, told)
     figures = np.full((count + 1, 4), np.nan)
@@ -160,26 +158,6 @@ class _Replay:
         model = self.model
         assert model.decision is not None
         return look_at(model.bound, model.posterior, model.round, model.decision)
-
-
-def _results(study: View) -> tuple[list[Trial], Steps]:
-    """The told trials in the order in which they were taken in, and the model's steps."""
-    changes = [t.opened for t in study.trials]
-    changes += [t.closed for t in study.trials if t.closed is not None]
-    last = max(changes, default=0)
-    # A change that is no trial's is a reopening, or a trial given out again. To take the one for
-    # the other matters after a stop only, and for the last stop it is known which it was.
-    until = last
-    if study.done:
-        answered = study.taken[: study.shortlist.evaluations]
-        until = max((t.closed for t in answered if t.closed is not None), default=0)
-    events: list[tuple[int, Event, int]] = [
-        (change, "reopened" if change <= until else "renewed", NOBODY)
-        for change in sorted(set(range(1, last + 1)).difference(changes))
-    ]
-    ledger = Ledger(study.problem.names, study.seed)
-    ledger.take_over([trial.row for trial in study.trials], events, last)
-    return study.taken, ledger.settle()
 
 
 def _checkpoints(study: View, told: list[Trial]) -> set[int]:

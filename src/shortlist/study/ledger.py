@@ -58,6 +58,7 @@ class Ledger:
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         self._reopened: list[int] = []
+        self._events: list[tuple[int, Event, int]] = []
         self.has_news = False  # for the model
 
     @property
@@ -103,12 +104,14 @@ class Ledger:
     def renew(self, trial: Trial) -> int:
         """Count that a pending trial was given out again, or back."""
         self.changes += 1
+        self._events.append((self.changes, "renewed", trial.number))
         self._note(RENEWED, trial.number, trial.arm, 0.0)
         return self.changes
 
     def reopen(self) -> int:
         """Count that the stop was taken back."""
         self.changes += 1
+        self._events.append((self.changes, "reopened", NOBODY))
         self._reopened.append(self.changes)
         self.has_news = True
         self._note(REOPENED, NOBODY, NOBODY, 0.0)
@@ -140,6 +143,7 @@ class Ledger:
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
         self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
+        self._events += events
         self._hash.update(records.tobytes())
         self.changes = changes
         self.has_news = True
@@ -233,6 +237,12 @@ class Ledger:
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
         return (lengths[at] > 0).astype(np.int64)
+
+    def all_steps(self) -> Steps:
+        """Everything that the model was ever to take in, from the first."""
+        book = Ledger(self._names, self._seed)
+        book.take_over([trial.row for trial in self.trials], self._events, self.changes)
+        return book.settle()
 
     # Looking up
 

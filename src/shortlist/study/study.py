@@ -64,6 +64,7 @@ class Study(View):
 
     Examples
     --------
+    >>> import numpy as np
     >>> features = [[1.0, 0.0], [0.0, 1.0], [0.9, 0.4]]
     >>> study = Study(features, m=1, sigma=0.1, seed=0, arms=["a", "b", "c"])
     >>> noise = np.random.default_rng(0)
@@ -308,9 +309,9 @@ class Study(View):
 
         Examples
         --------
-        >>> study = Study(np.eye(3), m=1, sigma=0.1, seed=1)
+        >>> study = Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=1)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
-        ('2',)
+        ('c',)
         """
         evaluate(
             self,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.algorithms.bound import Bound
+from shortlist.algorithms.follow import Steps
 from shortlist.core.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
@@ -60,6 +61,10 @@ class View:
     def taken(self) -> list[Trial]:
         """The told trials in the order in which they were taken in."""
         return self._journal.ledger.taken
+
+    def all_steps(self) -> Steps:
+        """Everything that the model took in, from the first, to be taken in again."""
+        return self._journal.ledger.all_steps()
 
     @property
     def storage(self) -> str | None:
