@@ -805,14 +805,13 @@ def test_two_evaluations_of_one_trial_are_told_once() -> None:
 def test_a_trial_that_another_has_taken_over_is_left_to_it(
     late: bool, quick_looks: None, tmp_path: Path
 ) -> None:
-    let_go = threading.Event()
+    let_go, last = threading.Event(), threading.Event()
 
     def objective(trial: Trial) -> float:
-        if trial.number == 0:
+        if trial.number == 3:  # the last one that is wanted
+            last.set()
+        if trial.number == 0 or (trial.number == 3 and late):
             wait_for(let_go)
-        if trial.number == 3 and late:  # the last one that is wanted
-            let_go.set()
-            wait_until(lambda: pool.out == 1, "the first one")
         return by_seed(trial)
 
     one, other = (study(storage=tmp_path / "study.db") for _ in range(2))
@@ -824,6 +823,11 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
                 trial = other._journal.ledger.find(0)
                 trial.process = None  # as if a lease had been over, and another had come first
                 other._journal._note_renewal(transaction, trial)
+            wait_for(last)
+            if late:
+                with one._journal._lock:  # until both have come
+                    let_go.set()
+                    wait_until(lambda: pool.out == 0, "both")
         let_go.set()
     assert len(one.taken) == 3  # also where both came at once
     if not late:
