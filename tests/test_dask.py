@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,14 +216,17 @@ def test_global_generators_never_repeat(client: Any, objective: Callable[[Trial]
     assert len({trial.value for trial in s.trials}) == len(s.trials) == 24
 
 
-def test_nothing_is_taken_for_a_repetition(client: Any) -> None:
+def test_nothing_is_taken_for_a_repetition(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = client.get_executor()
     executor._futures = set()  # while a result is held, Dask does not compute it again
     once, twice = (executor.submit(entropy, 1).result(PATIENCE) for _ in range(2))
     assert once == twice  # or this would show nothing
+    # Two studies whose trials agree in everything, also in when they were asked for.
+    monkeypatch.setattr("shortlist.study.journal.time", SimpleNamespace(time=lambda: 1e9))
     one, other = study(), study()
     for s in (one, other):
         s.run(entropy, executor=executor, batch=2, max_evaluations=10, progress=False)
+    assert [trial.seed for trial in one.trials] == [trial.seed for trial in other.trials]
     values = [trial.value for trial in one.trials + other.trials]
     assert len(set(values)) == len(values) == 20
 

@@ -218,6 +218,24 @@ def downdate(matrix: Reals, product: Reals, growth: float) -> None:
             matrix[i, k] -= factor * product[k]
 
 
+@compiled(VOID(STATE, INTEGER, REAL, BOOLEAN))
+def update_rows(state: State, arm: int, shrink: float, steep: bool) -> None:
+    """The resident rows of G after an evaluation."""
+    u = state.arm_scratch
+    arms = u.shape[0]
+    for s in range(state.rows.shape[0]):
+        owner = s if state.rows.shape[0] == arms else state.owners[s]
+        if owner >= 0:
+            factor = u[owner] * shrink
+            for i in range(arms):
+                state.rows[s, i] -= factor * u[i]
+            if steep:  # the same without a difference: G_ia − u_i u_a/(1 + u_a) = u_i/(1 + u_a)
+                state.rows[s, arm] = factor
+                if owner == arm:
+                    for i in range(arms):
+                        state.rows[s, i] = u[i] * shrink
+
+
 @compiled()
 def observe(state: State, arm: int, value: float) -> None:
     """Take in one evaluation: a rank-one update, or a refresh when it is due."""
@@ -252,17 +270,13 @@ def observe(state: State, arm: int, value: float) -> None:
     for i in range(arms):
         state.means[i] += u[i] * step
         state.variances[i] -= (u[i] * shrink) * u[i]
-    for s in range(state.rows.shape[0]):
-        owner = s if whole else state.owners[s]
-        if owner >= 0:
-            factor = u[owner] * shrink
+    if whole and not steep:
+        for s in range(arms):
+            factor = u[s] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
-            if steep:  # the same without a difference: G_ia − u_i u_a/(1 + u_a) = u_i/(1 + u_a)
-                state.rows[s, arm] = factor
-                if owner == arm:
-                    for i in range(arms):
-                        state.rows[s, i] = u[i] * shrink
+    else:
+        update_rows(state, arm, shrink, steep)
     if steep:
         state.variances[arm] = u[arm] * shrink
     if not whole:
