@@ -80,8 +80,10 @@ def fill(storage: str, told: int) -> None:
     arms = np.concatenate([journal.model.bound.engine.initial, random.integers(0, 10, told)])[:told]
     values = (MEANS[arms] + SIGMA * random.normal(size=told)).tolist()
     rows = [
-        (number, arm, "told", value, None, 0.0, 0.0, None, "benchmark", None, 0)
-        + ("round", 0, 1, 0.5, 0.5, -1, 2 * number + 1, 2 * number + 2)
+        (
+            *(number, arm, "told", value, None, 0.0, 0.0, None, "benchmark", None, 0),
+            *("round", 0, 1, 0.5, 0.5, -1, 2 * number + 1, 2 * number + 2),
+        )
         for number, (arm, value) in enumerate(zip(arms.tolist(), values, strict=True))
     ]
     journal.ledger.take_over(rows, [], 2 * told)

@@ -668,7 +668,15 @@ def test_an_interruption_gives_back_what_was_not_evaluated() -> None:
     assert seen == [4, 5, 6]
 
 
-def test_control_c_gives_back_what_is_in_flight() -> None:
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python as it is at a terminal: what was started in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_control_c_gives_back_what_is_in_flight(interruptible: None) -> None:
     let_go = threading.Event()
     main = threading.main_thread().ident
     assert main is not None
