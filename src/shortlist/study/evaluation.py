@@ -133,19 +133,21 @@ class Flight:
             back = [self._back.get(timeout=max(patience, 0.001))]
         except Empty:
             return False
-        ending = self._take(back + self._others_back())
+        lost, ending = self._take(back + self._others_back())
         if ending is not None:
             raise ending
+        for trial in lost:
+            self._send(trial)
         return True
 
     def _others_back(self) -> list[Future[Any]]:
         return [self._back.get() for _ in range(self._back.qsize())]
 
-    def _take(self, back: list[Future[Any]]) -> BaseException | None:
-        """Tell what came, in one transaction; gives back the error that is to end the run."""
+    def _take(self, back: list[Future[Any]]) -> tuple[list[Trial], BaseException | None]:
+        """Tell what came, in one transaction; returns what was lost, and what is to end the run."""
         come = [(self._sent.pop(future), _outcome(future)) for future in back]
+        lost: list[Trial] = []
         ending: BaseException | None = None
-        lost = []
         with self._journal.change() as transaction:
             for sent, (value, error, words) in come:
                 trial = self._journal.ledger.find(sent)
@@ -167,10 +169,7 @@ class Flight:
         for sent, _ in come:
             if sent.state != "pending":
                 self._trials.pop(sent.number, None)
-        if ending is None:
-            for trial in lost:
-                self._send(trial)
-        return ending
+        return lost, ending
 
     def end(self, *, cancel: bool) -> None:
         """Tell what is there, and cancel the rest, or give it back to be asked for again."""

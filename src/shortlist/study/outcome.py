@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 import os
-import pickle
 import random
 import socket
 import traceback
 from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,7 +81,8 @@ def _storable(words: str) -> str:
 def _fit_to_travel(error: Exception, words: str) -> Exception:
     """The error, or one in its place: a process pool breaks on an error that it cannot unpack."""
     try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes, to see whether they can be read
+        ForkingPickler.dumps(error)
+        copy.copy(error)  # put together anew, as on arrival
     except Exception:
         return ShortlistError(f"the objective failed elsewhere: {words}")
     error.add_note(f"It was raised elsewhere:\n{words}")
