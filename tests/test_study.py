@@ -265,3 +265,22 @@ def test_no_progress_line_off_a_terminal(capsys: pytest.CaptureFixture[str]) -> 
     study().run(noisy(), max_evaluations=5)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
+
+
+def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
+    s = study()
+    evaluate = noisy()
+    s.fail(s.ask(), "dropped")
+    first, second = s.ask(2)
+    s.tell(second, evaluate(second))
+    s.tell(first, evaluate(first))
+    s.tell(arm="ash", value=1.0)
+    s.run(evaluate, progress=False)
+    words = s.shortlist.guarantee
+    assert words.startswith("Proven")
+    assert "Failed or cancelled: 1" in words
+    assert "how long an evaluation takes must not depend on its value" in words
+    assert "told without having been asked for: 1" in words
+    plain = study()
+    plain.run(noisy(), progress=False)
+    assert plain.shortlist.guarantee == plain.bound.guarantee()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shortlist.study.conditions import conditions, out_of_order
 from shortlist.study.feature_health import is_classical
 
 if TYPE_CHECKING:
@@ -44,41 +45,16 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
             "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of "
             "mean zero. The means do not drift while the study runs.",
         ),
-        ("Order", _order(study)),
     ]
-    unasked = sum(trial.cause.origin == "unasked" for trial in study.taken)
-    if unasked:
+    if not out_of_order(study):
         found.append(
             (
-                "Data nobody asked for",
-                f"Results told without having been asked for: {unasked:,}. Whether they were told "
-                "did not depend on their values.",
+                "Order",
+                "No result was taken in before one that was asked for earlier, so it does not "
+                "matter which were ready first.",
             )
         )
-    lost = sum(trial.state in ("failed", "cancelled") for trial in study.trials)
-    if lost:
-        found.append(
-            (
-                "Failures",
-                f"Failed or cancelled: {lost:,}; no value was made up for these. Whether an "
-                "evaluation fails does not depend on the value that it would have had.",
-            )
-        )
-    return found
-
-
-def _order(study: Study) -> str:
-    numbers = [trial.number for trial in study.taken]
-    open_before = bool(numbers and study.pending) and study.pending[0].number < max(numbers)
-    if numbers == sorted(numbers) and not open_before:
-        return (
-            "No result was taken in before one that was asked for earlier, so it does not matter "
-            "which were ready first."
-        )
-    return (
-        "Some results were taken in before others that had been asked for earlier. So how long an "
-        "evaluation takes must not depend on its value."
-    )
+    return found + conditions(study)
 
 
 def _model(study: Study) -> str:

@@ -160,7 +160,7 @@ class Journal:
     def release(self, trials: list[Trial]) -> None:
         """Give back trials that nobody evaluates any more, to be asked for again at once."""
         with self.change() as transaction:
-            for trial in trials:
+            for trial in map(self.ledger.find, trials):
                 if trial.state == "pending":
                     trial.process, trial.expires_at = None, time.time()
                     self._note_renewal(transaction, trial)

@@ -64,17 +64,17 @@ class Ledger:
     @property
     def pending(self) -> list[Trial]:
         """The open trials, oldest first."""
-        return [trial for trial in self._unsettled.values() if trial.state == "pending"]
+        return [trial for trial in list(self._unsettled.values()) if trial.state == "pending"]
 
     @property
     def waiting(self) -> list[Trial]:
         """The told trials that wait for an earlier one, oldest first."""
-        return [trial for trial in self._unsettled.values() if trial.state == "told"]
+        return [trial for trial in list(self._unsettled.values()) if trial.state == "told"]
 
     @property
     def unsettled_arms(self) -> list[int]:
         """The arms of which results are still to be taken in."""
-        return [trial.arm for trial in self._unsettled.values()]
+        return [trial.arm for trial in list(self._unsettled.values())]
 
     @property
     def fingerprint(self) -> str:

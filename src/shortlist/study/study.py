@@ -303,7 +303,8 @@ class Study(View):
         max_evaluations : int, optional
             Results to be told at most; the study can be run on later.
         max_failures : int
-            Failures to go on after; the next one is raised.
+            Failures to go on after; the next one is raised. An evaluation that the executor lost
+            counts too, and is made again.
         progress : bool
             Show a line with evaluations, stopping statistic and current shortlist.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from shortlist.algorithms.engine import Decision
-from shortlist.problem import Problem
+if TYPE_CHECKING:  # every worker that evaluates loads this file
+    from shortlist.algorithms.engine import Decision
+    from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]
 Origin = Literal["initial", "round", "second of a round", "unasked"]

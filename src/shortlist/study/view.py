@@ -12,6 +12,7 @@ from shortlist.algorithms.follow import Steps
 from shortlist.core.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
+from shortlist.study.conditions import conditions
 from shortlist.study.journal import Journal
 from shortlist.study.trial import Reason, Trial
 
@@ -104,7 +105,9 @@ class View:
         chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
         names = tuple(chosen["name"]) if self.statistic is not None else ()
         guarantee = self.bound.guarantee()
-        if not final:
+        if final:
+            guarantee = " ".join([guarantee, *(words for _, words in conditions(self))])
+        else:
             guarantee = f"No guarantee yet: the study has not stopped. At its stop: {guarantee}"
         return Shortlist(names, chosen.reset_index(drop=True), self.evaluations, final, guarantee)
 
