@@ -267,18 +267,23 @@ def test_rules_of_ones_own_are_named_never_stored(tmp_path: Path) -> None:
 
 
 def test_a_lease_that_is_over_is_given_again_and_a_late_result_counts_once(
-    new_storage: NewStorage,
+    new_storage: NewStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = new_storage()
-    study = begin(storage, lease=0.3)
+    study = begin(storage, lease=600)
     first = study.ask()
     second = study.ask()
     assert (first.number, second.number) == (0, 1)
-    time.sleep(0.35)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 601.0)
     other = shortlist.Study.load(storage)
     again = other.ask(3)
     assert [t.number for t in again] == [0, 1, 2]
     assert (again[0].arm, again[0].seed) == (first.arm, first.seed)
+    third = shortlist.Study.load(storage)  # the new leases are kept, and run from now on
+    assert [t.expires_at for t in third.pending] == [t.expires_at for t in again]
+    assert all(t.expires_at > time.time() for t in third.pending)
+    assert third.ask().number == 3
     study.tell(first, 1.0)  # late
     assert other.tell(again[0], 2.0, if_told="ignore").value == 1.0
     assert other.evaluations == 1
@@ -667,3 +672,21 @@ def test_results_in_turn_wait_for_those_before_them(
     assert [v for v, k in zip(steps[2], steps[0], strict=True) if k == 0] == [
         float(k) for k in expected
     ]
+
+
+def test_results_that_wait_count_as_under_way() -> None:
+    """What is asked for next may not depend on results that are not taken in yet."""
+    waiting, pending = begin(), begin()
+    for study in (waiting, pending):
+        study.run(result, max_evaluations=90, progress=False)
+        assert study._journal.ask(4, in_turn=True, process=None)
+    for number in (91, 92, 93):
+        waiting.tell(number, 50.0)
+    assert [t.number for t in waiting.waiting] == [91, 92, 93]
+    assert waiting.evaluations == 90
+    alone = begin()
+    alone.run(result, max_evaluations=90, progress=False)
+    following = [t.arm for t in waiting.ask(6)]
+    assert following == [t.arm for t in pending.ask(6)]
+    assert following != [t.arm for t in alone.ask(6)]  # so that it matters
+    assert waiting.ask().number == 100
