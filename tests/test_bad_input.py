@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ def test_creation(make: Callable[[], Any], error: type[Exception], words: str) -
 
 def snapshot(s: shortlist.Study) -> tuple[Any, ...]:
     state = [array.copy().tolist() for array in s.posterior.state]
-    return (state, [vars(trial).copy() for trial in s.trials], s.done, s.evaluations)
+    return (state, [asdict(trial) for trial in s.trials], s.done, s.evaluations)
 
 
 TELLING: list[tuple[str, Callable[[shortlist.Study], Any], type[Exception], str]] = [

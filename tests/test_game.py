@@ -96,7 +96,7 @@ def test_new_answers_find_room() -> None:
     while not study.done and study.evaluations < 400:
         trial = study.ask()
         study.tell(trial, float(rng.standard_normal()))
-    places = study._round.game.answers
+    places = study._journal.model.round.game.answers
     assert len(places) > 8
     assert 2 * np.sum(places != game.EMPTY) <= len(places)
 
@@ -111,11 +111,11 @@ def test_a_batch_is_spread_and_leaves_the_game_alone() -> None:
         study.tell(trial, float(features[trial.arm] @ theta + 0.1 * rng.standard_normal()))
         if study.done:
             study.reopen()
-    before = game.apart(study._round.game)
+    before = game.apart(study._journal.model.round.game)
     batch = study.ask(6)
     assert len({trial.arm for trial in batch}) >= 2
     for memory in ("answers", "learners", "target"):
-        np.testing.assert_array_equal(getattr(before, memory), getattr(study._round.game, memory))
+        np.testing.assert_array_equal(getattr(before, memory), getattr(study._journal.model.round.game, memory))
 
 
 def test_it_needs_fewer_evaluations_than_even_shares() -> None:
