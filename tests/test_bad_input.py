@@ -17,8 +17,7 @@ X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 
 
 def study(features: Any = X, m: Any = 1, **settings: Any) -> shortlist.Study:
-    settings.setdefault("sigma", 0.5)
-    return shortlist.Study(features, m, seed=0, **settings)
+    return shortlist.Study(features, m, **{"sigma": 0.5, "seed": 0, **settings})
 
 
 def with_entry(value: float) -> np.ndarray:
@@ -158,7 +157,7 @@ TELLING: list[tuple[str, Callable[[shortlist.Study], Any], type[Exception], str]
     ("unknown trial", lambda s: s.tell(17, 1.0), errors.UnknownTrial, "trial 17 is unknown: .* asked for 4"),
     ("negative trial", lambda s: s.tell(-1, 1.0), errors.UnknownTrial, "trial -1 is unknown"),
     ("not a trial", lambda s: s.tell("three", 1.0), errors.UnknownTrial, "got 'three'"),
-    ("another study's trial", lambda s: s.tell(study().ask(), 1.0), errors.UnknownTrial, "another study"),
+    ("another study's trial", lambda s: s.tell(study(seed=99).ask(), 1.0), errors.UnknownTrial, "another study"),
     ("told", lambda s: s.tell(0, 1.0), errors.TrialClosed, "trial 0 .* is told, .* if_told='ignore'"),
     ("failed", lambda s: s.tell(1, 1.0), errors.TrialClosed, "trial 1 .* is failed, not pending"),
     ("cancelled", lambda s: s.tell(2, 1.0), errors.TrialClosed, "trial 2 .* is cancelled"),
