@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 
 import shortlist
 
-SEED, M, SIGMA, EPSILON = 11, 3, 0.5, 0.05
+SEED, M, SIGMA, EPSILON = 11, 3, 0.6, 0.05
 X = np.random.default_rng(2).normal(size=(8, 3))
 MEANS = X @ [0.8, -0.4, 0.3]
 
@@ -49,13 +50,21 @@ def work(storage: str, acknowledged: str) -> None:
             study.refresh()
 
 
+def noted_so_far(acknowledged: str) -> int:
+    path = Path(acknowledged)
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
 def main(storage: str, acknowledged: str, kills: int, workers: int, longest: float) -> None:
     """Keep ``workers`` processes at work, kill one of them ``kills`` times, let the rest finish."""
-    begin(None).run(objective, max_evaluations=90, progress=False)  # all is loaded before the fork
+    # All is loaded before the fork, or most would be killed at that.
+    with tempfile.TemporaryDirectory() as folder:
+        begin(str(Path(folder) / "try.db")).run(objective, max_evaluations=90, progress=False)
     fork = multiprocessing.get_context("fork")
     random = np.random.default_rng(int(time.time()))
     processes: list[multiprocessing.process.BaseProcess] = []
     killed = 0
+    moments: list[int] = []
     ends: list[int] = []
     while killed < kills or processes:
         processes = [
@@ -72,12 +81,14 @@ def main(storage: str, acknowledged: str, kills: int, workers: int, longest: flo
             victim.join()
             if victim.exitcode == -signal.SIGKILL:
                 killed += 1
+                moments.append(noted_so_far(acknowledged))
         elif not processes:
             break
     finisher = fork.Process(target=work, args=(storage, acknowledged))
     finisher.start()
     finisher.join()
-    print(json.dumps({"killed": killed, "ends": ends, "last": finisher.exitcode}))
+    ended = {"killed": killed, "ends": ends, "last": finisher.exitcode, "moments": moments}
+    print(json.dumps({**ended, "noted": noted_so_far(acknowledged)}))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,10 @@ def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: f
     ended = json.loads(out.stdout)
     assert ended["killed"] == kills
     assert ended["last"] == 0
+    # Most were killed while the study ran, at moments all over it.
+    running = [moment for moment in ended["moments"] if 0 < moment < ended["noted"]]
+    assert len(running) > kills / 2, ended
+    assert len(set(running)) > kills / 4, ended
     assert set(ended["ends"]) <= {0, -signal.SIGKILL}, out.stderr
 
 

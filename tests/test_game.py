@@ -115,7 +115,9 @@ def test_a_batch_is_spread_and_leaves_the_game_alone() -> None:
     batch = study.ask(6)
     assert len({trial.arm for trial in batch}) >= 2
     for memory in ("answers", "learners", "target"):
-        np.testing.assert_array_equal(getattr(before, memory), getattr(study._journal.model.round.game, memory))
+        np.testing.assert_array_equal(
+            getattr(before, memory), getattr(study._journal.model.round.game, memory)
+        )
 
 
 def test_it_needs_fewer_evaluations_than_even_shares() -> None:

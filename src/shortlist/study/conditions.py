@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shortlist.study.trial import Trial
     from shortlist.study.view import View
 
 
 def conditions(study: View) -> list[tuple[str, str]]:
     """A word and a sentence for each; none if all results came in the order asked for.
+
+    After a stop they are those of the answer: what came later has no part in it.
 
     Examples
     --------
@@ -19,6 +22,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
     >>> [word for word, _ in conditions(study)]
     ['Failures']
     """
+    taken, until = _answer(study)
     found = []
     if out_of_order(study):
         found.append(
@@ -28,7 +32,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
                 "long an evaluation takes must not depend on its value.",
             )
         )
-    unasked = sum(trial.cause.origin == "unasked" for trial in study.taken)
+    unasked = sum(trial.cause.origin == "unasked" for trial in taken)
     if unasked:
         found.append(
             (
@@ -37,7 +41,10 @@ def conditions(study: View) -> list[tuple[str, str]]:
                 "did not depend on their values.",
             )
         )
-    lost = sum(trial.state in ("failed", "cancelled") for trial in study.trials)
+    lost = sum(
+        trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
+        for trial in study.trials
+    )
     if lost:
         found.append(
             (
@@ -51,6 +58,18 @@ def conditions(study: View) -> list[tuple[str, str]]:
 
 def out_of_order(study: View) -> bool:
     """Whether a result was taken in before one that was asked for earlier."""
-    numbers = [trial.number for trial in study.taken]
-    open_before = bool(numbers and study.pending) and study.pending[0].number < max(numbers)
-    return open_before or numbers != sorted(numbers)
+    taken, until = _answer(study)
+    numbers = [trial.number for trial in taken]
+    earlier = study.trials[: max(numbers, default=0)]
+    open_then = any(trial.closed is None or trial.closed > until for trial in earlier)
+    return open_then or numbers != sorted(numbers)
+
+
+def _answer(study: View) -> tuple[list[Trial], int]:
+    """The results that the answer rests on, and the last change of the study before it."""
+    taken = study.taken
+    if study.done:
+        taken = taken[: study.answered_at]
+    elif study.trials:
+        return taken, max(trial.closed or trial.opened for trial in study.trials)
+    return taken, max((trial.closed or 0 for trial in taken), default=0)

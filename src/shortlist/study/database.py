@@ -39,7 +39,10 @@ def shown(storage: str) -> str:
     >>> shown("postgresql://ann:secret@db/screens")
     'postgresql+psycopg://ann:***@db/screens'
     """
-    return str(_url(storage)) if is_url(storage) else storage
+    if not is_url(storage):
+        return storage
+    url = _url(storage)
+    return str(url.difference_update_query(["password"]))
 
 
 def _url(storage: str) -> sql.URL:
@@ -123,11 +126,15 @@ _OURS_LOCK = threading.Lock()
 
 
 def _sqlite(path: Path, *, create: bool) -> sql.Engine:
-    with _OURS_LOCK:
-        if not (path.exists() and _identity(path) in _OURS):
-            check_file(path, create=create)
-            path.touch()
-            _OURS.add(_identity(path))
+    try:
+        with _OURS_LOCK:
+            if not (path.exists() and identity(path) in _OURS):
+                check_file(path, create=create)
+                if not path.exists():
+                    path.touch()
+                _OURS.add(identity(path))
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{str(path)!r} cannot be used as a file: {error}.") from None
     engine = sql.create_engine(
         sql.URL.create("sqlite", database=str(path)),
         poolclass=QueuePool,
@@ -182,7 +189,8 @@ def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
         yield connection
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def identity(path: Path) -> tuple[int, int]:
+    """Which file it is, whatever it is called."""
     found = path.stat()
     return found.st_dev, found.st_ino
 
@@ -228,7 +236,9 @@ def _is_cut(path: Path, header: bytes) -> bool:
     pages = int.from_bytes(header[28:32], "big")
     counted = header[24:28] == header[92:96]  # or an old program wrote it, and the count is stale
     whole = pages * (65536 if page == 1 else page)
-    return counted and path.stat().st_size < whole and not Path(f"{path}-wal").exists()
+    # SQLite repairs a file that was left in the middle by the -wal or -journal beside it.
+    repaired = any(Path(f"{path.resolve()}{tail}").exists() for tail in ("-wal", "-journal"))
+    return counted and path.stat().st_size < whole and not repaired
 
 
 def _use_wal(engine: sql.Engine) -> None:
@@ -240,16 +250,13 @@ def _use_wal(engine: sql.Engine) -> None:
     while True:
         raw = engine.raw_connection()
         try:
-            (mode,) = raw.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
-            if mode == "wal":
-                return
+            raw.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
+            return  # where there is no shared memory another mode stays: slower, and as safe
         except Exception as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
         finally:
             raw.close()
-        if time.monotonic() > deadline:
-            return  # a file system without shared memory: slower, and as safe
         time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 - no secret
 
 
@@ -258,7 +265,20 @@ def _use_wal(engine: sql.Engine) -> None:
 
 def _postgres(storage: str) -> sql.Engine:
     try:
-        return sql.create_engine(_url(storage), pool_size=1, max_overflow=0, pool_pre_ping=True)
+        return sql.create_engine(
+            _url(storage),
+            pool_size=1,
+            max_overflow=0,
+            pool_pre_ping=True,
+            isolation_level="READ COMMITTED",
+            # Nobody waits for ever: not for a server, nor for a process that was stopped at work.
+            connect_args={
+                "connect_timeout": 30,
+                "keepalives_idle": 30,
+                "options": f"-c lock_timeout={PATIENCE:.0f}s -c synchronous_commit=on "
+                f"-c idle_in_transaction_session_timeout={PATIENCE:.0f}s",
+            },
+        )
     except ModuleNotFoundError:
         raise ImportError("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'.") from None
 
@@ -270,6 +290,8 @@ def translated(storage: str) -> Iterator[None]:
         yield
     except sql.exc.DBAPIError as error:
         raise _translation(str(error.orig), shown(storage)) from error
+    except sqlite3.Error as error:
+        raise _translation(str(error), shown(storage)) from error
 
 
 def _translation(words: str, where: str) -> StorageError:
@@ -278,7 +300,7 @@ def _translation(words: str, where: str) -> StorageError:
         return DamagedStorage(
             f"{where} is damaged: {said}. Restore it from a copy; nothing was changed."
         )
-    if "locked" in said:
+    if "locked" in said or "lock timeout" in said:
         return StorageError(
             f"{where} was locked by another process for more than {PATIENCE:g} seconds: nothing "
             "was changed. Try again."

@@ -16,7 +16,7 @@ from shortlist.study.outcome import Objective as Objective
 from shortlist.study.outcome import Outcome, evaluate_trial, place
 from shortlist.study.progress import ProgressLine
 from shortlist.study.trial import Trial
-from shortlist.study.worker import process
+from shortlist.study.worker import running
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -46,9 +46,9 @@ def evaluate(
     most = None if max_evaluations is None else whole_number("max_evaluations", max_evaluations, 1)
     where = find_executor(executor)
     check_sendable(where, objective, "the objective")
-    flight = Flight(journal, objective, where, batch, order == "asked", most, max_failures)
     study.refresh()
-    with ProgressLine(study, progress) as line:
+    with running() as run, ProgressLine(study, progress) as line:
+        flight = Flight(journal, objective, where, run, batch, order == "asked", most, max_failures)
         try:
             while not flight.is_full:
                 flight.depart()
@@ -71,6 +71,7 @@ class Flight:
         journal: Journal,
         objective: Objective,
         executor: Executor,
+        run: str | None,
         batch: int,
         in_turn: bool,
         most: int | None,
@@ -79,7 +80,7 @@ class Flight:
         self._journal, self._objective, self._executor = journal, objective, executor
         self._batch, self._in_turn = batch, in_turn
         self._most, self._max_failures = most, max_failures
-        self._process = process()
+        self._process = run
         self._told = self._failures = 0
         self._trials: dict[int, Trial] = {}  # asked for by this run, and not ended by it
         self._sent: dict[Future[Any], Trial] = {}

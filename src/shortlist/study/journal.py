@@ -114,9 +114,9 @@ class Journal:
             ahead = Ahead(self.model, self.ledger.unsettled_arms)
             new = []
             for _ in range(count - len(again)):
-                trial = self.ledger.open(*self._next(ahead))
+                trial = self.ledger.open(*self._next(ahead), in_turn=in_turn)
                 trial.asked_at, trial.expires_at = now, expires
-                trial.worker, trial.process, trial.in_turn = worker(), process, in_turn
+                trial.worker, trial.process = worker(), process
                 ahead.suppose(trial.arm)
                 new.append(trial)
             if new:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shortlist.algorithms.engine import run_seeds
 from shortlist.algorithms.follow import LOOK, REOPEN, TAKE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
-from shortlist.study.trial import NOBODY, Cause, State, Trial
+from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial
 
 Event = Literal["renewed", "reopened"]
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
@@ -83,14 +83,15 @@ class Ledger:
 
     # Changes of this process
 
-    def open(self, arm: int, cause: Cause) -> Trial:
+    def open(self, arm: int, cause: Cause, *, in_turn: bool = False) -> Trial:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
         (seed,) = run_seeds(self._seed, 1, number).tolist()
         trial = Trial(number, arm, self._names[arm], seed, cause=cause, opened=self.changes)
+        trial.in_turn = in_turn
         self._enter(trial)
-        self._note(ASKED, number, arm, cause.second)
+        self._note(_asked(trial), number, arm, cause.second)
         return trial
 
     def close(self, trial: Trial, state: State, value: float | None = None) -> None:
@@ -176,7 +177,7 @@ class Ledger:
         records = np.zeros(len(opened) + len(closed) + len(events), CHANGE)
         first, second, third = np.split(records, [len(opened), len(opened) + len(closed)])
         first["change"] = [t.opened for t in opened]
-        first["kind"] = ASKED
+        first["kind"] = [_asked(t) for t in opened]
         first["trial"] = [t.number for t in opened]
         first["arm"] = [t.arm for t in opened]
         first["value"] = [t.cause.second for t in opened]
@@ -262,6 +263,11 @@ class Ledger:
         return own
 
 
+def _asked(trial: Trial) -> int:
+    """How a trial was asked for, as a number: its origin and whether it comes in turn."""
+    return ASKED + 100 * (1 + ORIGINS.index(trial.cause.origin)) + 10 * bool(trial.in_turn)
+
+
 def _kind(trial: Trial | None) -> int:
     if trial is None:
         return REOPEN
@@ -291,7 +297,10 @@ def checked_value(value: object) -> float:
         raise InvalidInput(
             f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
         )
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     if not np.isfinite(number):
         raise InvalidInput(
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "

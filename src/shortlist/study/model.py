@@ -38,7 +38,7 @@ class Model:
     def take(self, steps: follow.Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
         marks = self._marks
-        marks[follow.NEXT] = 0
+        marks[follow.NEXT] = marks[follow.IS_IN] = 0
         while marks[follow.NEXT] < len(steps.kinds):
             decided_at = marks[follow.DECIDED_AT]
             self.round = self.bound.engine.follow(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import numbers
 import os
 import random
 import socket
@@ -54,9 +53,9 @@ def evaluate_trial(
         below = begun.tb_next if begun is not None and begun.tb_next is not None else begun
         words = "".join(traceback.format_exception(type(error), error, below))
         return Outcome(None, _fit_to_travel(error, words) if elsewhere else error, _storable(words))
-    if isinstance(value, numbers.Real | np.bool_) and math.isfinite(value):
-        return Outcome(float(value))
-    return _refused(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return Outcome(value)
+    return _checked(value)
 
 
 def place() -> tuple[str, int]:
@@ -64,7 +63,7 @@ def place() -> tuple[str, int]:
     return socket.gethostname(), os.getpid()
 
 
-def _refused(value: Any) -> Outcome:
+def _checked(value: Any) -> Outcome:
     from shortlist.study.ledger import checked_value
 
     try:

@@ -62,7 +62,8 @@ class Settings:
             "seed": seed,
             "lease": lease,
         }
-        return cls(choices, problem.names, None if classical else problem.features)
+        # Zeros have a sign, which means nothing here and would make other bytes.
+        return cls(choices, problem.names, None if classical else problem.features + 0.0)
 
     @classmethod
     def read(cls, choices: str, names: str, features: bytes | None) -> Settings:
@@ -175,7 +176,7 @@ def _algorithm_words(algorithm: GIFA) -> dict[str, Any]:
         },
         "threshold": _threshold_word(algorithm.threshold),
         "allocation": algorithm.allocation,
-        "regularization": OWN if callable(ridge) else ridge,
+        "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
         "initialization": algorithm.initialization,
         "classical": algorithm.classical,
         "only_m": algorithm.only_m,

@@ -7,13 +7,20 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
 
-from shortlist.errors import DamagedStorage, InvalidSetting, StudyNotFound, unknown_name
+from shortlist.errors import (
+    DamagedStorage,
+    InvalidSetting,
+    StorageError,
+    StudyNotFound,
+    unknown_name,
+)
 from shortlist.study.contract import Standing
-from shortlist.study.database import connect, reading, shown, translated
+from shortlist.study.database import connect, identity, is_url, reading, shown, translated
 from shortlist.study.ledger import ROW, Event
 from shortlist.study.schema import EVENTS, STUDIES, TRIALS
 from shortlist.study.settings import Settings
@@ -115,6 +122,9 @@ class StoredStudy:
         self._engine = connect(self._storage, create=create)
         self._owner = [os.getpid()]
         weakref.finalize(self, _close, self._engine, self._owner)
+        _OPEN.add(self)
+        self._file = None if is_url(self._storage) else Path(self._storage)
+        self._identity = self._file and identity(self._file)
         self._study = -1
         self.name = ""
 
@@ -124,9 +134,19 @@ class StoredStudy:
             # After a fork the connection is the parent's: leave it to it and open another.
             self._engine.dispose(close=False)
             self._owner[0] = os.getpid()
+        if writing and self._file is not None:
+            self._check_file_is_there(self._file)
         begun = self._engine.begin() if writing else reading(self._engine)
         with translated(self._storage), begun as connection:
             yield connection
+
+    def _check_file_is_there(self, file: Path) -> None:
+        """What is written to a file that was deleted is gone with this process."""
+        if not file.exists() or identity(file) != self._identity:
+            raise StorageError(
+                f"{file} was moved, deleted or replaced while the study was open: nothing was "
+                "changed. Put it back, or load the study from where it is now."
+            )
 
     @contextmanager
     def transaction(self, *, writing: bool) -> Iterator[StoredTransaction]:
@@ -206,6 +226,20 @@ class StoredStudy:
             return float(connection.execute(query).scalar_one())
 
 
+# A connection to a file does not survive a fork: SQLite would think that the child holds the
+# parent's locks. So all are closed before, and opened again by whoever needs them.
+_OPEN: weakref.WeakSet[StoredStudy] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for each in list(_OPEN):
+        each.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_all)
+
+
 def _close(engine: sql.Engine, owner: list[int]) -> None:
     if owner == [os.getpid()]:
         engine.dispose()
@@ -232,13 +266,19 @@ def checked_storage(storage: object) -> str:
         raise InvalidSetting(
             f"storage is a path or a postgresql:// URL, got {storage!r} ({type(storage).__name__})."
         )
-    return os.fspath(storage)
+    if str(storage) == ":memory:":
+        raise InvalidSetting("leave storage= out to keep a study in memory only.")
+    return os.fsdecode(storage)
+
+
+def _is_text(name: str) -> bool:
+    return "\x00" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 def checked_name(name: object) -> str:
     """A study's name."""
     if name is None:
         return DEFAULT_NAME
-    if not isinstance(name, str) or not name.strip() or "\x00" in name:
+    if not isinstance(name, str) or not name.strip() or not _is_text(name):
         raise InvalidSetting(f"name must be a text that is not empty, got {name!r}.")
     return name

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.gifa import GIFA
-from shortlist.errors import InvalidInput, InvalidSetting, StudyStopped, unknown_name
+from shortlist.errors import (
+    DamagedStorage,
+    InvalidInput,
+    InvalidSetting,
+    ShortlistError,
+    StudyStopped,
+    unknown_name,
+)
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.evaluation import Objective, evaluate
@@ -138,10 +145,17 @@ class Study(View):
 
         kept = StoredStudy(storage, create=False)
         settings = kept.open(name)
-        chosen, threshold = settings.recalled(algorithm, kept.name)
         study = cls.__new__(cls)
-        study._begin(settings.problem(), settings, chosen, threshold)
-        study._keep_in(kept)
+        try:
+            chosen, threshold = settings.recalled(algorithm, kept.name)
+            study._begin(settings.problem(), settings, chosen, threshold)
+            study._keep_in(kept)
+        except ShortlistError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise DamagedStorage(
+                f"{kept.where} cannot be read: {error!r}. Restore it from a copy."
+            ) from error
         return study
 
     def _keep_in(self, kept: StoredStudy) -> None:
@@ -151,7 +165,7 @@ class Study(View):
     def _begin(
         self, problem: Problem, settings: Settings, algorithm: str | GIFA, threshold: Any
     ) -> None:
-        self.problem, self.seed = problem, int(settings.choices["seed"])
+        self.problem, self.seed = problem, checked_seed(settings.choices["seed"])
         self.bound = find_algorithm(algorithm).bind(problem, threshold)
         self.created_at = time.time()
         self._answer = None

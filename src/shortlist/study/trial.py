@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:  # every worker that evaluates loads this file
 
 State = Literal["pending", "told", "failed", "cancelled"]
 Origin = Literal["initial", "round", "second of a round", "unasked"]
+ORIGINS: tuple[Origin, ...] = ("initial", "round", "second of a round", "unasked")
 NOBODY = -1
 
 
@@ -122,18 +124,20 @@ class Reason:
     def of(cls, trial: Trial, problem: Problem) -> Reason:
         """The reason of a trial, in words."""
         cause, arm = trial.cause, trial.name
-        if cause.gap is None or cause.statistic is None:
+        if cause.b == NOBODY:
             initial = cause.origin == "initial"
             what = "an initial pull" if initial else "data that nobody asked for"
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]
+        gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
+        statistic = math.nan if cause.statistic is None else cause.statistic
         words = (
             f"{arm!r} was asked for to tell {b!r} (held to be among the best "
             f"{problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{cause.gap:.4g}; the study stops when {cause.statistic:.4g} has fallen to "
+            f"{gap:.4g}; the study stops when {statistic:.4g} has fallen to "
             f"{problem.epsilon:g}."
         )
-        return cls(arm, b, c, cause.gap, cause.statistic, words)
+        return cls(arm, b, c, gap, statistic, words)
 
     def __str__(self) -> str:
         return self.words

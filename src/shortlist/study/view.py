@@ -32,6 +32,7 @@ class View:
     created_at: float
     _journal: Journal
     _answer: Shortlist | None
+    _answered_at: int = 0
 
     @property
     def done(self) -> bool:
@@ -93,7 +94,13 @@ class View:
         """The answer: final once the study is done, before that the current guess."""
         return self._final() if self.done else self._shortlist(final=False)
 
+    @property
+    def answered_at(self) -> int:
+        """How many results the last stop rests on."""
+        return self._answered_at
+
     def _keep_answer(self) -> None:
+        self._answered_at = self.evaluations
         self._answer = self._shortlist(final=True)
 
     def _final(self) -> Shortlist:

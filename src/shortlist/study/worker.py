@@ -1,14 +1,19 @@
-"""Who asks: a name for people, and a process whose end can be noticed."""
+"""Who asks: a name for people, and a run whose end can be noticed."""
 
 from __future__ import annotations
 
 import getpass
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from uuid import uuid4
 
 PROC = Path("/proc")
+MACHINE_ID = Path("/etc/machine-id")
+_RUNNING: set[str] = set()  # the runs of this process that are under way
 
 
 @cache
@@ -21,31 +26,49 @@ def worker() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
-def process() -> str | None:
-    """The own process, told apart from every other that ever was; None where that cannot be."""
-    started = _started(os.getpid())
-    here = _here()
-    return None if started is None or here is None else f"{here} {os.getpid()} {started}"
+@contextmanager
+def running() -> Iterator[str | None]:
+    """A run, told apart from every other that ever was; None where that cannot be."""
+    started, here = _started(os.getpid()), _here()
+    if started is None or here is None:
+        yield None
+        return
+    run = " ".join([*here, str(os.getpid()), started, uuid4().hex])
+    _RUNNING.add(run)
+    try:
+        yield run
+    finally:
+        _RUNNING.discard(run)
 
 
-def has_ended(process: str) -> bool:
-    """Whether a process of this machine is no more; one elsewhere is believed to live.
+def has_ended(run: str) -> bool:
+    """Whether a run of this machine is no more; one elsewhere is believed to live.
 
     Examples
     --------
-    >>> has_ended("another-machine 1 1")
+    >>> has_ended("another-machine boot processes 1 1 run")
     False
     """
-    here, pid, started = process.rsplit(" ", 2)
-    return here == _here() and pid.isdecimal() and _started(int(pid)) != started
+    here, parts = _here(), run.split(" ")
+    if here is None or len(parts) != 6 or parts[0] != here[0]:
+        return False
+    if parts[1] != here[1]:
+        return True  # the machine was started again since
+    if parts[2] != here[2] or not parts[3].isdecimal():
+        return False
+    if int(parts[3]) == os.getpid():
+        return run not in _RUNNING
+    return _started(int(parts[3])) != parts[4]
 
 
 @cache
-def _here() -> str | None:
-    """The present start of the machine, and the set of processes seen from here."""
+def _here() -> tuple[str, str, str] | None:
+    """The machine, its present start, and the set of processes seen from here."""
     try:
+        known = MACHINE_ID.read_text().strip() if MACHINE_ID.exists() else ""
+        machine = f"{socket.gethostname()}/{known}".replace(" ", "_")
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {os.readlink(PROC / 'self/ns/pid')}"
+        return machine, boot, os.readlink(PROC / "self/ns/pid")
     except OSError:
         return None
 
