@@ -32,7 +32,7 @@ from shortlist.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from shortlist.study import database, schema
+from shortlist.study import database, schema, worker
 from shortlist.study.storage import study_names
 
 RNG = np.random.default_rng(5)
@@ -325,6 +325,76 @@ def test_forked_children_use_connections_of_their_own(new_storage: NewStorage) -
     assert study.trials[1].value == 1.0
 
 
+def test_a_child_loses_nothing_when_its_parent_closes(tmp_path: Path) -> None:
+    """SQLite takes a forked connection's locks for the child's own, and drops the log under it."""
+    path = tmp_path / "study.db"
+    study = begin(str(path))
+    study.ask()
+    go, told = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            study.tell(0, 1.0)
+            os.write(told[1], b".")
+            os.read(go[0], 1)
+            for number in range(1, 6):
+                study.tell(study.ask(), float(number))
+            os._exit(0)
+        except BaseException:
+            os._exit(2)
+    os.read(told[0], 1)
+    study.close()
+    os.write(go[1], b".")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [t.value for t in shortlist.Study.load(path).trials] == [1.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_the_trials_of_a_run_before_a_restart_are_given_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = begin(str(tmp_path / "study.db"))
+    here = worker._here()
+    assert here is not None
+    with worker.running() as run:
+        study._journal.ask(1, in_turn=True, process=run)
+        assert study.ask().number == 1  # it is at work
+        monkeypatch.setattr(worker, "_here", lambda: ("elsewhere", *here[1:]))
+        assert study.ask().number == 2  # so is one on another machine
+        monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
+        assert study.ask().number == 0
+        monkeypatch.undo()
+
+
+def test_a_run_that_ended_badly_leaves_no_orphans(tmp_path: Path) -> None:
+    """Its process lives on, as a notebook does, and the storage was away when it ended."""
+    study = begin(str(tmp_path / "study.db"))
+    with worker.running() as run:
+        study._journal.ask(2, in_turn=True, process=run)
+    assert [t.number for t in study.ask(3)] == [0, 1, 2]
+
+
+def test_a_file_that_was_moved_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    study = begin(str(path))
+    trial = study.ask()
+    path.rename(tmp_path / "moved.db")
+    with pytest.raises(StorageError, match="moved, deleted or replaced"):
+        study.tell(trial, 1.0)
+    (tmp_path / "moved.db").rename(path)
+    assert study.tell(trial.number, 1.0).value == 1.0
+
+
+def test_a_locked_file_is_named_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = begin(str(tmp_path / "study.db"))
+    holder = sqlite3.connect(tmp_path / "study.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(database, "PATIENCE", 0.2)
+    with pytest.raises(StorageError, match="was locked by another process"):
+        study.ask()
+    holder.close()
+    assert study.ask().number == 0
+
+
 def test_threads_may_share_a_study(new_storage: NewStorage) -> None:
     study = begin(new_storage(), sigma=3.0)
 
@@ -434,6 +504,14 @@ TAMPERED = {
         asked_at, closed_at, expires_at, worker, process, in_turn, origin, b, c, gap, statistic,
         second, opened, closed, touched FROM shortlist_trials WHERE number = 60""",
     "a text for a value": "UPDATE shortlist_trials SET value = 'one' WHERE number = 60",
+    "a turn": "UPDATE shortlist_trials SET in_turn = 1 - in_turn WHERE number = 121",
+    "an origin": "UPDATE shortlist_trials SET origin = 'unasked' WHERE number = 60",
+    "a strange origin": "UPDATE shortlist_trials SET origin = 'x' WHERE number = 60",
+    "a strange count": "UPDATE shortlist_studies SET changes = 'x'",
+    "a strange seed": """UPDATE shortlist_studies
+        SET settings = replace(settings, '"seed": 7', '"seed": "x"')""",
+    "a strange algorithm": """UPDATE shortlist_studies
+        SET settings = replace(settings, '{"name": "m-LinGapE"}', '{"name": 3, "x": 1}')""",
     "a null": "UPDATE shortlist_trials SET value = NULL WHERE number = 60",
     "an order": """UPDATE shortlist_trials SET closed = closed + 2, opened = opened + 2
         WHERE number = 60""",
@@ -524,7 +602,10 @@ def test_a_foreign_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     begin(str(empty)).ask()
 
 
-@pytest.mark.parametrize("storage", ["mysql://host/db", 3, "", "postgresql://[", b"x"])
+@pytest.mark.parametrize(
+    "storage",
+    ["mysql://host/db", 3, "", "postgresql://[", b"x", ":memory:", "a\x00b", "x" * 5000 + ".db"],
+)
 def test_a_storage_that_cannot_be(storage: object) -> None:
     with pytest.raises(shortlist.errors.ShortlistError):
         begin(storage)  # type: ignore[arg-type]
@@ -533,6 +614,9 @@ def test_a_storage_that_cannot_be(storage: object) -> None:
 def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
     with pytest.raises(StorageError, match=r"ann:\*\*\*@127.0.0.1") as caught:
         begin("postgresql://ann:secret@127.0.0.1:1/db")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(StorageError) as caught:
+        begin("postgresql://ann@127.0.0.1:1/db?password=secret")
     assert "secret" not in str(caught.value)
 
 

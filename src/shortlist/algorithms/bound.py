@@ -46,6 +46,15 @@ class Bound:
         """Whether a theorem covers the answer."""
         return not self.why_heuristic
 
+    @property
+    def assumptions(self) -> str:
+        """What the proof needs; without features nothing has to be linear in them."""
+        words = self.threshold.assumptions
+        if not self.setting.classical:
+            return words
+        linear = "the means are linear in the features"
+        return words.replace(f" and {linear}", "").replace(f", {linear}", "")
+
     def guarantee(self) -> str:
         """What the answer is worth, in words."""
         problem = self.problem
@@ -62,5 +71,5 @@ class Bound:
         return (
             f"Proven: with probability at least {1 - problem.delta:g}, {claim} "
             f"({figures}, threshold {self.threshold.name!r}, {self.threshold.source}), provided "
-            f"{self.threshold.assumptions}."
+            f"{self.assumptions}."
         )

@@ -150,14 +150,14 @@ def _outlook_words(
     elif problem.epsilon:
         yield (
             "at ε = 0",
-            f"no algorithm with this guarantee does with fewer than {outlook.lower_bound:,.0f} "
+            f"no algorithm that is as sure does with fewer than {outlook.lower_bound:,.0f} "
             f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, not "
             "a forecast.",
         )
     else:
         yield (
             "at least",
-            f"{outlook.lower_bound:,.0f} evaluations on average: no algorithm with this guarantee "
+            f"{outlook.lower_bound:,.0f} evaluations on average: no algorithm that is as sure "
             "does with fewer. It is a bound, not a forecast.",
         )
     if outlook.forecast is not None:

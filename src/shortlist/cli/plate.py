@@ -93,7 +93,7 @@ def read_plate(file: Path) -> list[Row]:
 
 
 def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
-    if any(cells[len(titles) :]):
+    if len(cells) > len(titles):  # 0,5 unquoted is two cells, and the first alone is a number
         raise InvalidInput(
             f"{file}, line {line} has {len(cells)} cells and the heading has {len(titles)}: put text "
             "with a comma in quotes, and write decimals with a point."

@@ -103,12 +103,13 @@ def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
     if mark is None and spaced:
         lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     else:
-        reader = csv.reader(io.StringIO(text), delimiter=mark or ",")
+        reader = csv.reader(io.StringIO(text), delimiter=mark or ",", strict=True)
         try:
             lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
         except csv.Error as error:
             raise InvalidFeatures(
-                f"{file}, line {reader.line_num} cannot be read as CSV ({error}): correct it."
+                f"{file}, line {reader.line_num} cannot be read as CSV ({error}): is there a quote that is not "
+                "closed? Correct it."
             ) from None
     lines = [(number, cells) for number, cells in lines if any(cells)]
     if not lines:

@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from shortlist.report.assumptions import warned
 from shortlist.report.citations import REDA, Work, algorithm_work, works
 from shortlist.report.markup import printable
 from shortlist.report.settings import software
@@ -34,7 +35,11 @@ def methods(study: Study) -> str:
     >>> print(methods(study).split(" (")[0])
     We looked for the best of K = 2 arms by top-m identification with fixed confidence
     """
-    paragraphs = (_design(study), _course(study), [named(study.shortlist.guarantee)], _tools(study))
+    worth = [named(study.shortlist.guarantee)]
+    against = warned(study)
+    if against:
+        worth.append(f"The data spoke against what this assumes ({', '.join(against)}).")
+    paragraphs = (_design(study), _course(study), worth, _tools(study))
     return "\n\n".join(" ".join(sentences) for sentences in paragraphs)
 
 

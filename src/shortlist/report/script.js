@@ -6,7 +6,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   const value = (row, column, numeric) => {
     const words = row.cells[column].textContent;
     if (!numeric) return words;
-    const number = Number(words.replace("−", "-").replaceAll(",", ""));
+    const number = Number(words.replaceAll("−", "-").replaceAll(",", ""));
     return Number.isNaN(number) ? -Infinity : number;
   };
   headings.forEach((heading, column) => {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.report.assumptions import assumptions
+from shortlist.report.assumptions import assumptions, warned
 from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import named
 from shortlist.report.numbers import count, decimals, number
@@ -33,7 +33,11 @@ def worth(study: Study) -> tuple[str, str]:
     """What the answer is worth in a word or two, and the class of its badge."""
     if not study.bound.proven:
         return ("Heuristic" if study.done else "No guarantee yet, then heuristic"), "warn"
-    return ("Proven", "good") if study.done else ("No guarantee yet", "plain")
+    if not study.done:
+        return "No guarantee yet", "plain"
+    if warned(study):
+        return "Proven, under assumptions that the data speak against", "warn"
+    return "Proven", "good"
 
 
 def answer(study: Study) -> Markup:
@@ -102,13 +106,13 @@ def guarantee(study: Study) -> Markup:
                 "said about the order within the list.",
             )
         )
-    warned = [finding.name for finding in examine(study) if finding.level == "warning"]
-    if warned:
+    against = warned(study)
+    if against:
         box.append(
             element(
                 "p",
                 element("strong", "Mind the warnings"),
-                f" ({', '.join(warned)}) under ",
+                f" ({', '.join(against)}) under ",
                 element("a", "health", href="#health"),
                 ": what they speak against is assumed here.",
             )

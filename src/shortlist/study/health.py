@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Reals = NDArray[np.float64]
 
-ALPHA = 0.001  # below it, a p-value is a warning
+ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
 ADAPTIVE = "As the results chose what was evaluated, the p-value is approximate."
 
@@ -103,7 +103,7 @@ def _norm(study: View, results: _Results) -> Finding:
     if p >= ALPHA:
         inside = "." if norm <= S else f": more, but within its uncertainty (p = {p:.2g})."
         return Finding("S", "fine", words + inside, "The results do not speak against S.")
-    words += f": no θ of norm {S:g} explains the results (p = {p:.1g})."
+    words += f": no θ of norm at most {S:g} explains the results (p = {p:.1g})."
     return Finding(
         "S",
         "warning",
@@ -183,7 +183,11 @@ def _noise(study: View, results: _Results) -> Finding:
             f"{spread:.3g} would need about {share:.2g} times as many. Mind that σ bounds tails and "
             "not only the spread: for bounded results half the range is safe, less is not.",
         )
-    return Finding("noise", "fine", words + ".", "The results do not speak against σ.")
+    words += f" (p = {p:.2g} that chance alone gives as much)."
+    if p < HINT:
+        meaning = "A hint that σ is too small, and no proof. See whether it goes on. " + ADAPTIVE
+        return Finding("noise", "note", words, meaning)
+    return Finding("noise", "fine", words, "The results do not speak against σ.")
 
 
 def _fit(study: View, results: _Results) -> Finding:
@@ -219,6 +223,13 @@ def _fit(study: View, results: _Results) -> Finding:
         p = float(chi2.sf(squares / noise, spare))
         test = f"χ² = {squares / noise:.3g} with the claimed σ on {spare}"
     test += f" degrees of freedom, p = {p:.2g}"
+    if ALPHA <= p < HINT:
+        words = f"The means of {len(x)} arms are a little off a linear model ({test})."
+        meaning = (
+            "That is a hint and no proof: of studies in which nothing is wrong, one in twenty shows "
+            f"as much. See whether it goes on. {ADAPTIVE}"
+        )
+        return Finding("fit", "note", words, meaning)
     if p >= ALPHA:
         words = f"The means of {len(x)} arms agree with a linear model ({test})."
         return Finding("fit", "fine", words, f"The results do not speak against it. {ADAPTIVE}")
