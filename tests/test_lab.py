@@ -379,7 +379,7 @@ def test_the_bound_is_that_of_shortlist_bound(folder: Path) -> None:
     assert report["misfit"] == pytest.approx(0.0, abs=1e-12)
     assert (report["initial"], report["initial_arms"]) == (40, 4)
     said = " ".join(does("new", "screen.toml").stdout.split())
-    assert f"{bound['samples']:,.0f} evaluations on average: no algorithm with this" in said
+    assert f"{bound['samples']:,.0f} evaluations on average: no algorithm that is as" in said
     assert "It is a bound, not a forecast." in said
 
 
