@@ -77,11 +77,13 @@ def main(storage: str, acknowledged: str, kills: int, workers: int, longest: flo
         time.sleep(random.uniform(0.0, longest))
         if killed < kills:
             victim = processes[random.integers(len(processes))]
-            os.kill(victim.pid or 0, signal.SIGKILL)
+            victim.kill()
             victim.join()
             if victim.exitcode == -signal.SIGKILL:
                 killed += 1
                 moments.append(noted_so_far(acknowledged))
+            elif victim.exitcode == 0:
+                kills = killed  # the study is done: nobody is left to be killed at work
         elif not processes:
             break
     finisher = fork.Process(target=work, args=(storage, acknowledged))
