@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from shortlist.algorithms.onward import told_then_drawn
 from shortlist.core.random import seed_stream
 from shortlist.simulation.instances import Instance
 from shortlist.study import remaining as module
@@ -293,9 +294,7 @@ def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
     )
     again = np.repeat(np.arange(len(means)), study.posterior.pulls)
     onward = replace(study.bound.engine, initial=again)
-    played = onward.replicate(
-        module.told_then_drawn, parameters, np.array([study.seed], np.uint64), 10**5
-    )
+    played = onward.replicate(told_then_drawn, parameters, np.array([study.seed], np.uint64), 10**5)
     assert not parameters[0].any()
     while not study.done:
         trial = study.ask()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
@@ -21,6 +22,10 @@ from shortlist.rules.game import NONE, apart, make_room
 with notice("compiling the loop for this machine: once only, up to a minute"):
     from shortlist.algorithms import follow, kernel
     from shortlist.algorithms import round as rounds
+    from shortlist.algorithms.decision import Decision, decision_of
+    from shortlist.algorithms.designed import with_design
+    from shortlist.algorithms.differences import differences
+    from shortlist.algorithms.onward import play_on, round_cost
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
@@ -35,20 +40,6 @@ class Runs:
     stopped: NDArray[np.bool_]
     recommended: NDArray[np.bool_]
     pulls: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Decision:
-    """One round, read out: why an arm is pulled, or why the search stops."""
-
-    stop: bool
-    arm: int
-    queued: int | None
-    b: int
-    c: int
-    threshold: float
-    gap: float
-    statistic: float
 
 
 @dataclass(frozen=True)
@@ -130,10 +121,47 @@ class Engine:
             resident=self._resident(),
         )
 
-    def threshold(self, posterior: Posterior) -> float:
+    @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return self.rules["indices"].name == "individual"
+
+    @property
+    def stop(self) -> str:
+        """The stopping rule's name."""
+        return self.rules["stopping"].name
+
+    @property
+    def lagged(self) -> bool:
+        """Whether the stop looks at the pair of the round before."""
+        return "lagged" in self.rules["stopping"].traits
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The rules by kind and name."""
+        return {kind: rule.name for kind, rule in self.rules.items()}
+
+    def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
         """C at this moment."""
-        time = posterior.observed + (0 if len(self.initial) else 1)
-        return float(self.rules["threshold"](time, posterior.log_det, self.constants))
+        return self.threshold_at(posterior.observed, posterior.log_det)
+
+    def threshold_at(self, time: float, log_det: float) -> float:
+        """C at another moment."""
+        offset = 0 if len(self.initial) else 1
+        return float(self.rules["threshold"](int(time) + offset, log_det, self.constants))
+
+    def boundary(self, now: rounds.Round) -> int | None:
+        """The candidate whose gaps stop the study, where it is not b."""
+        if "mth_gaps" not in self.rules["stopping"].needs:
+            return None
+        return int(np.argmax(np.where(now.inside, now.mth_gaps, -np.inf)))
+
+    def differences(
+        self, posterior: Posterior, now: rounds.Round, b: int, c: int
+    ) -> tuple[Reals, Reals, Reals]:
+        """Of each arm: its gap, and the gap indices below and above it (see ``Look``)."""
+        scale = self.threshold(posterior) * self.sigma
+        return differences(self.rules["indices"], posterior, scale, now.inside, b, c)
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
@@ -148,9 +176,23 @@ class Engine:
         plays = self.allocation != NONE
         return rounds.make_round(arms, rank, min(arms, self._resident()), self.m, plays=plays)
 
-    def round_beyond(self, now: rounds.Round) -> rounds.Round:
-        """An empty round that remembers the game of another, to look ahead without moving it."""
-        return self.round()._replace(game=apart(now.game))
+    def again(
+        self, posterior: Posterior, now: rounds.Round, seed: int
+    ) -> tuple[Decision, rounds.Round]:
+        """The last decision, made again from the posterior alone."""
+        return self.decide(posterior, self.round(), seed)
+
+    def ahead(
+        self, posterior: Posterior, now: rounds.Round, seed: int
+    ) -> Callable[[list[int]], Decision]:
+        """Decides as if results were in: each call is given the arms supposed since the last."""
+        posterior = posterior.copy()
+
+        def decide(supposing: list[int]) -> Decision:
+            beyond = self.round()._replace(game=apart(now.game))  # the game stays where it is
+            return self.decide(posterior, beyond, seed, check_stop=False, supposing=supposing)[0]
+
+        return decide
 
     def decide(
         self,
@@ -191,7 +233,7 @@ class Engine:
                     self.constants, self._numbers, *self._pointers, self.wanted, *steps, marks,
                 )  # fmt: skip
             if status == kernel.DESIGN_WANTED:
-                now = self._with_design(now)
+                now = with_design(now, self.design)
             elif status == kernel.ROOM_WANTED:
                 now = now._replace(game=make_room(now.game))
             else:
@@ -224,13 +266,28 @@ class Engine:
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
             if status == kernel.DESIGN_WANTED:
-                now = self._with_design(now)
+                now = with_design(now, self.design)
             elif status == kernel.ROOM_WANTED:
                 now = now._replace(game=make_room(now.game))
             else:
                 break
         self._check(status, now)
         return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+
+    def affordable(self, nanoseconds: float) -> int:
+        """About how many rounds can be simulated in that time."""
+        return int(nanoseconds / round_cost(self))
+
+    def play_on(
+        self,
+        posterior: Posterior,
+        now: rounds.Round,
+        means: Reals,
+        seed: np.uint64,
+        most: int,
+    ) -> tuple[int, bool, NDArray[np.int64]]:
+        """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
+        return play_on(self, posterior, means, seed, most)
 
     def _check(self, status: int, now: rounds.Round) -> None:
         """Raise where the loop could not go on."""
@@ -263,50 +320,6 @@ class Engine:
         if not self.compiled:
             return [self.rules[kind].function for kind in RULE_ORDER]
         return [self.rules[kind].pointer for kind in RULE_ORDER]
-
-    def _with_design(self, now: rounds.Round) -> rounds.Round:
-        """The round with the design of its ambiguous pair added."""
-        b, c = int(now.pair[rounds.B]), int(now.pair[rounds.C])
-        keys, designs = now.design_keys, now.designs
-        solved = keys[keys != rounds.NOBODY]
-        if 2 * (len(solved) + 1) > len(keys):
-            rows = designs[keys != rounds.NOBODY]
-            keys = np.full(2 * len(keys), rounds.NOBODY, np.int64)
-            designs = np.zeros((len(keys), designs.shape[1]))
-            for key, weights in zip(solved, rows, strict=True):
-                first, second = divmod(int(key), designs.shape[1])
-                _store(keys, designs, first, second, weights)
-        _store(keys, designs, b, c, self.design(b, c))
-        return now._replace(design_keys=keys, designs=designs)
-
-
-def decision_of(now: rounds.Round, *, stop: bool) -> Decision:
-    """What the round decided."""
-    pair, figures = now.pair, now.figures
-    queued = int(pair[rounds.QUEUED])
-    return Decision(
-        stop=stop,
-        arm=int(pair[rounds.ARM]),
-        queued=None if queued == rounds.NOBODY else queued,
-        b=int(pair[rounds.B]),
-        c=int(pair[rounds.C]),
-        threshold=float(figures[rounds.THRESHOLD]),
-        gap=float(figures[rounds.GAP]),
-        statistic=float(figures[rounds.STATISTIC]),
-    )
-
-
-def _store(
-    keys: NDArray[np.int64],
-    designs: NDArray[np.float64],
-    b: int,
-    c: int,
-    weights: NDArray[np.float64],
-) -> None:
-    arms = designs.shape[1]
-    place = -1 - rounds.design_slot(keys, arms, b, c)
-    keys[place] = min(b, c) * arms + max(b, c)
-    designs[place] = weights
 
 
 def run_seeds(seed: int, runs: int, first: int = 0) -> NDArray[np.uint64]:

@@ -75,8 +75,7 @@ def examine_features(problem: Problem) -> list[Finding]:
 
 def is_classical(problem: Problem) -> bool:
     """Whether every arm is a dimension of its own."""
-    arms, columns = problem.features.shape
-    return arms == columns and bool(np.array_equal(problem.features, np.eye(arms)))
+    return problem.is_classical
 
 
 def _rank(problem: Problem) -> Finding:

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
-from shortlist.core.random import standard_normal
-from shortlist.core.rule import rule
-from shortlist.rules.game import NONE
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -30,7 +27,7 @@ Reals = NDArray[np.float64]
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10
 MOST = 10**8  # beyond, a projection is of no use to anybody
-WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see _round_cost)
+WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
 NEAR = 64  # arms on either side of the boundary whose pairs are looked at
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
@@ -105,7 +102,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     generator = np.random.default_rng([study.seed, SALT])
     draws = _drawn_means(engine, posterior, generator)
     seeds = generator.integers(0, 2**64, size=DRAWS, dtype=np.uint64)
-    totals = np.sort(_totals(engine, posterior, draws, seeds, quick=quick))
+    totals = np.sort(_totals(study, draws, seeds, quick=quick))
     told = posterior.observed
     low, middle, high = (
         max(float(totals[place - 1]) - told, 1.0)
@@ -145,13 +142,13 @@ def _rounded(number: int) -> str:
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
 
-def _dimensions_seen(engine: Engine, pulls: NDArray[np.int64]) -> int:
+def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
     if engine.regularization == 0.0:  # the initial pulls span the features
         return engine.features.shape[1]
     return int(np.linalg.matrix_rank(engine.features[pulls > 0])) if pulls.any() else 0
 
 
-def _drawn_means(engine: Engine, posterior: Posterior, generator: np.random.Generator) -> Reals:
+def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.Generator) -> Reals:
     """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
     x = engine.features
     upper = _factor(engine, posterior.pulls, engine.regularization).T
@@ -161,7 +158,7 @@ def _drawn_means(engine: Engine, posterior: Posterior, generator: np.random.Gene
     return np.asarray(posterior.means + engine.sigma * (x @ noise).T)
 
 
-def _factor(engine: Engine, pulls: NDArray[np.int64], ridge: float) -> Reals:
+def _factor(engine: AnyEngine, pulls: NDArray[np.int64], ridge: float) -> Reals:
     """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ."""
     x, counts = engine.features[pulls > 0], pulls[pulls > 0]
     return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
@@ -179,55 +176,24 @@ def _substituted(lower: Reals, right: Reals) -> Reals:
     return solved
 
 
-def _totals(
-    engine: Engine,
-    posterior: Posterior,
-    draws: Reals,
-    seeds: NDArray[np.uint64],
-    *,
-    quick: bool,
-) -> Reals:
+def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:
     """Evaluations at the stop, those told included, if the means were as drawn."""
+    engine, posterior = study.bound.engine, study.posterior
     pulls, told = posterior.pulls, posterior.observed
-    most = int(WORK / DRAWS / _round_cost(engine))
+    most = engine.affordable(WORK / DRAWS)
     if engine.regularization == 0.0:
         most += told  # then initial pulls are only counted, which costs next to nothing
     if quick or not engine.compiled or most < WORTH_PLAYING * told:
         return _by_widths(engine, pulls, draws)
-    # Told results enter as initial pulls, each at the mean of its arm: the posterior is the same.
-    onward = replace(engine, initial=np.repeat(np.arange(len(pulls)), pulls))
-    averages = posterior.state.sums / np.maximum(pulls, 1)
     totals = np.zeros(len(draws))
     for k, means in enumerate(draws):
-        parameters = np.vstack([pulls, averages, means, np.full(len(pulls), engine.sigma)])
-        runs = onward.replicate(told_then_drawn, parameters, seeds[k : k + 1], most)
-        totals[k] = runs.samples[0]
-        if not runs.stopped[0]:
-            totals[k] = _by_widths(engine, runs.pulls[0], draws[k : k + 1])[0]
+        totals[k], stopped, pulls = engine.play_on(posterior, study.round, means, seeds[k], most)
+        if not stopped:
+            totals[k] = _by_widths(engine, pulls, draws[k : k + 1])[0]
     return totals
 
 
-@rule("reward")
-def told_then_drawn(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """So many times the average told, then normal: the rows are (times left, average, mean, σ)."""
-    if parameters[0, arm] > 0.0:
-        parameters[0, arm] -= 1.0
-        return parameters[1, arm]
-    return parameters[2, arm] + parameters[3, arm] * standard_normal(stream)
-
-
-def _round_cost(engine: Engine) -> float:
-    """About how long a simulated round takes, in nanoseconds on the machine of README's figures."""
-    arms, rank = engine.features.shape
-    cells = arms * min(arms, engine.m + 16 + rank)
-    if any({"mth_gaps", "design"} & each.needs for each in engine.rules.values()):
-        cells += 8 * arms * arms
-    if engine.allocation != NONE:
-        cells += arms * rank * rank + engine.m * (arms - engine.m) * rank
-    return 300.0 + 1.2 * cells
-
-
-def _by_widths(engine: Engine, pulls: NDArray[np.int64], draws: Reals) -> Reals:
+def _by_widths(engine: AnyEngine, pulls: NDArray[np.int64], draws: Reals) -> Reals:
     """The same by extrapolation: every width shrinks as 1/√t, and C grows as it does."""
     x, told = engine.features, int(pulls.sum())
     order = np.argsort(-draws, axis=1)
@@ -245,7 +211,7 @@ def _by_widths(engine: Engine, pulls: NDArray[np.int64], draws: Reals) -> Reals:
 
 
 def _worst_pair(
-    engine: Engine,
+    engine: AnyEngine,
     whitened: Reals,
     means: Reals,
     inside: NDArray[np.int64],
@@ -254,7 +220,7 @@ def _worst_pair(
     """The largest σ‖x_b − x_c‖_{V⁻¹} / (μ_b − μ_c + ε) of a b inside and a c outside."""
     b, c = whitened[inside], whitened[outside]
     squares_b, squares_c = (b**2).sum(axis=1)[:, None], (c**2).sum(axis=1)
-    if engine.rules["indices"].name == "individual":
+    if engine.alone:
         widths = np.sqrt(squares_b) + np.sqrt(squares_c)
     else:
         widths = np.sqrt(np.maximum(squares_b + squares_c - 2.0 * b @ c.T, 0.0))
@@ -264,10 +230,9 @@ def _worst_pair(
     return engine.sigma * float(shares.max())
 
 
-def _later_threshold(engine: Engine, pulls: NDArray[np.int64]) -> Callable[[float], float]:
+def _later_threshold(engine: AnyEngine, pulls: NDArray[np.int64]) -> Callable[[float], float]:
     """C(t), if the pulls of all arms grow alike from now on."""
     told, rank = int(pulls.sum()), engine.features.shape[1]
-    offset = 0 if len(engine.initial) else 1
     log_det = 0.0
     if engine.shift > 0.0:
         diagonal = np.diag(_factor(engine, pulls, engine.shift))
@@ -275,7 +240,7 @@ def _later_threshold(engine: Engine, pulls: NDArray[np.int64]) -> Callable[[floa
 
     def threshold(time: float) -> float:
         grown = log_det + rank * math.log(time / told) if engine.shift > 0.0 else 0.0
-        return float(engine.rules["threshold"](int(time) + offset, grown, engine.constants))
+        return engine.threshold_at(time, grown)
 
     return threshold
 

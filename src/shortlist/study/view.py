@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -84,6 +84,11 @@ class View:
         return self._journal.model.posterior
 
     @property
+    def round(self) -> Any:
+        """What the algorithm remembers; only its engine looks into it."""
+        return self._journal.model.round
+
+    @property
     def statistic(self) -> float | None:
         """What must fall to ε for the study to stop; None during the initial pulls."""
         decision = self._journal.model.decision
@@ -126,8 +131,9 @@ class View:
         """
         if self.statistic is None:
             return arm_table(self.problem, self.posterior, np.nan, None)
-        C = self.bound.engine.threshold(self.posterior)
-        return arm_table(self.problem, self.posterior, C, self._journal.model.round.inside)
+        now = self.round
+        C = self.bound.engine.threshold(self.posterior, now)
+        return arm_table(self.problem, self.posterior, C, now.inside)
 
     def remaining(self, *, quick: bool = False) -> Projection:
         """How many more evaluations the stop is away, with a range, as far as the estimates tell.
