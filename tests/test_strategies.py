@@ -228,6 +228,25 @@ class TestContract:
         assert study.evaluations == evaluations + 1
         assert study.shortlist.names == names
 
+    def test_what_comes_after_the_stop_has_no_part_in_the_answer(
+        self, name: str, tmp_path: Path
+    ) -> None:
+        study = begin(name, storage=tmp_path / "study.db")
+        study.run(result, progress=False)
+        names, evaluations = study.shortlist.names, study.evaluations
+        for arm in range(len(X)):
+            study.tell(arm=arm, value=-9.0 if study.problem.names[arm] in names else 9.0)
+        study.tell_many([])
+        assert (study.shortlist.names, study.shortlist.evaluations) == (names, evaluations)
+        again = shortlist.Study.load(tmp_path / "study.db")
+        assert (again.shortlist.names, again.shortlist.evaluations) == (names, evaluations)
+        study.reopen()
+        trial = study.ask()
+        study.tell(trial, result(trial))
+        loaded = shortlist.Study.load(tmp_path / "study.db")
+        assert loaded.done == study.done
+        assert loaded.shortlist.evaluations == study.shortlist.evaluations > evaluations + len(X)
+
     def test_pictures_history_and_words(self, name: str) -> None:
         study = begin(name)
         study.run(result, progress=False, max_evaluations=30)

@@ -66,7 +66,7 @@ class Course:
 
     def copy(self) -> Course:
         """A copy that goes its own way."""
-        twin = Course(self.strategy.copy())
+        twin = type(self)(self.strategy.copy())
         twin.pulls, twin.sums = self.pulls.copy(), self.sums.copy()
         return twin
 
@@ -145,6 +145,10 @@ class StepwiseEngine:
             course.pulls[order[-1]] += 1
         return np.array(order, np.int64)
 
+    def stops(self, strategy: Strategy) -> bool:
+        """Whether the last look ends the search."""
+        return strategy.statistic <= self.epsilon
+
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision reads it."""
         return Posterior(self.features)
@@ -180,7 +184,7 @@ class StepwiseEngine:
 
     def again(self, posterior: Posterior, now: Course, seed: int) -> tuple[Decision, Course]:
         """The last decision."""
-        return decision_of(now, stop=now.strategy.statistic <= self.epsilon), now
+        return decision_of(now, stop=self.stops(now.strategy)), now
 
     def ahead(
         self, posterior: Posterior, now: Course, seed: int
@@ -212,14 +216,16 @@ class StepwiseEngine:
     ) -> Course:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         kinds, arms, values, _ = steps
+        late = bool(marks[follow.STOPPED])  # what comes after a stop decides nothing
         while True:
             strategy = now.strategy
-            certain = strategy.statistic <= self.epsilon
+            certain = self.stops(strategy)
             state, wanted = posterior.state, strategy.plan
             if not plan.gather(
                 state, wanted, now.pulls, now.sums, certain, kinds, arms, values, marks
             ):
                 break
+            late = False
             if not now.missing.any():
                 now.decide(seed)
                 if not marks[follow.INITIALIZED]:
@@ -227,10 +233,11 @@ class StepwiseEngine:
                     marks[follow.INITIALIZED] = 1
             marks[follow.NEXT] += 1
             marks[follow.IS_IN] = 0
-            if strategy.statistic <= self.epsilon:
+            if self.stops(strategy):
                 marks[follow.STOPPED] = 1
                 break
-        if marks[follow.INITIALIZED]:  # what is to be pulled next depends on every result
+        # What is to be pulled next depends on every result.
+        if marks[follow.INITIALIZED] and not (late and marks[follow.STOPPED]):
             marks[follow.DECIDED_AT] = posterior.observed
         return now
 
@@ -271,7 +278,7 @@ class StepwiseEngine:
                 if now.missing.any():
                     break
                 now.decide(int(seed))
-                if now.strategy.statistic <= self.epsilon:
+                if self.stops(now.strategy):
                     return now, True, pulls
         return now, False, pulls
 
