@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.algorithms.catalog import algorithms as algorithms
     from shortlist.algorithms.gifa import GIFA as GIFA
+    from shortlist.algorithms.xy_halving import XYHalving as XYHalving
     from shortlist.core.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "GIFA",
     "Study",
+    "XYHalving",
     "algorithms",
     "compare",
     "data",
@@ -53,6 +55,7 @@ _MODULES = {
 _HOMES = {
     "GIFA": "shortlist.algorithms.gifa",
     "Study": "shortlist.study.study",
+    "XYHalving": "shortlist.algorithms.xy_halving",
     "compare": "shortlist.simulation.comparison",
     "rule": "shortlist.core.rule",
 }

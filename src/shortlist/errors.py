@@ -13,6 +13,7 @@ ShortlistError
 │   ├── UnknownTrial
 │   └── TrialClosed
 ├── StudyStopped
+├── BudgetSpent
 ├── StorageError
 │   ├── StudyNotFound
 │   ├── StudyMismatch
@@ -80,6 +81,10 @@ class TrialClosed(TrialError):
 
 class StudyStopped(ShortlistError):
     """The study has stopped: its answer is final until it is reopened."""
+
+
+class BudgetSpent(ShortlistError):
+    """Every evaluation of the budget is told or under way: none is left to be asked for."""
 
 
 class StorageError(ShortlistError):

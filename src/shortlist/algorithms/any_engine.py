@@ -74,6 +74,10 @@ class AnyEngine(Protocol):
         """Whether the stop looks at the pair of the round before."""
 
     @property
+    def budget(self) -> int | None:
+        """The number of results at which it stops; None where it stops when it is certain."""
+
+    @property
     def parts(self) -> dict[str, str]:
         """The rules it is composed of, by kind; none for a strategy."""
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from shortlist.algorithms import game, gifa, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.planned import Planned
+from shortlist.algorithms.xy_halving import NAME as WITH_BUDGET
+from shortlist.algorithms.xy_halving import XYHalving
 from shortlist.errors import InvalidSetting, unknown_name
 
-Algorithm = GIFA | Planned
+Algorithm = GIFA | Planned | XYHalving
+DEFAULT = "m-LinGapE"
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
@@ -40,9 +43,39 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         raise InvalidSetting(
             f"an algorithm is a name or a shortlist.GIFA, got {type(choice).__name__}."
         )
+    if choice == WITH_BUDGET:
+        raise InvalidSetting(
+            f"{WITH_BUDGET} needs a budget: pass budget=… to Study, or "
+            "shortlist.XYHalving(budget=…) to compare."
+        )
     name = ALIASES.get(choice, choice)
     published = "published" in choice
     if name not in ALGORITHMS:
         plain = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
         raise unknown_name("algorithm", choice, plain)
     return ALGORITHMS[name]
+
+
+def choose_algorithm(choice: str | Algorithm | None, budget: object) -> Algorithm:
+    """What a study runs: what is named; else XY-halving if there is a budget, or the default.
+
+    Examples
+    --------
+    >>> choose_algorithm(None, None).name, choose_algorithm(None, 100).name
+    ('m-LinGapE', 'XY-halving')
+    """
+    if budget is None:
+        return find_algorithm(DEFAULT if choice is None else choice)
+    halving = XYHalving(budget=budget)  # type: ignore[arg-type]  # it is checked there
+    if choice is None or choice in (WITH_BUDGET, halving):
+        return halving
+    if isinstance(choice, XYHalving):
+        raise InvalidSetting(
+            f"budget={budget} was given, and an algorithm with a budget of {choice.budget}: leave "
+            "out one of the two."
+        )
+    name = find_algorithm(choice).name
+    raise InvalidSetting(
+        f"budget={budget} and algorithm={name!r} contradict each other: {name} stops when it is "
+        f"certain enough, and only {WITH_BUDGET} works on a budget. Leave out one of the two."
+    )

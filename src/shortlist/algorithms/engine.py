@@ -137,6 +137,10 @@ class Engine:
         return "lagged" in self.rules["stopping"].traits
 
     @property
+    def budget(self) -> None:
+        """None: it stops when it is certain."""
+
+    @property
     def parts(self) -> dict[str, str]:
         """The rules by kind and name."""
         return {kind: rule.name for kind, rule in self.rules.items()}

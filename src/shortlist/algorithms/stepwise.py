@@ -127,6 +127,11 @@ class StepwiseEngine:
         """It is not composed of rules."""
         return {}
 
+    @property
+    def budget(self) -> int | None:
+        """The number of results at which it stops; None where it stops when it is certain."""
+        return None
+
     @cached_property
     def _first(self) -> Strategy:
         return self.strategy(self.task)

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from shortlist.cli import algorithms, bound, data, export, new, reproduce, repurpose, status, study
 from shortlist.errors import (
+    BudgetSpent,
     DataUnavailable,
     ShortlistError,
     StorageError,
@@ -24,6 +25,7 @@ USAGE, NO_DATA, STOPPED, STORAGE, INTERRUPTED = 2, 3, 4, 5, 130
 CODES: tuple[tuple[type[ShortlistError], int], ...] = (
     (DataUnavailable, NO_DATA),
     (StudyStopped, STOPPED),
+    (BudgetSpent, STOPPED),
     (StudyNotFound, USAGE),
     (StudyMismatch, USAGE),
     (StorageError, STORAGE),
@@ -74,8 +76,9 @@ $ shortlist repurpose --synthetic
 $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
-3 data not available, 4 the study has stopped (ask), 5 the storage cannot be
-used (damaged, foreign, newer, out of reach), 130 interrupted.""",
+3 data not available, 4 the study has stopped or all of its budget is under
+way (ask), 5 the storage cannot be used (damaged, foreign, newer, out of
+reach), 130 interrupted.""",
 )
 
 

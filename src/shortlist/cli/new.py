@@ -26,7 +26,8 @@ sigma = 0.1                 # noise of one evaluation: its standard deviation
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 
-Further keys: arms = ["a", "b"] (or a file of names) in place of features,
+In place of delta, budget = 600 ends the screen after so many evaluations,
+without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
 algorithm, threshold, S, seed, lease = "7 days", pilot = "pilot.csv" (name and
 mean), storage = "screen.db" (or a PostgreSQL URL), name. Files are sought
 beside the screen.toml.
@@ -83,6 +84,7 @@ def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
         "sigma": problem.sigma,
         "delta": problem.delta,
         "epsilon": problem.epsilon,
+        "budget": study.budget,
         "S": problem.S,
         "algorithm": study.bound.name,
         "threshold": study.bound.threshold.name,
@@ -112,7 +114,10 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
         )
     )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
-    typer.echo(entry("wanted", f"the {problem.m} best{slack}, with risk δ = {problem.delta:g}"))
+    until = f"with risk δ = {problem.delta:g}"
+    if study.budget is not None:
+        until = f"as well as {count(study.budget, 'evaluation')} can tell"
+    typer.echo(entry("wanted", f"the {problem.m} best{slack}, {until}"))
     typer.echo(entry("noise", f"σ = {problem.sigma:g} in a single evaluation"))
     typer.echo(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
     typer.echo(entry("answer", study.bound.guarantee()))
@@ -134,6 +139,9 @@ def _outlook_words(
             f"{count(outlook.initial, 'initial pull')} of {count(outlook.initial_arms, 'arm')}, "
             "whatever comes out; there is no answer before them.",
         )
+    if study.budget is not None:
+        yield from _budget_words(described, study.budget, outlook)
+        return
     if outlook.misfit is None:
         yield (
             "then",
@@ -162,6 +170,30 @@ def _outlook_words(
         )
     if outlook.forecast is not None:
         yield "forecast", _forecast_words(outlook.forecast)
+
+
+def _budget_words(
+    described: ScreenFile, budget: int, outlook: Outlook
+) -> Iterator[tuple[str, str]]:
+    yield (
+        "in all",
+        f"{count(budget, 'evaluation')}, neither more nor less. Those that fail or are cancelled do "
+        "not count.",
+    )
+    if outlook.errors is None:
+        yield (
+            "then",
+            "the study says how probable a wrong shortlist is. With means of a pilot (pilot = "
+            f'"pilot.csv" in {described.path}) you get a forecast of that.',
+        )
+        return
+    errors = outlook.errors
+    yield (
+        "pilot",
+        f"if its means were true (made linear in the features, {outlook.misfit:.3g} off at most), "
+        f"{errors.wrong} of {errors.runs} simulated screens ended with a wrong shortlist: a "
+        f"probability between {errors.low:.2g} and {errors.high:.2g}.",
+    )
 
 
 def _forecast_words(forecast: Forecast) -> str:

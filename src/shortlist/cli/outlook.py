@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 RUNS = 20
+ERROR_RUNS = 400  # where errors are counted; they come in groups of RUNS
 PATIENCE = 4.0  # seconds for all of them
 MOST = 200_000  # evaluations of a simulated screen
 PROBE = 500  # evaluations to see how long one takes
@@ -43,6 +44,24 @@ class Forecast:
 
 
 @dataclass(frozen=True)
+class ErrorForecast:
+    """Simulated screens with a budget and the pilot means for truth.
+
+    Attributes
+    ----------
+    runs, wrong : int
+        How many there were, and how many of them ended with a wrong shortlist.
+    low, high : float
+        The 95 % interval of the probability of that.
+    """
+
+    runs: int
+    wrong: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Outlook:
     """What is known before the first evaluation.
 
@@ -58,6 +77,8 @@ class Outlook:
         Why there is none in spite of a pilot.
     forecast : Forecast or None
         What simulated screens took.
+    errors : ErrorForecast or None
+        How many of them erred, with a budget.
     """
 
     initial: int
@@ -66,6 +87,7 @@ class Outlook:
     lower_bound: float | None = None
     why_no_bound: str | None = None
     forecast: Forecast | None = None
+    errors: ErrorForecast | None = None
 
 
 def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str, Any]) -> Outlook:
@@ -85,6 +107,8 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     if pilot is None:
         return Outlook(*first)
     instance, misfit = pilot_instance(study, pilot)
+    if study.budget is not None:
+        return Outlook(*first, misfit, errors=_error_forecast(study, instance))
     samples, why = None, None
     try:
         from shortlist.theory import lower_bound
@@ -162,6 +186,28 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
         unfinished += not stopped
     low, median, high = np.quantile(samples, [0.05, 0.5, 0.95])
     return Forecast(len(samples), unfinished, most, float(median), float(low), float(high))
+
+
+def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
+    from shortlist.algorithms.xy_halving import XYHalving
+    from shortlist.simulation.comparison import compare
+    from shortlist.simulation.results import clopper_pearson
+
+    problem, halving = study.problem, XYHalving(budget=study.budget or 0)
+    began, runs, wrong = time.monotonic(), 0, 0
+    while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
+        frame = compare(
+            halving,
+            instance,
+            runs=RUNS,
+            start=runs,
+            delta=problem.delta,
+            epsilon=problem.epsilon,
+            workers=1,
+            progress=False,
+        ).frame
+        runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
+    return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))
 
 
 def _affordable(most: int, simulate: Callable[[int], tuple[int, bool]]) -> int:

@@ -14,7 +14,7 @@ from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unkno
 if TYPE_CHECKING:
     import pandas as pd
 
-PLAIN = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed")
+PLAIN = ("m", "sigma", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed")
 FILES = ("features", "arms", "pilot")
 KEYS = (*FILES, *PLAIN, "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")

@@ -24,6 +24,8 @@ def standing(study: Study) -> dict[str, Any]:
         "waiting": len(study.waiting),
         "failed": states["failed"],
         "cancelled": states["cancelled"],
+        "budget": study.budget,
+        "estimated_error": study.shortlist.error,
         "statistic": study.statistic,
         "epsilon": study.problem.epsilon,
         "remaining": asdict(study.remaining()),
@@ -42,6 +44,8 @@ def standing_words(study: Study) -> str:
         return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
     if study.statistic is None:
         return f"{taken}; {len(study.bound.engine.initial)} initial pulls come first."
+    if study.budget is not None:
+        return f"{taken} of {study.budget:,}, where the study stops."
     return (
         f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
         f"ε = {study.problem.epsilon:g}."

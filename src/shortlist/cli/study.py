@@ -30,7 +30,8 @@ $ shortlist ask screen.toml --again --out plate-again.csv
 The plate has a line a trial. Fill in its column [bold]value[/bold] and hand it to
 `shortlist tell`. A trial stays open until it is told, failed or cancelled; if
 a plate is lost, --again writes the open trials once more.
-Exit code 4: the study has stopped, and nothing was asked."""
+Exit code 4: nothing was asked, as the study has stopped or the last of its
+budget is under way."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
@@ -84,6 +85,8 @@ def ask(
         with new_file(out, force=force, rescue=rescue) as file:
             trials = _ask(opened, n, again)
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
+    if not again and len(trials) < n:
+        note(f"the budget has room for {count(len(trials), 'trial')} only.")
     if before and not again:
         note(f"{count(before, 'earlier trial')} open: `shortlist ask --again` lists all.")
     if as_json:
@@ -102,8 +105,8 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
         return study.pending if again else study.ask(n)
     except StudyStopped:
         raise StudyStopped(
-            f"{standing_words(study)} Nothing was asked; `shortlist status` shows the answer, and "
-            "`shortlist reopen` lets the study go on."
+            f"{standing_words(study)} Nothing was asked; `shortlist status` shows the answer"
+            f"{', and `shortlist reopen` lets the study go on' if study.budget is None else ''}."
         ) from None
 
 

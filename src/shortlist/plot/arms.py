@@ -74,9 +74,10 @@ def headline(study: Study, evaluations: int) -> str:
     """What is looked for, by what, and how far it is."""
     problem = study.problem
     state = "stopped" if study.done else "still running"
+    until = f"δ = {problem.delta:g}" if study.budget is None else f"budget {study.budget:,}"
     return (
         f"{study.bound.name}: the {problem.m} best of {problem.arms}, ε = {problem.epsilon:g}, "
-        f"δ = {problem.delta:g}; {evaluations:,} evaluations, {state}"
+        f"{until}; {evaluations:,} evaluations, {state}"
     )
 
 

@@ -147,6 +147,12 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
     rows = "★: c minus the arm; others: the arm minus b. "
     if alone:
         rows = ""
+    if engine.budget is not None:
+        return (
+            f"{rows}Each interval holds its difference with probability {1 - study.problem.delta:g}, "
+            f"by itself; dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
+            f"after {engine.budget:,} evaluations, wherever they are. "
+        )
     if engine.lagged:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
         return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"

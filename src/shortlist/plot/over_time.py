@@ -77,6 +77,8 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
         f"Each arm's mean with its own interval μ̂ ± Cσ‖x‖, for c and {whose}; the others are light. "
         f"The stopping rule reads {'these' if alone else 'those of differences, not these'}. "
     )
+    if study.budget is not None:
+        words = words.partition("The stopping rule")[0]
     _bands(panels[0], past, look, arms, near)
     what = "evaluations" if len(panels) == 1 else ""
     caption(panels[0], what, words + left_out(len(arms), look.table))
@@ -139,10 +141,13 @@ def _difference(ax: Any, study: Study, past: History) -> None:
     ax.axhline(study.problem.epsilon, color="black", linewidth=1.2, zorder=2.5)
     _time_axis(ax, times)
     ax.set_ylabel("difference", fontsize=9)
-    words = (
-        "The difference that the stopping rule reads, of the pair of each moment: the study stops "
-        f"when its upper end is at most ε = {study.problem.epsilon:g} (line)."
-    )
+    stop = f"the study stops when its upper end is at most ε = {study.problem.epsilon:g} (line)"
+    words = f"The difference that the stopping rule reads, of the pair of each moment: {stop}."
+    if study.budget is not None:
+        words = (
+            "The difference of the challenger and the candidate that are least certain, at the end "
+            f"of each phase. The study stops after {study.budget:,} evaluations."
+        )
     caption(ax, "evaluations", words)
 
 

@@ -86,7 +86,9 @@ def stopping(
     )
     ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
-    if study.done:
+    if study.budget is not None:
+        last, words = _spend(ax, study, float(values[-1]))
+    elif study.done:
         stop = study.shortlist.evaluations
         ax.plot([stop], [study.statistic], "o", color=CHALLENGER, markersize=8, zorder=4)
         words += f"Dot: it stopped after {stop:,}, at {number(float(values[-1]))}. "
@@ -106,11 +108,23 @@ def stopping(
     ax.xaxis.set_major_formatter(whole)
     ax.grid(color="0.92", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.set_ylabel("stopping statistic", fontsize=9)
+    decides = "stopping statistic" if study.budget is None else "how much better c may be than b"
+    ax.set_ylabel(decides, fontsize=9)
     caption(ax, "evaluations", words)
     title = textwrap.fill(headline(study, study.evaluations), 88)
     ax.set_title(title, fontsize=10, parse_math=False)
     return figure
+
+
+def _spend(ax: Any, study: Study, value: float) -> tuple[float, str]:
+    """Where the budget ends; returns how far it reaches, and what the picture shows then."""
+    budget = study.budget or 0
+    ax.axvline(budget, color=CHALLENGER, linewidth=1.5, linestyle="--", zorder=2)
+    return float(budget), (
+        f"Dashes: the budget of {budget:,}, where the study stops. How much better the challenger "
+        f"may be than the candidate it is least certain of, after each phase: {number(value)} at "
+        f"the last. It decides nothing. Line: ε = {study.problem.epsilon:g}. "
+    )
 
 
 def _cut_the_start(ax: Any, times: np.ndarray, values: np.ndarray, epsilon: float) -> str:

@@ -130,6 +130,49 @@ ROBBINS = Work(
 }""",
 )
 
+YANG = Work(
+    "Yang and Tan 2022",
+    "J. Yang and V. Y. F. Tan. Minimax optimal fixed-budget best arm identification in linear "
+    "bandits. NeurIPS 35, 2022.",
+    r"""@inproceedings{yang2022minimax,
+  author    = {Yang, Junwen and Tan, Vincent Y. F.},
+  title     = {Minimax optimal fixed-budget best arm identification in linear
+               bandits},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022}
+}""",
+)
+AZIZI = Work(
+    "Azizi, Kveton and Ghavamzadeh 2022",
+    "M. J. Azizi, B. Kveton and M. Ghavamzadeh. Fixed-budget best-arm identification in structured "
+    "bandits. IJCAI 2022.",
+    r"""@inproceedings{azizi2022fixed,
+  author    = {Azizi, Mohammad Javad and Kveton, Branislav and
+               Ghavamzadeh, Mohammad},
+  title     = {Fixed-budget best-arm identification in structured bandits},
+  booktitle = {Proceedings of the 31st International Joint Conference on
+               Artificial Intelligence (IJCAI)},
+  year      = {2022}
+}""",
+)
+KATZ = Work(
+    "Katz-Samuels, Jain, Karnin and Jamieson 2020",
+    "J. Katz-Samuels, L. Jain, Z. Karnin and K. Jamieson. An empirical process approach to the union "
+    "bound: practical algorithms for combinatorial and linear bandits. NeurIPS 33, 2020.",
+    r"""@inproceedings{katz2020empirical,
+  author    = {Katz-Samuels, Julian and Jain, Lalit and Karnin, Zohar and
+               Jamieson, Kevin},
+  title     = {An empirical process approach to the union bound: Practical
+               algorithms for combinatorial and linear bandits},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {33},
+  year      = {2020}
+}""",
+)
+
+# XY-halving is nobody's; these are the nearest that have a theorem.
+NEAREST = (YANG, AZIZI, KATZ)
 # By the first word of the algorithm's name; all others are Réda et al.'s.
 ALGORITHMS = {
     "LUCB": KALYANAKRISHNAN,

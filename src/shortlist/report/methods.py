@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from shortlist.report.assumptions import warned
-from shortlist.report.citations import REDA, Work, algorithm_work, works
+from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, works
 from shortlist.report.markup import printable
 from shortlist.report.settings import software
 
@@ -45,6 +45,8 @@ def methods(study: Study) -> str:
 
 def cited(study: Study) -> list[Work]:
     """The works that the text names."""
+    if study.budget is not None:
+        return [REDA, *NEAREST]
     return works(study.bound.name, study.bound.threshold.source)
 
 
@@ -77,6 +79,18 @@ def _design(study: Study) -> list[str]:
         else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
         "means were modelled as linear in them."
     )
+    if study.budget is not None:
+        return [
+            f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification "
+            f"({REDA.short}) with a fixed budget of T = {study.budget:,} evaluations.",
+            model,
+            f"The algorithm was {plain(bound.name)}: phases of equal length, each with half the "
+            "challengers of the one before and pulls by the XY-optimal design, over all arms, for "
+            "telling them from the candidates; estimates by least squares on all results. It is an "
+            f"extension without a theorem of {', '.join(work.short for work in NEAREST)}.",
+            f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
+            f"ε = {problem.epsilon:g}.",
+        ]
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [
         f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "

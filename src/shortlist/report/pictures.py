@@ -78,7 +78,9 @@ def _drawings(study: Study) -> Iterator[tuple[str, str, str, Callable[[], Figure
         yield (
             "stopping",
             "Towards the stop",
-            "The statistic that must fall to ε, over the evaluations.",
+            "The statistic that must fall to ε, over the evaluations."
+            if study.budget is None
+            else "How much better the challenger may still be, after each phase of the budget.",
             lambda: plot.stopping(study, projection=remaining(study), history=past),
         )
         yield (

@@ -12,6 +12,7 @@ from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import named
 from shortlist.report.numbers import count, decimals, number
 from shortlist.report.tables import ROWS_SHOWN, beyond, pairs, table
+from shortlist.study.budget import rounded
 from shortlist.study.health import examine
 from shortlist.study.remaining import remaining
 
@@ -31,6 +32,8 @@ def state(study: Study) -> tuple[str, str]:
 
 def worth(study: Study) -> tuple[str, str]:
     """What the answer is worth in a word or two, and the class of its badge."""
+    if study.budget is not None:
+        return "No guarantee: fixed budget", "warn"
     if not study.bound.proven:
         return ("Heuristic" if study.done else "No guarantee yet, then heuristic"), "warn"
     if not study.done:
@@ -86,6 +89,11 @@ def _intervals(study: Study) -> str:
     own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
     if study.bound.engine.alone:
         return f"{own} The stop compares these intervals."
+    if study.budget is not None:
+        return (
+            f"{own} It holds the mean with probability {1 - study.problem.delta:g}, by itself and for "
+            "normal noise. Differences of two means are known more precisely."
+        )
     return (
         f"{own} The stop compares differences of two means, which are known more precisely. So "
         "intervals may overlap where the order is settled."
@@ -146,7 +154,12 @@ def progress(study: Study) -> Markup:
     ]
     rows.append(("Failed", _failed(study)))
     rows.append(("Cancelled", count(states["cancelled"])))
-    if statistic is None:
+    if study.budget is not None:
+        rows.append(("Budget", f"{count(study.budget)} evaluations, all of which are made"))
+        error = study.shortlist.error
+        found = _initial(study) if error is None else rounded(error)
+        rows.append(("Estimated probability of a wrong list", found))
+    elif statistic is None:
         rows.append(("Stopping statistic", _initial(study)))
     else:
         done = "has fallen to" if study.done else "must fall to"

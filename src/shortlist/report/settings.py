@@ -37,10 +37,13 @@ def settings(study: Study) -> list[tuple[str, str]]:
     S = "not given" if problem.S is None else f"{problem.S:g}"
     if problem.S is not None and not bound.threshold.needs_S:
         S += " (not used by this threshold)"
+    delta = f"{problem.delta:g}"
+    if study.budget is not None:
+        delta += " (of each interval by itself; it decides nothing)"
     rows = [
         ("Algorithm", bound.name),
         ("Threshold", bound.threshold.name),
-        ("Risk, δ", f"{problem.delta:g}"),
+        ("Risk, δ", delta),
         ("Slack, ε", f"{problem.epsilon:g}"),
         ("Noise, σ", f"{problem.sigma:g}"),
         ("Bound on ‖θ‖, S", S),
@@ -51,6 +54,8 @@ def settings(study: Study) -> list[tuple[str, str]]:
         ("Initial pulls", f"{len(bound.engine.initial):,}"),
         ("Seed", str(study.seed)),
     ]
+    if study.budget is not None:
+        rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software()]

@@ -29,6 +29,9 @@ class Shortlist:
         Whether the study has stopped; before that there is no guarantee.
     guarantee : str
         What the answer is worth.
+    error : float or None
+        With a budget, the estimated probability that the list is wrong; None without one, and
+        until the initial pulls are in.
     """
 
     names: tuple[str, ...]
@@ -36,6 +39,7 @@ class Shortlist:
     evaluations: int
     final: bool
     guarantee: str
+    error: float | None = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -8,8 +8,9 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from shortlist.errors import unknown_name
+from shortlist.errors import BudgetSpent, unknown_name
 from shortlist.problem import whole_number
+from shortlist.study.budget import no_room
 from shortlist.study.executors import check_sendable, find_executor, is_lost
 from shortlist.study.journal import Journal, is_free
 from shortlist.study.outcome import Objective as Objective
@@ -54,6 +55,8 @@ def evaluate(
                 flight.depart()
                 if study.done:
                     break
+                if flight.is_stuck:
+                    raise BudgetSpent(no_room(study))
                 if not flight.land():
                     study.refresh()
                 line.update()
@@ -82,6 +85,7 @@ class Flight:
         self._most, self._max_failures = most, max_failures
         self._process = run
         self._told = self._failures = 0
+        self._refused = False  # the last time, for want of budget
         self._trials: dict[int, Trial] = {}  # asked for by this run, and not ended by it
         self._sent: dict[Future[Any], Trial] = {}
         self._back: SimpleQueue[Future[Any]] = SimpleQueue()  # in the order of completion
@@ -91,12 +95,21 @@ class Flight:
         """Whether all results that were wanted are told."""
         return self._told == self._most
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the rest of a budget is with others, of whom nobody knows whether they work."""
+        pending = self._journal.ledger.pending
+        known = bool(pending) and all(trial.process is not None for trial in pending)
+        return self._refused and not known and not self._away()
+
     def depart(self) -> None:
         """Ask for as many as there is room for, and send them off."""
         room = self._room()
         if room <= 0:
             return
-        asked = self._journal.ask(room, in_turn=self._in_turn, process=self._process) or []
+        found = self._journal.ask(room, in_turn=self._in_turn, process=self._process)
+        self._refused = found == []
+        asked = found or []
         self._trials.update((trial.number, trial) for trial in asked)
         for trial in asked:
             self._send(trial)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from shortlist.algorithms.follow import TAKE, Steps
 from shortlist.core.least_squares import Reals
@@ -166,13 +167,28 @@ def _checkpoints(study: View, told: list[Trial]) -> set[int]:
     if not told:
         return set()
     arms = np.array([trial.arm for trial in told], np.int64)
+    if study.budget is not None:
+        return _looked_at(study, arms)
     first = 1
     for arm, pulls in zip(*np.unique(study.bound.engine.initial, return_counts=True), strict=True):
         (at,) = np.nonzero(arms == arm)
         if len(at) < pulls:
             return set()
         first = max(first, int(at[pulls - 1]) + 1)
-    return set(np.geomspace(first, len(told), CHECKPOINTS).round().astype(int).tolist())
+    return _spaced(first, len(told))
+
+
+def _spaced(first: int, last: int) -> set[int]:
+    return set(np.geomspace(first, last, CHECKPOINTS).round().astype(int).tolist())
+
+
+def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
+    """With a budget, from where the first phase is over and the results span the features."""
+    first, features = len(study.bound.engine.initial), study.problem.reduced
+    if len(arms) < first:
+        return set()
+    ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(first, len(arms))}
+    return {n for n, rank in ranks.items() if rank == features.shape[1]}
 
 
 def _rows(study: View, count: int) -> list[int]:

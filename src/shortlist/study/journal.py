@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,9 +11,9 @@ from contextlib import contextmanager
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.follow import Steps
-from shortlist.errors import DamagedStorage
+from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
-from shortlist.study.ledger import Ledger
+from shortlist.study.ledger import Ledger, check_pending
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
 from shortlist.study.trial import NOBODY, Cause, State, Trial
@@ -100,7 +101,10 @@ class Journal:
                 )
 
     def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
-        """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop."""
+        """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
+
+        A budget may allow fewer than were asked for, or none.
+        """
         with self.change() as transaction:
             if self.model.stopped:
                 return None
@@ -113,7 +117,7 @@ class Journal:
                 self._note_renewal(transaction, trial)
             ahead = Ahead(self.model, self.ledger.unsettled_arms)
             new = []
-            for _ in range(count - len(again)):
+            for _ in range(min(count - len(again), self._room())):
                 trial = self.ledger.open(*self._next(ahead), in_turn=in_turn)
                 trial.asked_at, trial.expires_at = now, expires
                 trial.worker, trial.process = worker(), process
@@ -122,6 +126,13 @@ class Journal:
             if new:
                 transaction.insert(new)
         return again + new
+
+    def _room(self) -> int:
+        """How many trials may still be opened, with those under way counted as told."""
+        budget = self._bound.engine.budget
+        if budget is None:
+            return sys.maxsize
+        return budget - len(self.ledger.taken) - len(self.ledger.unsettled_arms)
 
     def _next(self, ahead: Ahead) -> tuple[int, Cause]:
         initial = ahead.initial()
@@ -142,6 +153,27 @@ class Journal:
         transaction.insert([trial])
         self.close(transaction, trial, "told", value=value)
         return trial
+
+    def tell(self, results: list[tuple[Trial | int, float]], *, twice: bool) -> list[Trial]:
+        """Results of pending trials, all or none; those told before are left out if ``twice``."""
+        with self.change() as transaction:
+            found = [(self.ledger.find(trial), value) for trial, value in results]
+            if len({trial.number for trial, _ in found}) < len(found):
+                raise InvalidInput("a trial is told twice in one call: nothing was told.")
+            news = [(t, v) for t, v in found if t.state != "told" or not twice]
+            for trial, _ in news:
+                check_pending(trial)
+            for trial, value in news:
+                self.close(transaction, trial, "told", value=value)
+        return [trial for trial, _ in found]
+
+    def end(self, trial: Trial | int, state: State, reason: str | None) -> Trial:
+        """End a pending trial without a result."""
+        with self.change() as transaction:
+            ended = self.ledger.find(trial)
+            check_pending(ended)
+            self.close(transaction, ended, state, reason=reason)
+        return ended
 
     def close(
         self,

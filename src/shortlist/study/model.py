@@ -81,14 +81,15 @@ class Ahead:
 
     def initial(self) -> int | None:
         """The next initial pull; None once they are in."""
+        if self._model.initialized:
+            return None
         initial = self._model.bound.engine.initial
         missing = np.flatnonzero(_earlier(initial) >= self._pulls[initial])
         if len(missing):
             return int(initial[missing[0]])
-        if self._model.initialized:
-            return None
         # All initial pulls are under way and nothing is known yet: go round them again.
-        return int(min(initial.tolist(), key=lambda arm: (self._pulls[arm], arm)))
+        wanted = self._model.bound.engine.wanted
+        return int(min(initial.tolist(), key=lambda arm: (self._pulls[arm] / wanted[arm], arm)))
 
     def decide(self) -> Decision:
         """What to evaluate next, without a look at the stop."""

@@ -26,7 +26,8 @@ def describe(study: Study, left: str = "") -> str:
     left : str
         How many evaluations are still needed, if that is known.
     """
-    parts = [f"{study.evaluations} evaluations"]
+    of = "" if study.budget is None else f" of {study.budget}"
+    parts = [f"{study.evaluations}{of} evaluations"]
     pending, waiting = len(study.pending), len(study.waiting)
     if pending > 1 or waiting:
         parts.append(f"{pending} in flight")
@@ -38,7 +39,8 @@ def describe(study: Study, left: str = "") -> str:
         parts.append(left)
     names = list(study.shortlist)
     shown = ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
-    parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
+    if study.budget is None:
+        parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
     return " · ".join([*parts, shown])
 
 
@@ -92,6 +94,8 @@ def _left(study: Study) -> str:
     """The projected number of evaluations that are still needed, if there is one."""
     from shortlist.study.remaining import remaining
 
+    if study.budget is not None:
+        return ""  # the budget stands beside the evaluations
     try:
         projected = remaining(study, quick=True).evaluations
     except np.linalg.LinAlgError:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
+from shortlist.study.budget import evaluations_left
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -85,6 +86,9 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     """
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
+    if study.budget is not None:
+        left = evaluations_left(study)
+        return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     engine, posterior = study.bound.engine, study.posterior
     initial = int(np.maximum(engine.wanted - posterior.pulls, 0).sum())
     if initial:

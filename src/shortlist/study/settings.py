@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.gifa import GIFA, RULES, find_threshold
 from shortlist.algorithms.planned import Planned
+from shortlist.algorithms.xy_halving import XYHalving
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
@@ -167,6 +168,8 @@ def checked_lease(lease: object) -> float | None:
 def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
+    if isinstance(algorithm, XYHalving):
+        return {"name": algorithm.name, "budget": algorithm.budget}
     if isinstance(algorithm, Planned):
         return {"name": algorithm.name, "strategy": OWN}
     assert isinstance(algorithm.threshold, Threshold)
@@ -186,11 +189,11 @@ def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-def _algorithm(words: dict[str, Any]) -> str | GIFA:
+def _algorithm(words: dict[str, Any]) -> str | Algorithm:
     if len(words) == 1:
         return str(words["name"])
     try:
-        return GIFA(**words)
+        return XYHalving(**words) if "budget" in words else GIFA(**words)
     except TypeError as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
 

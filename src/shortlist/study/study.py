@@ -10,20 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shortlist.algorithms.catalog import Algorithm, find_algorithm
-from shortlist.errors import (
-    DamagedStorage,
-    InvalidInput,
-    InvalidSetting,
-    ShortlistError,
-    StudyStopped,
-    unknown_name,
-)
+from shortlist.algorithms.catalog import Algorithm, choose_algorithm, find_algorithm
+from shortlist.errors import DamagedStorage, InvalidSetting, ShortlistError, unknown_name
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
+from shortlist.study.budget import check_reopening, nothing_to_ask
 from shortlist.study.evaluation import Objective, evaluate
 from shortlist.study.journal import Journal
-from shortlist.study.ledger import check_pending, checked_value
+from shortlist.study.ledger import checked_value
 from shortlist.study.settings import Settings, checked_lease
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -50,8 +44,11 @@ class Study(View):
         The slack allowed in the means.
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one.
-    algorithm : str, GIFA or Planned
-        See ``shortlist.algorithms``.
+    budget : int, optional
+        Stop after so many results, neither earlier nor later, and estimate how probable a wrong
+        answer is. Without it the study stops when it is certain enough.
+    algorithm : str, GIFA or Planned, optional
+        See ``shortlist.algorithms``; by default m-LinGapE, and XY-halving with a budget.
     threshold : optional
         In place of the algorithm's own.
     seed : int, optional
@@ -90,7 +87,8 @@ class Study(View):
         delta: float = 0.05,
         epsilon: float = 0.0,
         S: float | None = None,
-        algorithm: str | Algorithm = "m-LinGapE",
+        budget: int | None = None,
+        algorithm: str | Algorithm | None = None,
         threshold: Any = None,
         seed: int | None = None,
         arms: Sequence[Any] | None = None,
@@ -99,6 +97,7 @@ class Study(View):
         lease: float | None = None,
     ) -> None:
         problem = Problem.of(features, m, sigma=sigma, delta=delta, epsilon=epsilon, S=S, arms=arms)
+        algorithm = choose_algorithm(algorithm, budget)
         settings = Settings.of(
             problem,
             algorithm=algorithm,
@@ -182,15 +181,12 @@ class Study(View):
 
         Trials asked for and not told yet shrink the widths and leave the means alone, so that a
         batch is spread out; the stop looks at told results only. A trial whose lease is over comes
-        first.
+        first. A budget may have room for fewer than ``n``.
         """
         count = 1 if n is None else whole_number("n", n, 1)
         trials = self._journal.ask(count, in_turn=False, process=None)
-        if trials is None:
-            raise StudyStopped(
-                f"the study stopped after {self._final().evaluations} evaluations and its answer "
-                "is final: read study.shortlist, or call study.reopen() to go on evaluating."
-            )
+        if not trials:
+            raise nothing_to_ask(self)
         return trials[0] if n is None else trials
 
     # Telling
@@ -243,33 +239,16 @@ class Study(View):
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
         checked = [(trial, checked_value(value)) for trial, value in results]
-        with self._journal.change() as transaction:
-            found = [(self._journal.ledger.find(trial), value) for trial, value in checked]
-            if len({trial.number for trial, _ in found}) < len(found):
-                raise InvalidInput("a trial is told twice in one call: nothing was told.")
-            news = [(t, v) for t, v in found if t.state != "told" or if_told == "raise"]
-            for trial, _ in news:
-                check_pending(trial)
-            for trial, value in news:
-                self._journal.close(transaction, trial, "told", value=value)
-        return [trial for trial, _ in found]
+        return self._journal.tell(checked, twice=if_told == "ignore")
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that an evaluation came to nothing; no value is made up for it."""
-        with self._journal.change() as transaction:
-            failed = self._journal.ledger.find(trial)
-            check_pending(failed)
-            words = str(reason).encode("utf-8", "backslashreplace").decode().replace("\x00", "")
-            self._journal.close(transaction, failed, "failed", reason=words)
-        return failed
+        words = str(reason).encode("utf-8", "backslashreplace").decode().replace("\x00", "")
+        return self._journal.end(trial, "failed", words)
 
     def cancel(self, trial: Trial | int) -> Trial:
         """Say that an evaluation will not be made."""
-        with self._journal.change() as transaction:
-            cancelled = self._journal.ledger.find(trial)
-            check_pending(cancelled)
-            self._journal.close(transaction, cancelled, "cancelled")
-        return cancelled
+        return self._journal.end(trial, "cancelled", None)
 
     def refresh(self) -> None:
         """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
@@ -284,8 +263,7 @@ class Study(View):
 
     def reopen(self) -> None:
         """Take the stop back: the study may be asked again, and stops again after a result."""
-        if not self.done:
-            raise InvalidInput("the study has not stopped: there is nothing to reopen.")
+        check_reopening(self)
         self._journal.reopen()
 
     def run(

@@ -108,7 +108,7 @@ class Reason:
     gap : float or None
         Their gap index B_{c,b}: how much better c may still be than b.
     statistic : float or None
-        What must fall to ε for the study to stop.
+        What must fall to ε for the study to stop; with a budget it decides nothing.
     words : str
         All that in a sentence.
     """
@@ -121,7 +121,7 @@ class Reason:
     words: str
 
     @classmethod
-    def of(cls, trial: Trial, problem: Problem) -> Reason:
+    def of(cls, trial: Trial, problem: Problem, budget: int | None = None) -> Reason:
         """The reason of a trial, in words."""
         cause, arm = trial.cause, trial.name
         if cause.b == NOBODY:
@@ -131,11 +131,13 @@ class Reason:
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
         statistic = math.nan if cause.statistic is None else cause.statistic
+        stop = f"when {statistic:.4g} has fallen to {problem.epsilon:g}"
+        if budget is not None:
+            stop = f"after {budget:,} evaluations"
         words = (
             f"{arm!r} was asked for to tell {b!r} (held to be among the best "
             f"{problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{gap:.4g}; the study stops when {statistic:.4g} has fallen to "
-            f"{problem.epsilon:g}."
+            f"{gap:.4g}; the study stops {stop}."
         )
         return cls(arm, b, c, gap, statistic, words)
 

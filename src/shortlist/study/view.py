@@ -12,7 +12,9 @@ from shortlist.algorithms.follow import Steps
 from shortlist.core.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
+from shortlist.study.budget import worth
 from shortlist.study.conditions import conditions
+from shortlist.study.estimated_error import estimated_error
 from shortlist.study.journal import Journal
 from shortlist.study.trial import Reason, Trial
 
@@ -43,6 +45,11 @@ class View:
     def evaluations(self) -> int:
         """How many results were taken in."""
         return self.posterior.observed
+
+    @property
+    def budget(self) -> int | None:
+        """After how many results the study stops; None if it stops when it is certain enough."""
+        return self.bound.engine.budget
 
     @property
     def trials(self) -> list[Trial]:
@@ -90,7 +97,10 @@ class View:
 
     @property
     def statistic(self) -> float | None:
-        """What must fall to ε for the study to stop; None during the initial pulls."""
+        """What must fall to ε for the study to stop; None during the initial pulls.
+
+        With a budget it decides nothing: it is how much better the challenger may still be.
+        """
         decision = self._journal.model.decision
         return None if decision is None else decision.statistic
 
@@ -116,12 +126,16 @@ class View:
         table = self.table()
         chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
         names = tuple(chosen["name"]) if self.statistic is not None else ()
-        guarantee = self.bound.guarantee()
+        error = None if self.budget is None else estimated_error(self)
+        guarantee = self.bound.guarantee() if self.budget is None else worth(self, error)
         if final:
             guarantee = " ".join([guarantee, *(words for _, words in conditions(self))])
-        else:
+        elif self.budget is None:
             guarantee = f"No guarantee yet: the study has not stopped. At its stop: {guarantee}"
-        return Shortlist(names, chosen.reset_index(drop=True), self.evaluations, final, guarantee)
+        else:
+            guarantee = f"Not final: {self.evaluations:,} of {self.budget:,} results. {guarantee}"
+        chosen = chosen.reset_index(drop=True)
+        return Shortlist(names, chosen, self.evaluations, final, guarantee, error)
 
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
@@ -137,6 +151,8 @@ class View:
 
     def remaining(self, *, quick: bool = False) -> Projection:
         """How many more evaluations the stop is away, with a range, as far as the estimates tell.
+
+        With a budget it is exact: the budget less the results told.
 
         Parameters
         ----------
@@ -161,4 +177,4 @@ class View:
 
     def why(self, trial: Trial | int) -> Reason:
         """Why a trial was asked for: b_t, c_t and their gap index."""
-        return Reason.of(self._journal.ledger.find(trial), self.problem)
+        return Reason.of(self._journal.ledger.find(trial), self.problem, self.budget)

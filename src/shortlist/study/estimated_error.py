@@ -1,0 +1,76 @@
+"""How probable a wrong shortlist is, as far as a study's own results tell.
+
+What is not known are the true means. Given the results, normal noise and no opinion beforehand, θ
+is normal around its estimate: N(θ̂, σ²V⁻¹). So it is drawn, many times, and the share of draws is
+counted in which the shortlist is wrong. It does not matter that the results decided what was
+evaluated: the likelihood of θ is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.core.triangle import solve_lower
+
+if TYPE_CHECKING:
+    from shortlist.study.view import View
+
+Reals = NDArray[np.float64]
+
+DRAWS = 10_000  # a share of 1 % is then known to a tenth of it
+NEAR = 64  # arms on either side of the boundary that are drawn
+SALT = 0x6572726F  # a user's own generator of the same seed must give other numbers
+
+
+def estimated_error(study: View) -> float | None:
+    """The share of draws with an arm of the shortlist below the mean of rank m minus ε.
+
+    None until the initial pulls are in.
+
+    Parameters
+    ----------
+    study : Study
+        Nothing is changed in it.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0]], m=1, sigma=1.0, seed=0, budget=8)
+    >>> estimated_error(study) is None
+    True
+    >>> _ = study.run(lambda trial: [0.5, 0.0][trial.arm], progress=False)
+    >>> round(estimated_error(study), 2)  # Φ(−0.5/√(1/4 + 1/4)) = 0.24
+    0.24
+    """
+    if study.statistic is None:
+        return None
+    engine, posterior = study.bound.engine, study.posterior
+    pulls, inside = posterior.pulls, study.round.inside
+    x = engine.features
+    triangle = np.linalg.qr(np.sqrt(pulls)[:, None] * x)[1]
+    white = solve_lower(triangle.T, x.T)  # rank × K: ‖x‖ in the norm of V⁻¹ is that of a column
+    candidates = _nearest(posterior.means, white, np.flatnonzero(inside), np.flatnonzero(~inside))
+    challengers = _nearest(-posterior.means, white, np.flatnonzero(~inside), np.flatnonzero(inside))
+    generator = np.random.default_rng([study.seed, SALT, posterior.observed])
+    noise = engine.sigma * generator.standard_normal((DRAWS, len(white)))
+    held = posterior.means[candidates] + noise @ white[:, candidates]
+    least = held.min(axis=1) + engine.epsilon
+    above = (held > least[:, None]).sum(axis=1) + (engine.m - len(candidates))
+    others = posterior.means[challengers] + noise @ white[:, challengers]
+    above += (others > least[:, None]).sum(axis=1)
+    return float(np.mean(above >= engine.m))
+
+
+def _nearest(
+    means: Reals, white: Reals, own: NDArray[np.int64], others: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Those of ``own`` that are least certainly above the best of ``others``, NEAR at most."""
+    if len(own) <= NEAR:
+        return own
+    rival = others[np.argmax(means[others])]
+    errors = np.sqrt(((white[:, own] - white[:, [rival]]) ** 2).sum(axis=0))
+    scores = (means[own] - means[rival]) / np.maximum(errors, np.finfo(float).tiny)
+    return own[np.argsort(scores, kind="stable")[:NEAR]]
