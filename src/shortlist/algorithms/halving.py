@@ -60,6 +60,13 @@ def phases(arms: int, m: int, rank: int, budget: int) -> list[Phase]:
 class Halving(Strategy):
     """Phases of a budget; what is remembered are all results so far, as one sum an arm.
 
+    Attributes
+    ----------
+    pulls, sums : array, K
+        Of all results so far.
+    means : array, K
+        As they say, by least squares.
+
     Parameters
     ----------
     task : Task
@@ -73,8 +80,8 @@ class Halving(Strategy):
         self._task = task
         self._basis = np.linalg.qr(task.features)[0]
         self._phases = phases(arms, task.m, rank, budget)
-        self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
-        self._means, self._white = np.zeros(arms), np.zeros((rank, arms))
+        self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
+        self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
         self.inside = np.zeros(arms, np.bool_)
         self.b = self.c = -1
         self.threshold = float(ndtri(1.0 - task.delta / 2.0))
@@ -90,7 +97,7 @@ class Halving(Strategy):
     @property
     def told(self) -> int:
         """How many results it has seen."""
-        return int(self._pulls.sum())
+        return int(self.pulls.sum())
 
     @property
     def end(self) -> int:
@@ -108,7 +115,7 @@ class Halving(Strategy):
 
     def take(self, pulls: Integers, sums: Reals) -> None:
         """Look at results, be they those of the plan or not, and plan the next phase."""
-        self._pulls, self._sums = self._pulls + pulls, self._sums + sums
+        self.pulls, self.sums = self.pulls + pulls, self.sums + sums
         self._estimate()
         self._find_boundary()
         if not self.spent:
@@ -116,7 +123,7 @@ class Halving(Strategy):
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Of every arm i, μ_i − μ_j as it is estimated, with its interval for that pair alone."""
-        gap = self._means - self._means[j]
+        gap = self.means - self.means[j]
         widths = self.threshold * self._task.sigma * _norms(self._white.T - self._white[:, j])
         return gap, gap - widths, gap + widths
 
@@ -126,13 +133,13 @@ class Halving(Strategy):
 
     def _estimate(self) -> None:
         """Least squares on all results; ``white`` are the features in the norm of V⁻¹."""
-        triangle = np.linalg.qr(np.sqrt(self._pulls)[:, None] * self._basis)[1]
+        triangle = np.linalg.qr(np.sqrt(self.pulls)[:, None] * self._basis)[1]
         self._white = solve_lower(triangle.T, self._basis.T)
-        self._means = (self._white @ self._sums) @ self._white
+        self.means = (self._white @ self.sums) @ self._white
 
     def _find_boundary(self) -> None:
         """The candidates, and the pair of them and a challenger that is least certain."""
-        order = np.argsort(-self._means, kind="stable")
+        order = np.argsort(-self.means, kind="stable")
         m = self._task.m
         self.inside = np.zeros(len(order), np.bool_)
         self.inside[order[:m]] = True
@@ -158,11 +165,11 @@ class Halving(Strategy):
     def _next_plan(self) -> Integers:
         """For candidates against challengers, the nearer the more."""
         phase = next(phase for phase in self._phases if phase.end > self.told)
-        order, m = np.argsort(-self._means, kind="stable"), self._task.m
+        order, m = np.argsort(-self.means, kind="stable"), self._task.m
         near = order[max(0, m - NEAR) : m]
         others = order[m : m + min(phase.challengers, NEAR)]
         i, j = np.repeat(near, len(others)), np.tile(others, len(near))
-        gaps = self._means[i] - self._means[j] + self._task.epsilon
+        gaps = self.means[i] - self.means[j] + self._task.epsilon
         errors = self._task.sigma * _norms((self._white[:, i] - self._white[:, j]).T)
         weights = self._design(i, j, np.maximum(gaps, STANDARD_ERRORS * errors))
         return rounded(weights, phase.end - self.told)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shortlist.study.view import View
 
 Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 DRAWS = 10_000  # a share of 1 % is then known to a tenth of it
 NEAR = 64  # arms on either side of the boundary that are drawn
@@ -48,25 +49,42 @@ def estimated_error(study: View) -> float | None:
     if study.statistic is None:
         return None
     engine, posterior = study.bound.engine, study.posterior
-    pulls, inside = posterior.pulls, study.round.inside
-    x = engine.features
-    triangle = np.linalg.qr(np.sqrt(pulls)[:, None] * x)[1]
-    white = solve_lower(triangle.T, x.T)  # rank × K: ‖x‖ in the norm of V⁻¹ is that of a column
-    candidates = _nearest(posterior.means, white, np.flatnonzero(inside), np.flatnonzero(~inside))
-    challengers = _nearest(-posterior.means, white, np.flatnonzero(~inside), np.flatnonzero(inside))
-    generator = np.random.default_rng([study.seed, SALT, posterior.observed])
-    noise = engine.sigma * generator.standard_normal((DRAWS, len(white)))
-    held = posterior.means[candidates] + noise @ white[:, candidates]
-    least = held.min(axis=1) + engine.epsilon
-    above = (held > least[:, None]).sum(axis=1) + (engine.m - len(candidates))
-    others = posterior.means[challengers] + noise @ white[:, challengers]
-    above += (others > least[:, None]).sum(axis=1)
-    return float(np.mean(above >= engine.m))
+    return share_of_wrong(
+        engine.features,
+        posterior.pulls,
+        posterior.means,
+        study.round.inside,
+        sigma=engine.sigma,
+        epsilon=engine.epsilon,
+        generator=np.random.default_rng([study.seed, SALT, posterior.observed]),
+    )
 
 
-def _nearest(
-    means: Reals, white: Reals, own: NDArray[np.int64], others: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def share_of_wrong(
+    features: Reals,
+    pulls: Integers,
+    means: Reals,
+    inside: NDArray[np.bool_],
+    *,
+    sigma: float,
+    epsilon: float,
+    generator: np.random.Generator,
+) -> float:
+    """In how many of ``DRAWS`` draws of θ the arms ``inside`` are not the best, up to ε."""
+    triangle = np.linalg.qr(np.sqrt(pulls)[:, None] * features)[1]
+    white = solve_lower(triangle.T, features.T)  # a column's length is ‖x‖ in the norm of V⁻¹
+    own, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    candidates = _nearest(means, white, own, others)
+    challengers = _nearest(-means, white, others, own)
+    noise = sigma * generator.standard_normal((DRAWS, len(white)))
+    held = means[candidates] + noise @ white[:, candidates]
+    least = held.min(axis=1)[:, None] + epsilon
+    above = (held > least).sum(axis=1) + (len(own) - len(candidates))
+    above += (means[challengers] + noise @ white[:, challengers] > least).sum(axis=1)
+    return float(np.mean(above >= len(own)))
+
+
+def _nearest(means: Reals, white: Reals, own: Integers, others: Integers) -> Integers:
     """Those of ``own`` that are least certainly above the best of ``others``, NEAR at most."""
     if len(own) <= NEAR:
         return own

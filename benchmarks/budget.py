@@ -1,0 +1,180 @@
+"""What a fixed budget achieves, and whether the error that a study announces is what happens."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import shortlist
+from shortlist.algorithms.contrast_design import rounded
+from shortlist.algorithms.halving import Halving
+from shortlist.algorithms.strategy import Task
+from shortlist.simulation.instances import Instance
+from shortlist.simulation.results import clopper_pearson
+from shortlist.study.estimated_error import share_of_wrong
+from shortlist.theory.interior_point import optimal_design
+
+Reals = NDArray[np.float64]
+
+ASKED = 0.01
+POINTS = {
+    "classic ω = 0.1, K = 3, m = 1, T = 1000": (
+        shortlist.instances.classic(K=3, m=1, omega=0.1, sigma=0.5),
+        1000,
+    ),
+    "classic π/6, K = 4, m = 2, T = 600": (
+        shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5),
+        600,
+    ),
+}
+BINS = ((0.0, 0.02), (0.02, 0.1), (0.1, 0.3), (0.3, 1.0))
+
+
+class EqualShares(Halving):
+    """Every arm as often as any other."""
+
+    def _design(self, i: Any, j: Any, gaps: Any = None) -> Reals:
+        return np.full(len(self._basis), 1.0 / len(self._basis))
+
+
+class OneDesign(Halving):
+    """The design of the first phase for all of the budget: nothing is learnt on the way."""
+
+    def _next_plan(self) -> Any:
+        return rounded(self._first_plan().astype(float), self.end - self.told)
+
+
+class SurvivorsOnly(Halving):
+    """Every phase pulls the arms that it compares, and no other; all results are used."""
+
+    def _design(self, i: Any, j: Any, gaps: Any = None) -> Reals:
+        own = np.unique([i, j])
+        weights = np.zeros(len(self._basis))
+        # Where they span less than all arms do, only what they span is told apart.
+        _, values, rows = np.linalg.svd(self._basis[own], full_matrices=False)
+        seen = rows[values > 1e-9 * values[0]].T
+        contrasts = (self._basis[i] - self._basis[j]) @ seen
+        weights[own] = optimal_design(self._basis[own] @ seen, contrasts, 0.01).arms
+        return weights
+
+
+class Forgetful(SurvivorsOnly):
+    """The same, and each phase uses its own results only; for survivors that span the features."""
+
+    def take(self, pulls: Any, sums: Any) -> None:
+        """Look at the results of one phase."""
+        self._own = pulls, sums
+        super().take(pulls, sums)
+
+    def _estimate(self) -> None:
+        everything = self.pulls, self.sums
+        self.pulls, self.sums = self._own
+        super()._estimate()
+        self.pulls, self.sums = everything
+
+
+STRATEGIES: dict[str, type[Halving]] = {
+    "XY-halving": Halving,
+    "the first design throughout": OneDesign,
+    "equal shares": EqualShares,
+    "survivors only": SurvivorsOnly,
+    "survivors only, forgetful": Forgetful,
+}
+
+
+def play(strategy: Halving, means: Reals, sigma: float, generator: np.random.Generator) -> bool:
+    """Spend the budget; whether the shortlist is wrong."""
+    while not strategy.spent:
+        plan = strategy.plan
+        noise = sigma * np.sqrt(plan) * generator.standard_normal(len(plan))
+        strategy.decide(plan * means + noise, 0)
+    m = int(strategy.inside.sum())
+    return bool(means[strategy.inside].min() < np.sort(means)[-m])
+
+
+def announced(strategy: Halving, task: Task, generator: np.random.Generator) -> float:
+    """The error that a study would announce."""
+    return share_of_wrong(
+        task.features,
+        strategy.pulls,
+        strategy.means,
+        strategy.inside,
+        sigma=task.sigma,
+        epsilon=task.epsilon,
+        generator=generator,
+    )
+
+
+def at(instance: Instance, budget: int, kind: type[Halving], runs: int) -> dict[str, Any]:
+    """Errors of one strategy at a reference point."""
+    problem = instance.problem(0.05, 0.0)
+    task = Task(problem.reduced, problem.m, problem.sigma, 0.05, 0.0)
+    first, generator = kind(task, budget), np.random.default_rng(0)
+    wrong, shares = 0, []
+    for _ in range(runs):
+        strategy = first.copy()
+        wrong += play(strategy, instance.means, problem.sigma, generator)
+        if kind is not Forgetful:
+            shares.append(announced(strategy, task, generator))
+    low, high = clopper_pearson(wrong, runs)
+    said = f"{np.mean(shares):.4f}" if shares else "–"
+    return {"error": wrong / runs, "95 % interval": f"{low:.4f} to {high:.4f}", "announced": said}
+
+
+def calibration(problems: int, scale: float) -> pd.DataFrame:
+    """Random problems by the error that was announced for them."""
+    generator = np.random.default_rng(1)
+    rows = []
+    for _ in range(problems):
+        K, N = int(generator.integers(4, 13)), int(generator.integers(2, 5))
+        m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 80))
+        features = generator.standard_normal((K, N))
+        means = features @ (scale * generator.standard_normal(N))
+        task = Task(features, m, 0.5, 0.05, 0.0)
+        strategy = Halving(task, budget)
+        wrong = play(strategy, means, task.sigma, generator)
+        rows.append((announced(strategy, task, generator), wrong))
+    frame = pd.DataFrame(rows, columns=["announced", "wrong"])
+    groups = [(f"{low:g} to {high:g}", frame[frame["announced"].between(low, high, "left")])
+              for low, high in BINS]  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "announced": name,
+                "problems": len(group),
+                "expected errors": round(float(group["announced"].sum()), 1),
+                "errors": int(group["wrong"].sum()),
+            }
+            for name, group in [*groups, ("all", frame)]
+        ]
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--problems", type=int, default=1000)
+    options = parser.parse_args()
+    met = True
+    for name, (instance, budget) in POINTS.items():
+        rows = {
+            each: at(instance, budget, kind, options.runs)
+            for each, kind in STRATEGIES.items()
+            if kind is not Forgetful or len(instance.means) == 3
+        }
+        met &= rows["XY-halving"]["error"] <= ASKED
+        print(f"{name}: {options.runs} runs, at most {ASKED} is asked of XY-halving")
+        print(pd.DataFrame(rows).T.to_string(), end="\n\n")
+    for scale, words in ((1.0, "θ normal with s.d. 1"), (0.2, "θ normal with s.d. 0.2: near ties")):
+        print(f"{options.problems} random problems, σ = 0.5, {words}")
+        print(calibration(options.problems, scale).to_string(index=False), end="\n\n")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
