@@ -26,7 +26,7 @@ from shortlist.rules.initialization import span
 
 NEAR = 256  # arms on either side of the boundary whose contrasts are looked at
 # A contrast is weighted by one over its gap, taken as so many standard errors at least: a small gap
-# may be noise. With one the errors on random instances were more, with three about as many.
+# may be noise. When this was tried on random instances, one gave more errors and three as many.
 STANDARD_ERRORS = 2.0
 EQUAL = 1e-9  # of the longest: what rounding may leave of a difference of equal features
 
@@ -60,19 +60,19 @@ def phases(arms: int, m: int, rank: int, budget: int) -> list[Phase]:
 class Halving(Strategy):
     """Phases of a budget; what is remembered are all results so far, as one sum an arm.
 
-    Attributes
-    ----------
-    pulls, sums : array, K
-        Of all results so far.
-    means : array, K
-        As they say, by least squares.
-
     Parameters
     ----------
     task : Task
         What is asked; δ only says how wide the intervals are that are shown.
     budget : int
         How many results there will be; at least as many as the features have dimensions.
+
+    Attributes
+    ----------
+    pulls, sums : array, K
+        Of all results so far.
+    means : array, K
+        As they say, by least squares.
     """
 
     def __init__(self, task: Task, budget: int) -> None:

@@ -39,7 +39,7 @@ class Study(View):
     sigma : float
         The noise is σ-sub-Gaussian. There is no default: a wrong σ silently voids the guarantee.
     delta : float
-        The risk of a wrong answer.
+        The risk of a wrong answer; with a budget it only sets the width of intervals.
     epsilon : float
         The slack allowed in the means.
     S : float, optional
