@@ -382,3 +382,24 @@ def test_the_pair_that_takes_longest(algorithm: str) -> None:
     C = module._later_threshold(engine, study.posterior.pulls)
     assert C(60.0) == pytest.approx(engine.threshold(study.posterior), rel=1e-9)
     assert C(600.0) > C(60.0)
+
+
+def test_a_thousand_arms_without_features_are_projected_at_once() -> None:
+    """The matrices are diagonal, and the same projection as with any others is due."""
+    rng = np.random.default_rng(0)
+    means = np.linspace(0.0, 5.0, 40)
+    rotation = np.linalg.qr(rng.normal(size=(40, 40)))[0]
+    projections = []
+    for features in (np.eye(40), rotation):
+        study = shortlist.Study(features, m=4, sigma=0.1, algorithm="UGapE", seed=0)
+        for k, trial in enumerate(study.ask(200)):
+            study.tell(trial, means[trial.arm] + 0.1 * (-1) ** (k // 40))
+        projections.append((study, remaining(study, quick=True)))
+    study, projected = projections[0]
+    spread = replace(study.bound.engine, features=rotation)
+    dense = [
+        module._by_widths(engine, study.posterior.pulls, means + np.zeros((2, 1)))
+        for engine in (study.bound.engine, spread)
+    ]
+    np.testing.assert_allclose(dense[0], dense[1], rtol=1e-9)
+    assert projected == projections[1][1]

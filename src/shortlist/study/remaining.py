@@ -30,6 +30,7 @@ Reals = NDArray[np.float64]
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10
 MOST = 10**8  # beyond, a projection is of no use to anybody
+BEYOND = f"over {MOST:,}"
 WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see _round_cost)
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
 NEAR = 64  # arms on either side of the boundary whose pairs are looked at
@@ -59,6 +60,22 @@ class Projection:
 
     def __str__(self) -> str:
         return self.words
+
+    @property
+    def short(self) -> str:
+        """The same in a few words, for a line; empty where nothing is left or known.
+
+        Examples
+        --------
+        >>> Projection(1234, 617, None, "").short
+        'about 1,200 left (620 to over 100,000,000)'
+        """
+        if self.evaluations == 0 or (self.evaluations is None and self.low <= 1):
+            return ""
+        if self.evaluations is None:
+            return f"at least {_rounded(self.low)} left"
+        most = BEYOND if self.high is None else _rounded(self.high)
+        return f"about {_rounded(self.evaluations)} left ({_rounded(self.low)} to {most})"
 
 
 def remaining(study: View, *, quick: bool = False) -> Projection:
@@ -125,17 +142,16 @@ def _projection(low: float, middle: float, high: float) -> Projection:
     at least 620 more, and maybe over 100,000,000: the arms at the boundary look alike, and only a larger epsilon ends that sooner
     """
     whole = [None if math.isinf(each) else math.ceil(each) for each in (low, middle, high)]
-    beyond = f"over {MOST:,}"
     least = MOST if whole[0] is None else whole[0]
     if whole[1] is None:
-        start = beyond if whole[0] is None else f"at least {_rounded(least)}"
-        also = "" if whole[0] is None else f", and maybe {beyond}"
+        start = BEYOND if whole[0] is None else f"at least {_rounded(least)}"
+        also = "" if whole[0] is None else f", and maybe {BEYOND}"
         words = (
             f"{start} more{also}: the arms at the boundary look alike, and only a larger epsilon "
             "ends that sooner"
         )
         return Projection(None, least, None, words)
-    most = beyond if whole[2] is None else _rounded(whole[2])
+    most = BEYOND if whole[2] is None else _rounded(whole[2])
     words = f"about {_rounded(whole[1])} more (80 % range: {_rounded(least)} to {most})"
     return Projection(whole[1], least, whole[2], words)
 
@@ -154,11 +170,33 @@ def _dimensions_seen(engine: Engine, pulls: NDArray[np.int64]) -> int:
 def _drawn_means(engine: Engine, posterior: Posterior, generator: np.random.Generator) -> Reals:
     """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
     x = engine.features
-    upper = _factor(engine, posterior.pulls, engine.regularization).T
     noise = generator.standard_normal((x.shape[1], DRAWS))
-    # Read backwards, an upper triangle is a lower one.
-    noise = _substituted(upper[::-1, ::-1], noise[::-1])[::-1]
-    return np.asarray(posterior.means + engine.sigma * (x @ noise).T)
+    if _is_identity(x):
+        away = noise / np.sqrt(posterior.pulls + engine.regularization)[:, None]
+    else:
+        upper = _factor(engine, posterior.pulls, engine.regularization).T
+        # Read backwards, an upper triangle is a lower one.
+        away = x @ _substituted(upper[::-1, ::-1], noise[::-1])[::-1]
+    return np.asarray(posterior.means + engine.sigma * away.T)
+
+
+def _is_identity(x: Reals) -> bool:
+    """Whether every arm is a dimension of its own: then all matrices are diagonal, and K may be
+    large.
+    """
+    return (
+        x.shape[0] == x.shape[1]
+        and np.count_nonzero(x) == len(x)
+        and bool((x.diagonal() == 1.0).all())
+    )
+
+
+def _whitened(engine: Engine, pulls: NDArray[np.int64], arms: NDArray[np.int64]) -> Reals:
+    """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
+    x = engine.features
+    if _is_identity(x):
+        return x[arms] / np.sqrt(pulls + engine.regularization)
+    return _substituted(_factor(engine, pulls, engine.regularization), x[arms].T).T
 
 
 def _factor(engine: Engine, pulls: NDArray[np.int64], ridge: float) -> Reals:
@@ -235,7 +273,7 @@ def _by_widths(engine: Engine, pulls: NDArray[np.int64], draws: Reals) -> Reals:
     outside = order[:, engine.m : engine.m + NEAR]
     near = np.unique(np.hstack([inside, outside]))
     whitened = np.zeros(x.shape)
-    whitened[near] = _substituted(_factor(engine, pulls, engine.regularization), x[near].T).T
+    whitened[near] = _whitened(engine, pulls, near)
     shares = [
         _worst_pair(engine, whitened, means, b, c)
         for means, b, c in zip(draws, inside, outside, strict=True)
@@ -270,14 +308,20 @@ def _later_threshold(engine: Engine, pulls: NDArray[np.int64]) -> Callable[[floa
     offset = 0 if len(engine.initial) else 1
     log_det = 0.0
     if engine.shift > 0.0:
-        diagonal = np.diag(_factor(engine, pulls, engine.shift))
-        log_det = 2.0 * float(np.log(diagonal).sum()) - rank * math.log(engine.shift)
+        log_det = _log_det(engine, pulls) - rank * math.log(engine.shift)
 
     def threshold(time: float) -> float:
         grown = log_det + rank * math.log(time / told) if engine.shift > 0.0 else 0.0
         return float(engine.rules["threshold"](int(time) + offset, grown, engine.constants))
 
     return threshold
+
+
+def _log_det(engine: Engine, pulls: NDArray[np.int64]) -> float:
+    """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
+    if _is_identity(engine.features):
+        return float(np.log(pulls + engine.shift).sum())
+    return 2.0 * float(np.log(np.diag(_factor(engine, pulls, engine.shift))).sum())
 
 
 def _time(share: float, told: int, threshold: Callable[[float], float]) -> float:

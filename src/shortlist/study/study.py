@@ -23,6 +23,7 @@ from shortlist.errors import (
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.evaluation import Objective, evaluate
+from shortlist.study.feature_health import warn_of_features
 from shortlist.study.journal import Journal
 from shortlist.study.ledger import check_pending, checked_value
 from shortlist.study.settings import Settings, checked_lease
@@ -109,6 +110,8 @@ class Study(View):
             classical=features is None,
         )
         self._begin(problem, settings, algorithm, threshold)
+        if not self.bound.setting.classical:
+            warn_of_features(problem, stacklevel=3)
         if storage is None:
             self.name = "study" if name is None else name
             return
