@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.core.notice import notice
+from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
 from shortlist.core.rule import OWN, Rule
@@ -71,6 +72,8 @@ class Engine:
         Arms pulled before the first round.
     design : callable
         (b, c) → w*(b, c), asked once a pair.
+    again : array of int
+        The pulls of every arm after a pilot that is set aside.
     allocation : int
         Who says how many pulls every arm should have, by number; 0 if nobody does.
     """
@@ -85,6 +88,7 @@ class Engine:
     constants: NDArray[np.float64]
     initial: NDArray[np.int64]
     design: Callable[[int, int], NDArray[np.float64]]
+    again: NDArray[np.int64]
     allocation: int = NONE
 
     @cached_property
@@ -101,6 +105,7 @@ class Engine:
             kernel.LAGGED: "lagged" in traits,
             kernel.INITIALIZED: len(self.initial) > 0,
             kernel.TARGET: self.allocation != NONE,
+            kernel.PILOT: self.has_pilot,
         }
         return sum(bit for bit, wanted in bits.items() if wanted)
 
@@ -108,6 +113,11 @@ class Engine:
     def wanted(self) -> NDArray[np.int64]:
         """The initial pulls of every arm."""
         return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)
+
+    @property
+    def has_pilot(self) -> bool:
+        """Whether the first evaluations are set aside."""
+        return "pilot" in self.rules["threshold"].traits
 
     def _candidates_may_stay(self) -> bool:
         """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
@@ -127,13 +137,25 @@ class Engine:
             self.features,
             regularization=self.regularization,
             shift=self.shift,
+            pilot=self.has_pilot,
             resident=self._resident(),
         )
 
     def threshold(self, posterior: Posterior) -> float:
         """C at this moment."""
         time = posterior.observed + (0 if len(self.initial) else 1)
-        return float(self.rules["threshold"](time, posterior.log_det, self.constants))
+        if self.has_pilot and not posterior.aside:
+            return float(pilot_threshold(time, self.constants))
+        learnt = posterior.surprise(self.sigma) if self.has_pilot else posterior.log_det
+        return float(self.rules["threshold"](time, learnt, self.constants))
+
+    def opening(self, posterior: Posterior) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The arms to pull before the next round, in order, and how often each has been by now."""
+        if posterior.aside:
+            return np.repeat(
+                np.arange(len(self.again)), self.again
+            ), posterior.pulls - posterior.pilot
+        return self.initial, posterior.pulls
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
@@ -188,7 +210,7 @@ class Engine:
             with np.errstate(over="ignore"):
                 status = function(
                     posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
-                    self.constants, self._numbers, *self._pointers, self.wanted, *steps, marks,
+                    self.constants, self._numbers, *self._pointers, self.wanted, self.again, *steps, marks,
                 )  # fmt: skip
             if status == kernel.DESIGN_WANTED:
                 now = self._with_design(now)
@@ -220,7 +242,7 @@ class Engine:
             with np.errstate(over="ignore"):
                 status = function(
                     posterior.state, now, self.m, self.sigma, self.epsilon, seeds, flags,
-                    self.constants, self._numbers, *self._pointers, self.initial, reward.function, parameters,
+                    self.constants, self._numbers, *self._pointers, self.initial, self.again, reward.function, parameters,
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
             if status == kernel.DESIGN_WANTED:

@@ -16,7 +16,7 @@ from shortlist.problem import Problem
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
 from shortlist.rules.designs import Designs
 from shortlist.rules.game import ALLOCATIONS
-from shortlist.rules.initialization import INITIALIZATIONS, weakest_direction
+from shortlist.rules.initialization import INITIALIZATIONS, span, weakest_direction
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     Setting,
@@ -204,6 +204,7 @@ class GIFA:
             constants=chosen.constants(setting),
             initial=initial,
             design=Designs(features).of,
+            again=np.bincount(span(features), minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
         )
         return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())

@@ -15,8 +15,8 @@ Reals = NDArray[np.float64]
 Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-REGULARIZATION, SHIFT, LOG_DET = 0, 1, 2
-OBSERVED, NEXT_REFRESH, READY, TICK = 0, 1, 2, 3
+REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET = 0, 1, 2, 3
+OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE = 0, 1, 2, 3, 4
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
 
@@ -27,7 +27,9 @@ class State(NamedTuple):
     ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
     With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
     used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
-    (shift·I + A)⁻¹, kept only for a shift that is neither zero nor the regularisation.
+    (shift·I + A)⁻¹, kept only for a shift that is neither zero nor the regularisation, or where a
+    pilot is set aside: then ``pilot`` and ``pilot_sums`` are its pulls and sums, ``prior`` its
+    means ν, ``shifted`` the inverse with its pulls in it, and ``lean`` Σ x_a (y − ν_a) since.
     """
 
     features: Table
@@ -44,12 +46,16 @@ class State(NamedTuple):
     factor: Table
     arm_scratch: Reals
     scratch: Reals
+    pilot: Integers
+    pilot_sums: Reals
+    prior: Reals
+    lean: Reals
     scalars: Reals
     clock: Integers
 
 
 _TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor"), TABLE)
-_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "clock"), INTEGERS)
+_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "pilot", "clock"), INTEGERS)
 STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
 
 
@@ -71,8 +77,8 @@ def cholesky(factor: Table) -> bool:
     return True
 
 
-@compiled(BOOLEAN(STATE, REAL))
-def factorize(state: State, ridge: float) -> bool:
+@compiled(BOOLEAN(STATE, REAL, BOOLEAN))
+def factorize(state: State, ridge: float, with_pilot: bool) -> bool:
     """Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ into ``factor``; False if not positive."""
     x, factor = state.features, state.factor
     rank = x.shape[1]
@@ -80,7 +86,7 @@ def factorize(state: State, ridge: float) -> bool:
         for j in range(i + 1):
             factor[i, j] = ridge if i == j else 0.0
     for a in range(x.shape[0]):
-        count = float(state.pulls[a])
+        count = float(state.pulls[a] if with_pilot else state.pulls[a] - state.pilot[a])
         if count > 0.0:
             for i in range(rank):
                 scaled = count * x[a, i]
@@ -143,6 +149,13 @@ def apply(state: State, arm: int, matrix: Reals, product: Reals) -> None:
             product[i] += weight * matrix[k, i]
 
 
+@compiled()
+def excess_of(state: State, arm: int) -> float:
+    """Σ (y − ν_a) over the arm's evaluations since the pilot was set aside."""
+    since = state.pulls[arm] - state.pilot[arm]
+    return state.sums[arm] - state.pilot_sums[arm] - since * state.prior[arm]
+
+
 @compiled(BOOLEAN(STATE))
 def refresh(state: State) -> bool:
     """Everything anew from the counts and sums, by Cholesky; False if the design is singular."""
@@ -150,7 +163,7 @@ def refresh(state: State) -> bool:
     arms, rank = x.shape
     shift = scalars[SHIFT]
     separate = state.shifted.shape[0] > 0
-    if not factorize(state, scalars[REGULARIZATION]):
+    if not factorize(state, scalars[REGULARIZATION], False):
         return False
     if shift > 0.0 and not separate:
         scalars[LOG_DET] = log_determinant(state, shift)
@@ -158,7 +171,7 @@ def refresh(state: State) -> bool:
         y[i] = 0.0
     for a in range(arms):
         for i in range(rank):
-            y[i] += state.sums[a] * x[a, i]
+            y[i] += (state.sums[a] - state.pilot_sums[a]) * x[a, i]
     solve(state, y)
     for a in range(arms):
         state.means[a] = dot(state, a, y)
@@ -183,10 +196,20 @@ def refresh(state: State) -> bool:
             state.variances[a] = total
     if not whole:
         invert(state, state.inverse)
-    if separate:
-        factorize(state, shift)
+    if separate and shift > 0.0:
+        factorize(state, shift, True)
         invert(state, state.shifted)
         scalars[LOG_DET] = log_determinant(state, shift)
+    elif clock[ASIDE] > 0:
+        factorize(state, 0.0, True)
+        invert(state, state.shifted)
+        scalars[LOG_DET] = log_determinant(state, 1.0) - scalars[PRIOR_LOG_DET]
+        for i in range(rank):
+            state.lean[i] = 0.0
+        for a in range(arms):
+            excess = excess_of(state, a)
+            for i in range(rank):
+                state.lean[i] += excess * x[a, i]
     clock[READY] = 1
     clock[NEXT_REFRESH] = FIRST_REFRESH
     while clock[NEXT_REFRESH] <= clock[OBSERVED]:
@@ -201,8 +224,12 @@ def start(state: State) -> bool:
         state.pulls[a] = 0
         state.sums[a] = 0.0
         state.means[a] = 0.0
+        state.pilot[a] = 0
+        state.pilot_sums[a] = 0.0
     state.clock[OBSERVED] = 0
     state.clock[READY] = 0
+    state.clock[ASIDE] = 0
+    state.scalars[LOG_DET] = 0.0
     if state.scalars[REGULARIZATION] > 0.0:
         return refresh(state)
     return True
@@ -282,10 +309,14 @@ def observe(state: State, arm: int, value: float) -> None:
     if not whole:
         downdate(state.inverse, state.scratch, growth)
     if state.shifted.shape[0] > 0:
-        apply(state, arm, state.shifted, state.scratch)
-        growth = 1.0 + dot(state, arm, state.scratch)
-        downdate(state.shifted, state.scratch, growth)
-        scalars[LOG_DET] += math.log(growth)
+        if scalars[SHIFT] > 0.0 or clock[ASIDE] > 0:
+            apply(state, arm, state.shifted, state.scratch)
+            growth = 1.0 + dot(state, arm, state.scratch)
+            downdate(state.shifted, state.scratch, growth)
+            scalars[LOG_DET] += math.log(growth)
+        if clock[ASIDE] > 0:
+            for k in range(state.lean.shape[0]):
+                state.lean[k] += (value - state.prior[arm]) * state.features[arm, k]
     elif scalars[SHIFT] > 0.0:
         scalars[LOG_DET] += math.log(growth)
 

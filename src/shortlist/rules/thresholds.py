@@ -169,6 +169,12 @@ def heuristic(t: int, log_det: float, constants: np.ndarray) -> float:
     return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
 
 
+@rule("threshold", traits=("pilot",), number=5)
+def pilot(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2 ln(1/δ) + ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ²): ν and Λ from a pilot that is set aside."""
+    return math.sqrt(2.0 * constants[0] + log_det)
+
+
 def _bias(setting: Setting, ridge: float) -> float:
     return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
 
@@ -202,6 +208,16 @@ THRESHOLDS: dict[str, Threshold] = {
             # classic instances; benchmarks/samples.py prints it beside a single round.
             pilot_rounds=10,
             shift=lambda s: INFLATION * s.weakest,
+            broken=_unregularized,
+        ),
+        Threshold(
+            pilot,
+            lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            source="the mixture with a prior from a pilot, docs/thresholds.md",
+            needs_span=True,
+            pilot_rounds=4,
             broken=_unregularized,
         ),
         Threshold(
@@ -279,6 +295,7 @@ _determinant = determinant.function
 _frequentist = frequentist.function
 _lucb1 = lucb1.function
 _heuristic = heuristic.function
+_pilot = pilot.function
 
 
 @compiled()
@@ -300,4 +317,6 @@ def evaluate(
         return _lucb1(t, log_det, constants)
     if number == 4:
         return _heuristic(t, log_det, constants)
+    if number == 5:
+        return _pilot(t, log_det, constants)
     return own(t, log_det, constants)

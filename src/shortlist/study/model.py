@@ -66,7 +66,7 @@ class Ahead:
         self._model = model
         self._posterior: Posterior | None = None
         self._supposed = arms
-        counts = model.posterior.pulls
+        self._opening, counts = model.bound.engine.opening(model.posterior)
         self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
     @property
@@ -81,7 +81,7 @@ class Ahead:
 
     def initial(self) -> int | None:
         """The next initial pull; None once they are in."""
-        initial = self._model.bound.engine.initial
+        initial = self._opening
         missing = np.flatnonzero(_earlier(initial) >= self._pulls[initial])
         if len(missing):
             return int(initial[missing[0]])
