@@ -109,6 +109,13 @@ class Problem:
         """The features in a basis of their row space."""
         return reduce_to_rank(self.features)
 
+    @cached_property
+    def orthonormal(self) -> NDArray[np.float64]:
+        """The same in orthonormal columns: the size of a feature plays no part in it."""
+        if self.rank == self.arms and np.array_equal(self.reduced, np.eye(self.arms)):
+            return self.reduced
+        return np.ascontiguousarray(np.linalg.qr(self.reduced)[0])
+
     def index(self, arm: int | str) -> int:
         """The row of an arm that is named or counted.
 

@@ -227,22 +227,25 @@ class Engine:
         parameters: NDArray[np.float64],
         seeds: NDArray[np.uint64],
         max_samples: int,
+        *,
+        origin: Posterior | None = None,
     ) -> Runs:
-        """One run a seed, from the first pull to the stop, in the compiled loop."""
+        """One run a seed, from the first pull or from ``origin`` to the stop, compiled."""
         arms, runs = len(self.features), len(seeds)
         posterior, now = self.posterior(), self.round()
+        initial = self.initial if origin is None else np.zeros(0, np.int64)
         stopped = np.zeros(runs, np.int64)
         recommended = np.zeros((runs, arms), np.bool_)
         pulls = np.zeros((runs, arms), np.int64)
         progress, stream = np.zeros(2, np.int64), np.zeros(4, np.uint64)
-        flags = self.flags | kernel.CHECK_STOP
+        flags = self.flags | kernel.CHECK_STOP | (kernel.RESUME if origin is not None else 0)
         fast = self.compiled and reward.is_compiled
         function: Any = kernel.replicate if fast else kernel.interpreted(kernel.replicate)
         while True:
             with np.errstate(over="ignore"):
                 status = function(
                     posterior.state, now, self.m, self.sigma, self.epsilon, seeds, flags,
-                    self.constants, self._numbers, *self._pointers, self.initial, self.again, reward.function, parameters,
+                    self.constants, self._numbers, *self._pointers, (origin or posterior).state, initial, self.again, reward.function, parameters,
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
             if status == kernel.DESIGN_WANTED:

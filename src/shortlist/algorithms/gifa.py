@@ -164,9 +164,11 @@ class GIFA:
             )
         chosen = find_threshold(self.threshold if threshold is None else threshold)
         features = np.eye(problem.arms) if self.classical else problem.reduced
+        if "pilot" in chosen.rule.traits and not self.classical:
+            features = problem.orthonormal
         initial = INITIALIZATIONS[self.initialization](features)
         if self.initialization == "auto":
-            initial = np.tile(initial, chosen.pilot_rounds)
+            initial = np.tile(initial, chosen.rounds(len(initial)))
         if self.regularization is None:
             regularization = chosen.regularization(problem.sigma, problem.S)
         elif callable(self.regularization):

@@ -55,6 +55,7 @@ from shortlist.core.rule import (
     TABLE,
     compiled,
 )
+from shortlist.core.snapshot import restore
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.game import forget, play
@@ -70,6 +71,7 @@ PILOT_ENDS = -1
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
+RESUME = 1024
 
 
 RULES = (
@@ -215,7 +217,7 @@ def decide(
 @compiled(
     INTEGER(
         *(STATE, ROUND, INTEGER, REAL, REAL, KEYS, INTEGER, REALS, INTEGERS, *RULES),
-        *(INTEGERS, INTEGERS, POINTERS["reward"], TABLE, INTEGER, KEYS, INTEGERS),
+        *(STATE, INTEGERS, INTEGERS, POINTERS["reward"], TABLE, INTEGER, KEYS, INTEGERS),
         *(types.Array(types.boolean, 2, "C"), types.Array(types.int64, 2, "C"), INTEGERS),
     )
 )
@@ -235,6 +237,7 @@ def replicate(
     ambiguous: Callable[..., int],
     selection: Callable[..., int],
     stopping: Callable[..., float],
+    origin: State,
     initial: Integers,
     again: Integers,
     reward: Callable[..., float],
@@ -246,7 +249,7 @@ def replicate(
     pulls: Any,
     progress: Integers,
 ) -> int:
-    """Many runs, one a seed, each from its first pull to its stop.
+    """Many runs, one a seed, each from its first pull to its stop, or with RESUME from ``origin``.
 
     ``progress`` is (runs finished, whether a run is under way): a run that wants a design, or room
     for its game, returns to its caller and is taken up again where it stood.
@@ -256,7 +259,10 @@ def replicate(
         run = progress[0]
         if progress[1] == 0:
             progress[1] = 1
-            start(state)
+            if flags & RESUME:
+                restore(state, origin)
+            else:
+                start(state)
             seed_stream(seeds[run], stream)
             forget(now.game)
             pair[:] = NOBODY

@@ -31,6 +31,13 @@ class Model:
         return bool(self._marks[follow.INITIALIZED])
 
     @property
+    def looks(self) -> bool:
+        """Whether the stop has been looked for: neither in a pilot nor before the pulls after it."""
+        if self.decision is None or not self.bound.engine.has_pilot:
+            return self.decision is not None
+        return self.initialized and self.posterior.aside > 0
+
+    @property
     def stopped(self) -> bool:
         """Whether the last round said stop and nobody has taken it back."""
         return bool(self._marks[follow.STOPPED])
