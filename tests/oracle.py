@@ -174,7 +174,9 @@ class Oracle:
     epsilon: float
     seed: int
     initial: Sequence[int]
+    again: Sequence[int] = ()
     S: float | None = None
+    aside: int = 0  # results set aside as a pilot
     history: list[tuple[int, float]] = field(default_factory=list)
     inside: frozenset[int] = frozenset()
     last_pair: tuple[int, int] | None = None
@@ -211,14 +213,15 @@ class Oracle:
         return np.bincount([arm for arm, _ in self.history], minlength=self.arms)
 
     def design_matrix(self) -> Array:
-        """V = λI + Σ x xᵀ."""
-        explored = self.Z.T @ (self.counts()[:, None] * self.Z)
+        """V = λI + Σ x xᵀ, without what was set aside."""
+        pulled = self.Z[[arm for arm, _ in self.history[self.aside :]]]
+        explored = pulled.T @ pulled
         return self.recipe.regularization * np.eye(self.Z.shape[1]) + explored
 
     def means(self, inverse: Array) -> Array:
         """μ̂_a = x_aᵀ V⁻¹ Σ r x."""
-        pulled = [arm for arm, _ in self.history]
-        rewards = np.array([reward for _, reward in self.history])
+        pulled = [arm for arm, _ in self.history[self.aside :]]
+        rewards = np.array([reward for _, reward in self.history[self.aside :]])
         return self.Z @ (inverse @ (rewards @ self.Z[pulled]))
 
     # Gap indices
@@ -233,6 +236,10 @@ class Oracle:
             u = 0.1
             logdet = np.linalg.slogdet(np.eye(N) + A / (u * self.weakest))[1]
             return math.sqrt(2 * (1 + u) * (confidence + logdet / 2))
+        if recipe.threshold == "pilot":
+            if not self.aside:
+                return math.sqrt(2 * math.log(t / self.delta))
+            return math.sqrt(2 * confidence + self.learnt())
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
         if recipe.threshold == "heuristic":
@@ -251,6 +258,32 @@ class Oracle:
             spread = N * math.log(1 + (t + 1) * longest**2 / (ridge * N))
             return math.sqrt(2 * confidence + spread) + bias
         raise ValueError(recipe.threshold)
+
+    def learnt(self) -> float:
+        """ln det(Λ⁻¹(Λ + A)) + (θ̂ − ν)ᵀ (A⁻¹ + Λ⁻¹)⁻¹ (θ̂ − ν)/σ², before and after the pilot."""
+        matrices, estimates = [], []
+        for part in (self.history[: self.aside], self.history[self.aside :]):
+            x, y = self.Z[[arm for arm, _ in part]], np.array([reward for _, reward in part])
+            matrices.append(x.T @ x)
+            estimates.append(np.linalg.solve(x.T @ x, x.T @ y))
+        before, since = matrices
+        away = estimates[1] - estimates[0]
+        logdet = np.linalg.slogdet(before + since)[1] - np.linalg.slogdet(before)[1]
+        joint = np.linalg.inv(np.linalg.inv(before) + np.linalg.inv(since))
+        return float(logdet + away @ joint @ away / self.sigma**2)
+
+    def pilot_is_over(self, inverse: Array, means: Array, b: int, c: int, near: set[str]) -> bool:
+        """Whether (μ̂_b − μ̂_c + ε)² ≥ r σ² times the square of the pair's width without C."""
+        if self.recipe.indices == "individual":
+            norms = self.norms(inverse)
+            width = norms[b] + norms[c]
+        else:
+            pair = self.Z[b] - self.Z[c]
+            width = math.sqrt(pair @ inverse @ pair)
+        gap, wanted = means[b] - means[c] + self.epsilon, math.sqrt(self.rank) * self.sigma * width
+        if abs(gap - wanted) <= NEAR * (abs(means).max() + wanted):
+            near.add("stop")
+        return bool(gap >= wanted)
 
     def norms(self, inverse: Array) -> Array:
         """‖x_a‖_{V⁻¹}."""
@@ -414,6 +447,9 @@ class Oracle:
         hint = hint or Hint()
         if self.t < len(self.initial):
             return Verdict(False, self.inside, self.initial[self.t], kind="initial")
+        if self.aside and self.t < self.aside + len(self.again):
+            arm = self.again[self.t - self.aside]
+            return Verdict(False, self.inside, arm, kind="initial")
         if self.queue:
             return Verdict(False, self.inside, self.queue.pop(0), kind="queued")
         near: set[str] = set()
@@ -422,9 +458,12 @@ class Oracle:
         means, C = self.means(inverse), self.threshold()
         B = self.gap_indices(inverse, means, C)
 
+        in_pilot = self.recipe.threshold == "pilot" and not self.aside
         lagged = self.recipe.stopping == "lucb_lagged"
         statistic = math.nan
-        if lagged and self.last_pair is not None:  # erratum 7: before J is chosen anew
+        if (
+            lagged and self.last_pair is not None and not in_pilot
+        ):  # erratum 7: before J is chosen anew
             b, c = self.last_pair
             statistic = float(B[c, b])
             self.near_stop(statistic, B, near)
@@ -445,7 +484,11 @@ class Oracle:
         b = self.best(doubt, AMBIGUOUS, hint.b, near)
         c = self.best({i: B[i, b] for i in outside}, CHALLENGER, hint.c, near)
 
-        if not lagged:
+        if in_pilot:
+            if self.pilot_is_over(inverse, means, b, c, near):
+                self.aside = self.t
+                return Verdict(False, J, self.again[0], b, c, kind="initial", near=frozenset(near))
+        elif not lagged:
             lucb = self.recipe.stopping == "lucb"
             statistic = float(B[c, b]) if lucb else max(mth[j] for j in J)
             self.near_stop(statistic, B, near)
@@ -456,7 +499,8 @@ class Oracle:
         if self.recipe.selection == "both":
             self.queue.append(c)
         self.last_pair = (b, c)
-        return Verdict(False, J, arm, b, c, C, statistic, near=frozenset(near))
+        kind = "pilot" if in_pilot else "round"
+        return Verdict(False, J, arm, b, c, C, statistic, kind, near=frozenset(near))
 
     def near_stop(self, statistic: float, B: Array, near: set[str]) -> None:
         """Whether rounding decides about the stop."""

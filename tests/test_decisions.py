@@ -161,7 +161,8 @@ class Composition:
         return (
             (positive or spans)
             and (positive or not biased)
-            and (spans or self.threshold != "self_normalized")
+            and (spans or self.threshold not in ("self_normalized", "pilot"))
+            and (self.threshold != "pilot" or not ridge)
         )
 
 
@@ -175,7 +176,7 @@ def compositions(count: int) -> list[Composition]:
             ("largest_variance", "greedy", "optimized", "both"),
             ("lucb", "ugape", "lucb_lagged"),
             ("paired", "individual"),
-            ("self_normalized", "determinant", "frequentist", "lucb1", "heuristic"),
+            ("self_normalized", "determinant", "frequentist", "lucb1", "heuristic", "pilot"),
             (None, "each", "span"),
             (None, 0.0, 0.4),
             (False, True),
@@ -187,7 +188,7 @@ def compositions(count: int) -> list[Composition]:
 
 
 COMPOSED_CASES = ("K12 N3 m4", "K30 N5 m2", "K30 N6 m18", "K6 N40 m2", "K15 N6 m1", "K5 N3 m4")
-COMPOSED = list(zip(itertools.cycle(COMPOSED_CASES), compositions(72)))
+COMPOSED = list(zip(itertools.cycle(COMPOSED_CASES), compositions(84)))
 
 
 # Side by side with the oracle
@@ -223,6 +224,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         epsilon=case.epsilon,
         seed=SEED,
         initial=initial,
+        again=np.repeat(np.arange(K), study.bound.engine.again).tolist(),
         S=case.S,
     )
     counts = np.zeros(K, int)
@@ -235,12 +237,15 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
             if why.b is not None and why.c is not None:
                 hint = Hint(hint.inside, int(why.b), int(why.c), trial.arm)
         verdict = oracle.ask(hint)
-        if verdict.kind == "round":
+        if verdict.kind in ("round", "pilot"):
             rounds += 1
             strict += not verdict.near
         where = f"after {oracle.t} evaluations: {verdict}"
-        if "stop" in verdict.near and verdict.stop != study.done:
+        if "stop" in verdict.near and (
+            verdict.stop != study.done or (oracle.aside > 0) != (study.posterior.aside > 0)
+        ):
             break
+        assert oracle.aside == study.posterior.aside, where
         assert verdict.stop == study.done, where
         if verdict.kind == "round":
             assert study.statistic == pytest.approx(
