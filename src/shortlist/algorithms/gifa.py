@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import Engine
@@ -15,6 +16,7 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
 from shortlist.rules.designs import Designs
+from shortlist.rules.expected import least_demanding
 from shortlist.rules.game import ALLOCATIONS
 from shortlist.rules.initialization import INITIALIZATIONS, span, weakest_direction
 from shortlist.rules.thresholds import (
@@ -24,6 +26,8 @@ from shortlist.rules.thresholds import (
     published_regularization,
     user_threshold,
 )
+
+AUTO = "auto"
 
 
 def _named(*rules: Rule) -> dict[str, Rule]:
@@ -83,7 +87,8 @@ class GIFA:
     candidates, ambiguous, selection, stopping, indices : str, Rule or function
         The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
     threshold : str, Threshold, Rule or function
-        C_{t,δ}.
+        C_{t,δ}; ``"auto"`` takes, of those that are proven for the problem, the one expected to ask
+        for least.
     allocation : {None, "game", "game_as_published"}
         Who says how many pulls every arm should have; for the selection rule ``tracking`` only.
     regularization : float or function of σ, optional
@@ -127,7 +132,8 @@ class GIFA:
     def __post_init__(self) -> None:
         for kind in RULES:
             object.__setattr__(self, kind, find_rule(kind, getattr(self, kind)))
-        object.__setattr__(self, "threshold", find_threshold(self.threshold))
+        if self.threshold != AUTO:
+            object.__setattr__(self, "threshold", find_threshold(self.threshold))
         if self.initialization not in INITIALIZATIONS:
             known = [str(name) for name in INITIALIZATIONS]
             raise unknown_name("initialization", self.initialization, known)
@@ -151,9 +157,9 @@ class GIFA:
 
     def interpreted(self) -> GIFA:
         """The same algorithm with every rule run by the Python interpreter."""
-        assert isinstance(self.threshold, Threshold)
         plain: dict[str, Any] = {kind: each.interpreted() for kind, each in self.rules.items()}
-        plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
+        if isinstance(self.threshold, Threshold):
+            plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
         return replace(self, **plain)
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
@@ -162,7 +168,44 @@ class GIFA:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
             )
-        chosen = find_threshold(self.threshold if threshold is None else threshold)
+        chosen = self.chosen_threshold(problem, threshold)
+        features, initial, setting = self._setting(problem, chosen)
+        regularization = setting.regularization
+        chosen.check(setting)
+        if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
+            raise InvalidSetting(
+                f"regularization={regularization} without spanning initial pulls leaves least "
+                "squares undefined: use initialization='span' or 'each', or a regularization "
+                "above 0."
+            )
+        engine = Engine(
+            features=features,
+            rules={**self.rules, "threshold": chosen.rule},
+            m=problem.m,
+            sigma=problem.sigma,
+            epsilon=problem.epsilon,
+            regularization=regularization,
+            shift=chosen.shift(setting),
+            constants=chosen.constants(setting),
+            initial=initial,
+            design=Designs(features).of,
+            again=np.bincount(span(features), minlength=problem.arms).astype(np.int64),
+            allocation=ALLOCATIONS[self.allocation],
+        )
+        return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+
+    def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
+        """The threshold meant, on this problem, by the algorithm's own or by the one given."""
+        wanted = self.threshold if threshold is None else threshold
+        if not (isinstance(wanted, str) and wanted == AUTO):
+            return find_threshold(wanted)
+        settings = {name: self._setting(problem, each)[2] for name, each in THRESHOLDS.items()}
+        return least_demanding(settings)
+
+    def _setting(
+        self, problem: Problem, chosen: Threshold
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], Setting]:
+        """The features in the basis used, the initial pulls, and what the threshold may know."""
         features = np.eye(problem.arms) if self.classical else problem.reduced
         if "pilot" in chosen.rule.traits and not self.classical:
             features = problem.orthonormal
@@ -187,29 +230,9 @@ class GIFA:
             weakest=weakest_direction(features, initial),
             classical=self.classical or _is_identity(problem.features),
             indices=self.rules["indices"].name,
-        )
-        chosen.check(setting)
-        if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
-            raise InvalidSetting(
-                f"regularization={regularization} without spanning initial pulls leaves least "
-                "squares undefined: use initialization='span' or 'each', or a regularization "
-                "above 0."
-            )
-        engine = Engine(
-            features=features,
-            rules={**self.rules, "threshold": chosen.rule},
             m=problem.m,
-            sigma=problem.sigma,
-            epsilon=problem.epsilon,
-            regularization=regularization,
-            shift=chosen.shift(setting),
-            constants=chosen.constants(setting),
-            initial=initial,
-            design=Designs(features).of,
-            again=np.bincount(span(features), minlength=problem.arms).astype(np.int64),
-            allocation=ALLOCATIONS[self.allocation],
         )
-        return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        return features, initial, setting
 
     def _unproven_rules(self) -> list[str]:
         """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
 
-Reals = Table = NDArray[np.float64]
+Reals = NDArray[np.float64]
+Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET = 0, 1, 2, 3
@@ -26,9 +27,8 @@ class State(NamedTuple):
     ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
     With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
     used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
-    (shift·I + A)⁻¹, kept only for a shift that is neither zero nor the regularisation. Where a
-    pilot is set aside, its pulls are in it, ``prior`` are the pilot's means ν, and ``lean`` is
-    Σ x_a (y − ν_a) since.
+    (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a pilot
+    is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
     """
 
     features: Table

@@ -10,6 +10,7 @@ import numpy as np
 
 from shortlist.core.rule import Rule, compiled, rule
 from shortlist.errors import InvalidSetting
+from shortlist.rules.mixture import deviation
 
 INFLATION = 0.1  # u of the self-normalised bound
 PILOT_AT_LEAST = 20
@@ -30,6 +31,7 @@ class Setting:
     weakest: float
     classical: bool
     indices: str
+    m: int = 1
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,12 @@ def pilot(t: int, log_det: float, constants: np.ndarray) -> float:
     return math.sqrt(2.0 * constants[0] + log_det)
 
 
+@rule("threshold", number=6)
+def two_arms(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2c + 8 ln(4 + ln(t/2))), c = 2𝒞(½ ln(m(K−m)/δ)): a mixture for each pair of two arms."""
+    return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(4.0 + math.log(0.5 * t))))
+
+
 def _bias(setting: Setting, ridge: float) -> float:
     return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
 
@@ -188,10 +196,15 @@ def _classical(setting: Setting) -> list[str]:
     reasons = []
     if not setting.classical:
         reasons.append("it bounds each arm by its own pulls and does not cover a linear model")
-    if setting.indices != "individual":
-        reasons.append("it bounds arms one by one and does not cover paired indices")
     if setting.regularization != 0.0:
         reasons.append("it needs unregularised means")
+    return reasons
+
+
+def _one_by_one(setting: Setting) -> list[str]:
+    reasons = _classical(setting)
+    if setting.indices != "individual":
+        reasons.append("it bounds arms one by one and does not cover paired indices")
     return reasons
 
 
@@ -254,6 +267,15 @@ THRESHOLDS: dict[str, Threshold] = {
             proven=True,
             assumptions="the noise is σ-sub-Gaussian",
             source="Kalyanakrishnan et al. 2012",
+            broken=_one_by_one,
+        ),
+        Threshold(
+            two_arms,
+            lambda s, ridge: [2.0 * deviation(0.5 * math.log(s.m * (s.arms - s.m) / s.delta))],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian",
+            source="Kaufmann and Koolen 2021",
+            needs_span=True,
             broken=_classical,
         ),
         Threshold(
@@ -298,6 +320,7 @@ _frequentist = frequentist.function
 _lucb1 = lucb1.function
 _heuristic = heuristic.function
 _pilot = pilot.function
+_two_arms = two_arms.function
 
 
 @compiled()
@@ -321,4 +344,6 @@ def evaluate(
         return _heuristic(t, log_det, constants)
     if number == 5:
         return _pilot(t, log_det, constants)
+    if number == 6:
+        return _two_arms(t, log_det, constants)
     return own(t, log_det, constants)
