@@ -18,6 +18,7 @@ PLAIN = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed"
 FILES = ("features", "arms", "pilot")
 KEYS = (*FILES, *PLAIN, "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
+ALGORITHM = "m-LinGapE"  # if none is named
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
 
@@ -61,7 +62,8 @@ class ScreenFile:
 
     def settings(self) -> dict[str, Any]:
         """The arguments of ``Study``, with the arms read from their file."""
-        settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
+        settings: dict[str, Any] = {"algorithm": ALGORITHM}
+        settings |= {key: self.keys[key] for key in PLAIN if key in self.keys}
         if "lease" in self.keys:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
@@ -75,6 +77,12 @@ class ScreenFile:
             return {**read_features(self.arms_file), **settings}
         return {"arms": self._arms(), **settings}
 
+    def titles(self) -> list[str] | None:
+        """The headings of the features, where their file has them."""
+        if _is_parquet(self.arms_file):
+            return [str(column) for column in _read_parquet(self.arms_file).columns]
+        return read_table(self.arms_file, named=True).columns
+
     def pilot(self) -> dict[str, float] | None:
         """Means of a pilot, by the name of the arm; not all need one."""
         if "pilot" not in self.keys:
@@ -84,7 +92,8 @@ class ScreenFile:
         if len(rows[0]) != 1:
             raise InvalidFeatures(
                 f"{file} has {len(rows[0]) + 1} columns where 2 are expected: the name of an arm and "
-                "its mean."
+                "its mean. A decimal comma needs quotes around the number, or semicolons between "
+                "the columns."
             )
         means: dict[str, float] = {}
         for name, [mean] in zip(names or (), rows, strict=True):
@@ -146,7 +155,7 @@ def read_screen_file(path: Path) -> ScreenFile:
 
 def read_features(file: Path) -> dict[str, Any]:
     """The features, and the names of the arms, which stand in the first column."""
-    if file.suffix.lower() in (".parquet", ".pq"):
+    if _is_parquet(file):
         return {"features": _read_parquet(file)}
     names, _, rows = read_table(file, named=True)
     if names and "" in names:
@@ -154,6 +163,10 @@ def read_features(file: Path) -> dict[str, Any]:
             f"{file}: the arm in row {names.index('') + 1} has no name in the first column."
         )
     return {"features": rows, "arms": names}
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.suffix.lower() in (".parquet", ".pq")
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:
@@ -171,5 +184,12 @@ def _read_parquet(file: Path) -> pd.DataFrame:
         raise InvalidFeatures(f"there is no file {file}: check the path.") from None
     except (OSError, pyarrow.ArrowException) as error:
         raise InvalidFeatures(f"{file}: this is not a Parquet file ({error}).") from None
-    # An index that only counts the rows was not meant to name anything.
-    return table.set_index(table.columns[0]) if isinstance(table.index, pd.RangeIndex) else table
+    if isinstance(table.index, pd.RangeIndex):  # it only counts the rows, and names nothing
+        table = table.set_index(table.columns[0])
+    for column in table.columns[table.isna().any()]:
+        arm = table.index[table[column].isna()][0]
+        raise InvalidFeatures(
+            f"{file}: {str(column)!r} of arm {str(arm)!r} is missing. Fill it in, or drop its row or "
+            "its column."
+        )
+    return table
