@@ -224,7 +224,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         epsilon=case.epsilon,
         seed=SEED,
         initial=initial,
-        again=np.repeat(np.arange(K), study.bound.engine.again).tolist(),
+        again=np.repeat(np.arange(K), study.bound.engine.after_pilot).tolist(),
         S=case.S,
     )
     counts = np.zeros(K, int)

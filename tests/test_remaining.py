@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from shortlist.algorithms.onward import normal
 from shortlist.core.random import seed_stream
 from shortlist.simulation.instances import Instance
 from shortlist.study import extrapolation
@@ -285,7 +286,7 @@ def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
     assert not study.done
     told, means = study.evaluations, study.posterior.means.copy()
     played = study.bound.engine.replicate(
-        module.drawn,
+        normal,
         np.vstack([means, np.zeros(len(means))]),
         np.array([study.seed], np.uint64),
         10**5,

@@ -77,6 +77,7 @@ ALGORITHMS = [
     "LUCB both",
     "LUCB both (as published)",
     "LinGame",
+    "Uniform",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
 ]  # fmt: skip
 

@@ -100,6 +100,13 @@ class Problem:
         return self.reduced.shape[1]
 
     @property
+    def is_classical(self) -> bool:
+        """Whether every arm is a dimension of its own."""
+        return self.arms == self.dimension and bool(
+            np.array_equal(self.features, np.eye(self.arms))
+        )
+
+    @property
     def longest(self) -> float:
         """L = max ‖x_a‖."""
         return float(np.sqrt((self.features**2).sum(axis=1).max()))

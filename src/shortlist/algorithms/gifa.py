@@ -189,7 +189,7 @@ class GIFA:
             constants=chosen.constants(setting),
             initial=initial,
             design=Designs(features).of,
-            again=np.bincount(span(features), minlength=problem.arms).astype(np.int64),
+            after_pilot=np.bincount(span(features), minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
         )
         return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
@@ -228,7 +228,7 @@ class GIFA:
             S=problem.S,
             regularization=regularization,
             weakest=weakest_direction(features, initial),
-            classical=self.classical or _is_identity(problem.features),
+            classical=self.classical or problem.is_classical,
             indices=self.rules["indices"].name,
             m=problem.m,
         )
@@ -251,12 +251,6 @@ class GIFA:
 def _is_own(one: Rule) -> bool:
     known = RULES[one.kind].get(one.name)
     return known is None or known.py_func is not one.py_func
-
-
-def _is_identity(features: np.ndarray) -> bool:
-    return features.shape[0] == features.shape[1] and bool(
-        np.all(features == np.eye(len(features)))
-    )
 
 
 class Row(NamedTuple):

@@ -72,7 +72,7 @@ def intervals(study: Study, *, ax: Any = None) -> Figure:
         say(panel, nothing_yet(study))
         return figure
     arms = most_contested(look)
-    alone = study.bound.engine.rules["indices"].name == "individual"
+    alone = study.bound.engine.alone
     figure, panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
     if alone:
@@ -124,7 +124,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
     """From L_j to the other end: with individual indices B_ij = U_i − L_j."""
-    if "lagged" not in study.bound.engine.rules["stopping"].traits:
+    if not study.bound.engine.lagged:
         end = look.table["lower"].iloc[look.boundary]
         ax.axvspan(end, end + look.statistic, color="#FBE3D6", zorder=1)
         ax.axvline(end, color=INSIDE, linestyle=":", zorder=1.9)
@@ -133,12 +133,12 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
 
 def _stop(study: Study, look: Look, alone: bool) -> str:
     """What stops the study, in words."""
-    rule, m = study.bound.engine.rules["stopping"], study.problem.m
+    engine, m = study.bound.engine, study.problem.m
     verb = "stopped" if study.done else "stops"
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
-    if rule.name == "ugape":
+    if engine.stop == "ugape":
         name = drawn(look.table["name"].iloc[look.boundary])
         rows = "" if alone else f"Every row is the arm minus {name}. "
         upper = f"the m-th largest upper end (m = {m})"
@@ -147,13 +147,13 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
     rows = "★: c minus the arm; others: the arm minus b. "
     if alone:
         rows = ""
-    if "lagged" in rule.traits:
+    if engine.lagged:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
         return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"
-    if rule.name == "lucb":
+    if engine.stop == "lucb":
         upper = "U_c − L_b" if alone else "the upper end of c"
         return f"{rows}The study {verb} when {upper} {figure} {until}"
-    return f"{rows}The study {verb} when the user's own rule {rule.name!r} {figure} {until}"
+    return f"{rows}The study {verb} when the user's own rule {engine.stop!r} {figure} {until}"
 
 
 def _since(study: Study, look: Look) -> str:

@@ -63,7 +63,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     """
     past = past_of(study, history)
     look = past.last if study.evaluations else None
-    alone = study.bound.engine.rules["indices"].name == "individual"
+    alone = study.bound.engine.alone
     figure, panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
     if look is None:
         say(panels[0], nothing_yet(study))
@@ -148,7 +148,7 @@ def _difference(ax: Any, study: Study, past: History) -> None:
 
 def _reader(study: Study, past: History, table: pd.DataFrame, time: int) -> int:
     """The arm whose gap index is the statistic."""
-    if study.bound.engine.rules["stopping"].name == "ugape":
+    if study.bound.engine.stop == "ugape":
         upper = table["gap_upper"].fillna(-np.inf).to_numpy()
         return int(np.argsort(-upper, kind="stable")[study.problem.m - 1])
     return study.problem.index(str(past.frame["c"].iloc[time - 1]))

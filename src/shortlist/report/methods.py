@@ -68,8 +68,9 @@ def plain(name: str) -> str:
 def _design(study: Study) -> list[str]:
     problem, bound = study.problem, study.bound
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
-    chosen = bound.engine.rules
-    rules = ", ".join(f"{words}: {_rule(chosen[kind].name)}" for kind, words in RULES.items())
+    parts = bound.engine.parts
+    rules = ", ".join(f"{words}: {_rule(parts[kind])}" for kind, words in RULES.items() if parts)
+    whose = "; ".join(filter(None, [algorithm_work(bound.name).short, rules]))
     model = (
         "No model related the means of the arms."
         if bound.setting.classical
@@ -81,7 +82,7 @@ def _design(study: Study) -> list[str]:
         f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "
         f"confidence ({REDA.short}).",
         model,
-        f"The algorithm was {plain(bound.name)} ({algorithm_work(bound.name).short}; {rules}).",
+        f"The algorithm was {plain(bound.name)} ({whose}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
         f"ε = {problem.epsilon:g}, σ-sub-Gaussian noise with σ = {problem.sigma:g}{S}.",

@@ -84,7 +84,7 @@ def answer(study: Study) -> Markup:
 
 def _intervals(study: Study) -> str:
     own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
-    if study.bound.engine.rules["indices"].name == "individual":
+    if study.bound.engine.alone:
         return f"{own} The stop compares these intervals."
     return (
         f"{own} The stop compares differences of two means, which are known more precisely. So "

@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.algorithms.engine import Runs, run_seeds
-from shortlist.algorithms.gifa import GIFA
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
@@ -35,7 +34,7 @@ ATTEMPTS = (
 
 
 def compare(
-    algorithms: str | GIFA | Iterable[str | GIFA],
+    algorithms: str | Algorithm | Iterable[str | Algorithm],
     instance: Instance,
     runs: int = 100,
     *,
@@ -54,7 +53,7 @@ def compare(
 
     Parameters
     ----------
-    algorithms : str, GIFA or several of them
+    algorithms : str, GIFA, Planned or several of them
         By name (see ``shortlist.algorithms``) or composed.
     instance : Instance
         What they are run on.
@@ -91,7 +90,7 @@ def compare(
     >>> results.frame.groupby("algorithm").samples.mean().idxmin()
     'm-LinGapE'
     """
-    if isinstance(algorithms, (str, GIFA)):
+    if isinstance(algorithms, str | Algorithm):
         algorithms = [algorithms]
     whole_number("runs", runs, 1)
     whole_number("start", start, 0)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.any_engine import AnyEngine
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,7 +28,7 @@ def is_identity(x: Reals) -> bool:
     )
 
 
-def whitened(engine: Engine, pulls: Integers, arms: Integers) -> Reals:
+def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:
     """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
     x = engine.features
     if is_identity(x):
@@ -36,7 +36,7 @@ def whitened(engine: Engine, pulls: Integers, arms: Integers) -> Reals:
     return substituted(factor(engine, pulls, engine.regularization), x[arms].T).T
 
 
-def factor(engine: Engine, pulls: Integers, ridge: float) -> Reals:
+def factor(engine: AnyEngine, pulls: Integers, ridge: float) -> Reals:
     """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ."""
     x, counts = engine.features[pulls > 0], pulls[pulls > 0]
     return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
@@ -54,7 +54,7 @@ def substituted(lower: Reals, right: Reals) -> Reals:
     return solved
 
 
-def by_widths(engine: Engine, pulls: Integers, pilot: Integers, draws: Reals) -> Reals:
+def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals) -> Reals:
     """Evaluations at the stop if the means were as drawn, and the pulls went on as they went.
 
     ``pilot`` are the pulls that were set aside, all 0 where none were.
@@ -82,7 +82,7 @@ def by_widths(engine: Engine, pulls: Integers, pilot: Integers, draws: Reals) ->
     return np.array([aside + _time(share, since, lambda n: later(aside + n)) for share in shares])
 
 
-def _with_pilot(engine: Engine, share: float, told: int) -> float:
+def _with_pilot(engine: AnyEngine, share: float, told: int) -> float:
     """The same from within a pilot, which ends at Z = r/2."""
     ends = max(float(told), told * engine.features.shape[1] * share**2)
     if ends - told > MOST:
@@ -91,19 +91,19 @@ def _with_pilot(engine: Engine, share: float, told: int) -> float:
     return ends + _time(share, told, lambda n: later(ends + n), least=1.0)
 
 
-def _pilot_threshold(engine: Engine, at: float, learnt: float) -> Callable[[float], float]:
+def _pilot_threshold(engine: AnyEngine, at: float, learnt: float) -> Callable[[float], float]:
     """C(t) after a pilot: ln det is ``learnt`` at some time, and the rest is r on average."""
     rank = engine.features.shape[1]
 
     def threshold(time: float) -> float:
         known = learnt + rank * math.log(time / at) + rank
-        return float(engine.rules["threshold"](int(time), known, engine.constants))
+        return engine.threshold_at(time, known)
 
     return threshold
 
 
 def _worst_pair(
-    engine: Engine,
+    engine: AnyEngine,
     whitened: Reals,
     means: Reals,
     inside: Integers,
@@ -112,7 +112,7 @@ def _worst_pair(
     """The largest σ‖x_b − x_c‖_{V⁻¹} / (μ_b − μ_c + ε) of a b inside and a c outside."""
     b, c = whitened[inside], whitened[outside]
     squares_b, squares_c = (b**2).sum(axis=1)[:, None], (c**2).sum(axis=1)
-    if engine.rules["indices"].name == "individual":
+    if engine.alone:
         widths = np.sqrt(squares_b) + np.sqrt(squares_c)
     else:
         widths = np.sqrt(np.maximum(squares_b + squares_c - 2.0 * b @ c.T, 0.0))
@@ -122,22 +122,21 @@ def _worst_pair(
     return engine.sigma * float(shares.max())
 
 
-def _later_threshold(engine: Engine, pulls: Integers) -> Callable[[float], float]:
+def _later_threshold(engine: AnyEngine, pulls: Integers) -> Callable[[float], float]:
     """C(t), if the pulls of all arms grow alike from now on."""
     told, rank = int(pulls.sum()), engine.features.shape[1]
-    offset = 0 if len(engine.initial) else 1
     log_det = 0.0
     if engine.shift > 0.0:
         log_det = _log_det(engine, pulls) - rank * math.log(engine.shift)
 
     def threshold(time: float) -> float:
         grown = log_det + rank * math.log(time / told) if engine.shift > 0.0 else 0.0
-        return float(engine.rules["threshold"](int(time) + offset, grown, engine.constants))
+        return engine.threshold_at(time, grown)
 
     return threshold
 
 
-def _log_det(engine: Engine, pulls: Integers) -> float:
+def _log_det(engine: AnyEngine, pulls: Integers) -> float:
     """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
     if is_identity(engine.features):
         return float(np.log(pulls + engine.shift).sum())

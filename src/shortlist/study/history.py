@@ -102,10 +102,11 @@ def last_look(study: View) -> Look | None:
     """
     if study.statistic is None:
         return None
-    posterior, engine = study.posterior.copy(), study.bound.engine
-    decision, now = engine.decide(posterior, engine.round(), study.seed)
-    if decision.statistic == study.statistic:
-        return look_at(study.bound, posterior, now, decision)
+    if not study.done or study.evaluations == study.answered_at:
+        posterior = study.posterior.copy()
+        decision, now = study.bound.engine.again(posterior, study.round, study.seed)
+        if decision.statistic == study.statistic:
+            return look_at(study.bound, posterior, now, decision)
     # Results came in since it looked, or it remembers the round before: go through them all.
     return history(study).last
 
@@ -150,7 +151,7 @@ class _Replay:
         model, decision = self.model, self.model.decision
         if decision is None or not model.looks:
             return (np.nan,) * 4
-        C = model.bound.engine.threshold(model.posterior)
+        C = model.bound.engine.threshold(model.posterior, model.round)
         return C, decision.statistic, decision.b, decision.c
 
     def look(self) -> Look:

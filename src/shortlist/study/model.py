@@ -6,13 +6,13 @@ import hashlib
 import platform
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from shortlist.algorithms import follow
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.engine import Decision, decision_of
-from shortlist.core.posterior import Posterior
+from shortlist.algorithms.decision import Decision, decision_of
 
 
 class Model:
@@ -21,7 +21,7 @@ class Model:
     def __init__(self, bound: Bound, seed: int) -> None:
         self.bound, self.seed = bound, seed
         self.posterior = bound.engine.posterior()
-        self.round = bound.engine.round()
+        self.round: Any = bound.engine.round()
         self.decision: Decision | None = None
         self._marks = follow.fresh_marks()
 
@@ -71,7 +71,7 @@ class Ahead:
 
     def __init__(self, model: Model, arms: list[int]) -> None:
         self._model = model
-        self._posterior: Posterior | None = None
+        self._decide: Callable[[list[int]], Decision] | None = None
         self._supposed = arms
         self._opening, counts = model.bound.engine.opening(model.posterior)
         self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
@@ -79,7 +79,7 @@ class Ahead:
     @property
     def is_now(self) -> bool:
         """Whether nothing is under way."""
-        return self._posterior is None and not self._supposed
+        return self._decide is None and not self._supposed
 
     def suppose(self, arm: int) -> None:
         """One more is under way."""
@@ -99,13 +99,10 @@ class Ahead:
 
     def decide(self) -> Decision:
         """What to evaluate next, without a look at the stop."""
-        engine = self._model.bound.engine
-        if self._posterior is None:
-            self._posterior = self._model.posterior.copy()
-        now = engine.round_beyond(self._model.round)
-        decision, _ = engine.decide(
-            self._posterior, now, self._model.seed, check_stop=False, supposing=self._supposed
-        )
+        model = self._model
+        if self._decide is None:
+            self._decide = model.bound.engine.ahead(model.posterior, model.round, model.seed)
+        decision = self._decide(self._supposed)
         self._supposed = []
         return decision
 

@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
-from shortlist.core.random import standard_normal
-from shortlist.core.rule import rule
-from shortlist.rules.game import NONE
 from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity, substituted
 
 if TYPE_CHECKING:
@@ -30,7 +27,7 @@ Reals = NDArray[np.float64]
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10
 BEYOND = f"over {MOST:,}"
-WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see _round_cost)
+WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
 
@@ -121,7 +118,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     generator = np.random.default_rng([study.seed, SALT])
     draws = _drawn_means(engine, posterior, generator)
     seeds = generator.integers(0, 2**64, size=DRAWS, dtype=np.uint64)
-    totals = np.sort(_totals(engine, posterior, draws, seeds, quick=quick))
+    totals = np.sort(_totals(study, draws, seeds, quick=quick))
     told = posterior.observed
     low, middle, high = (
         max(float(totals[place - 1]) - told, 1.0)
@@ -160,13 +157,13 @@ def _rounded(number: int) -> str:
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
 
-def _dimensions_seen(engine: Engine, pulls: NDArray[np.int64]) -> int:
+def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
     if engine.regularization == 0.0:  # the initial pulls span the features
         return engine.features.shape[1]
     return int(np.linalg.matrix_rank(engine.features[pulls > 0])) if pulls.any() else 0
 
 
-def _drawn_means(engine: Engine, posterior: Posterior, generator: np.random.Generator) -> Reals:
+def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.Generator) -> Reals:
     """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
     x = engine.features
     noise = generator.standard_normal((x.shape[1], DRAWS))
@@ -184,41 +181,16 @@ def _drawn_means(engine: Engine, posterior: Posterior, generator: np.random.Gene
     return np.asarray(centre + engine.sigma * away.T)
 
 
-def _totals(
-    engine: Engine,
-    posterior: Posterior,
-    draws: Reals,
-    seeds: NDArray[np.uint64],
-    *,
-    quick: bool,
-) -> Reals:
+def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:
     """Evaluations at the stop, those told included, if the means were as drawn."""
+    engine, posterior = study.bound.engine, study.posterior
     told, pilot = posterior.observed, posterior.pilot
-    most = told + int(WORK / DRAWS / _round_cost(engine))
+    most = told + engine.affordable(WORK / DRAWS)
     if quick or not engine.compiled or most < WORTH_PLAYING * told:
         return by_widths(engine, posterior.pulls, pilot, draws)
     totals = np.zeros(len(draws))
     for k, means in enumerate(draws):
-        parameters = np.vstack([means, np.full(len(means), engine.sigma)])
-        runs = engine.replicate(drawn, parameters, seeds[k : k + 1], most, origin=posterior)
-        totals[k] = runs.samples[0]
-        if not runs.stopped[0]:
-            totals[k] = by_widths(engine, runs.pulls[0], pilot, draws[k : k + 1])[0]
+        totals[k], stopped, pulls = engine.play_on(posterior, study.round, means, seeds[k], most)
+        if not stopped:
+            totals[k] = by_widths(engine, pulls, pilot, draws[k : k + 1])[0]
     return totals
-
-
-@rule("reward")
-def drawn(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """Normal: the rows are the mean and σ."""
-    return parameters[0, arm] + parameters[1, arm] * standard_normal(stream)
-
-
-def _round_cost(engine: Engine) -> float:
-    """About how long a simulated round takes, in nanoseconds on the machine of README's figures."""
-    arms, rank = engine.features.shape
-    cells = arms * min(arms, engine.m + 16 + rank)
-    if any({"mth_gaps", "design"} & each.needs for each in engine.rules.values()):
-        cells += 8 * arms * arms
-    if engine.allocation != NONE:
-        cells += arms * rank * rank + engine.m * (arms - engine.m) * rank
-    return 300.0 + 1.2 * cells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -84,6 +84,11 @@ class View:
         return self._journal.model.posterior
 
     @property
+    def round(self) -> Any:
+        """What the algorithm remembers; only its engine looks into it."""
+        return self._journal.model.round
+
+    @property
     def statistic(self) -> float | None:
         """What must fall to ε for the study to stop; None before :attr:`stage` is ``"rounds"``."""
         model = self._journal.model
@@ -138,8 +143,8 @@ class View:
         model = self._journal.model
         if model.decision is None:
             return arm_table(self.problem, self.posterior, np.nan, None)
-        C = self.bound.engine.threshold(self.posterior) if model.looks else np.nan
-        return arm_table(self.problem, self.posterior, C, model.round.inside)
+        C = self.bound.engine.threshold(self.posterior, self.round) if model.looks else np.nan
+        return arm_table(self.problem, self.posterior, C, self.round.inside)
 
     def remaining(self, *, quick: bool = False) -> Projection:
         """How many more evaluations the stop is away, with a range, as far as the estimates tell.
