@@ -641,7 +641,7 @@ def test_before_the_first_result_a_sentence(draw: Any) -> None:
     if draw is plot.plane:
         assert "Not coloured" in sentence
     elif draw is not plot.pulls:
-        assert "once the 9 initial pulls are" in sentence
+        assert "1 of 9 initial pulls are told" in sentence
     ready = study(shortlist.GIFA(threshold="determinant", initialization=None), S=1.0)
     assert ready.statistic is not None  # it has looked, at nothing
     draw(ready).canvas.draw()

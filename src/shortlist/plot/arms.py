@@ -107,8 +107,6 @@ def nothing_yet(study: Study) -> str:
     """Why there is nothing to draw."""
     if study.evaluations == 0:
         return "Nothing to draw yet: no result has been told."
-    wanted = len(study.bound.engine.initial)
-    return (
-        f"Nothing to draw yet: {study.evaluations:,} results have been told, and means and "
-        f"intervals are known once the {wanted:,} initial pulls are."
-    )
+    from shortlist.study.stage import before_the_rounds
+
+    return f"Nothing to draw yet: intervals come later. {before_the_rounds(study)}"

@@ -141,7 +141,14 @@ def _origins(study: Study) -> list[str]:
         "told without having been asked for": count["unasked"],
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]
-    return [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
+    words = [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
+    aside = study.posterior.aside
+    if aside:
+        words.append(
+            f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and the "
+            "means and intervals rest on the evaluations after it."
+        )
+    return words
 
 
 def _reopenings(study: Study) -> list[str]:

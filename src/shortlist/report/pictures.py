@@ -14,6 +14,7 @@ from shortlist.plot.figure import load_pyplot
 from shortlist.report.markup import Markup, element, joined, printable
 from shortlist.report.reading import Reading
 from shortlist.study.feature_health import is_classical
+from shortlist.study.stage import before_the_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +58,10 @@ def pictures(reading: Reading) -> Markup:
         caption = element("figcaption", element("b", f"{title}."), f" {shows}")
         found.append(element("figure", element("div", drawn, class_="card"), caption))
     if reading.study.statistic is None:
-        words = "The means, their intervals and the way to the stop are drawn once the initial pulls are told."
+        words = (
+            "The means, their intervals and the way to the stop are drawn once the stop is looked "
+            f"for. {before_the_rounds(reading.study)}"
+        )
         found.append(element("p", words, class_="note"))
     return joined(found, "\n")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from shortlist.report.assumptions import assumptions
 from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import named
 from shortlist.report.numbers import count, decimals, number
 from shortlist.report.reading import Reading
 from shortlist.report.tables import EVERY_ARM, ROWS_SHOWN, beyond, pairs, table
+from shortlist.study.stage import before_the_rounds
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -49,7 +48,7 @@ def answer(reading: Reading) -> Markup:
     study = reading.study
     found = study.shortlist
     if not found.names:
-        return element("p", f"No shortlist yet: {_initial(study)}")
+        return element("p", f"No shortlist yet: {before_the_rounds(study)}")
     places = decimals(found.table)
     rows: list[list[object]] = [
         [
@@ -156,7 +155,7 @@ def progress(reading: Reading) -> Markup:
         ("Cancelled", count(states["cancelled"])),
     ]
     if statistic is None:
-        rows.append(("Stopping statistic", _initial(study)))
+        rows.append(("Stopping statistic", before_the_rounds(study)))
     else:
         done = "has fallen to" if study.done else "must fall to"
         rows.append(("Stopping statistic", f"{number(statistic)}; it {done} ε = {epsilon:g}"))
@@ -181,13 +180,6 @@ def _failed(study: Study) -> Markup:
 def shortened(words: str) -> str:
     """The beginning of words that may be a whole log."""
     return words if len(words) <= REASON_SHOWN else words[: REASON_SHOWN - 1] + "…"
-
-
-def _initial(study: Study) -> str:
-    engine, pulls = study.bound.engine, study.posterior.pulls
-    wanted = np.bincount(engine.initial, minlength=study.problem.arms)
-    told = int(np.minimum(pulls, wanted).sum())
-    return f"{count(told)} of {count(len(engine.initial))} initial pulls are told."
 
 
 def health(reading: Reading) -> Markup:
