@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa
+from shortlist.algorithms import frank_wolfe, game, gifa, track_and_stop
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.errors import InvalidSetting, unknown_name
 
-ALGORITHMS = {**gifa.ALGORITHMS, **game.ALGORITHMS}
+ALGORITHMS = {
+    **gifa.ALGORITHMS,
+    **game.ALGORITHMS,
+    **frank_wolfe.ALGORITHMS,
+    **track_and_stop.ALGORITHMS,
+}
 
 
 def algorithms() -> dict[str, str]:

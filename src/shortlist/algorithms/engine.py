@@ -15,11 +15,12 @@ from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
 from shortlist.core.rule import OWN, Rule
 from shortlist.errors import InvalidSetting, SingularDesign
+from shortlist.rules.allocation import NONE, Allocation, apart, make_allocation
 from shortlist.rules.candidates import smallest_gap
-from shortlist.rules.game import NONE, apart, make_room
+from shortlist.rules.initialization import span, weakest_direction
 
 with notice("compiling the loop for this machine: once only, up to a minute"):
-    from shortlist.algorithms import follow, kernel
+    from shortlist.algorithms import follow, kernel, requests
     from shortlist.algorithms import round as rounds
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -71,6 +72,9 @@ class Engine:
         Arms pulled before the first round.
     design : callable
         (b, c) → w*(b, c), asked once a pair.
+    shares : callable
+        (means, inside) → w* for them, asked at times by the allocation `lazy`; None where there is
+        none.
     allocation : int
         Who says how many pulls every arm should have, by number; 0 if nobody does.
     """
@@ -84,7 +88,8 @@ class Engine:
     shift: float
     constants: NDArray[np.float64]
     initial: NDArray[np.int64]
-    design: Callable[[int, int], NDArray[np.float64]]
+    design: requests.Design
+    shares: requests.Shares
     allocation: int = NONE
 
     @cached_property
@@ -145,12 +150,23 @@ class Engine:
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
-        plays = self.allocation != NONE
-        return rounds.make_round(arms, rank, min(arms, self._resident()), self.m, plays=plays)
+        spanner = self._spanner
+        # Jedra and Proutière's c: λ_min of the spanning arms' Σ x xᵀ over the root of their number.
+        floor = weakest_direction(self.features, spanner) / max(len(spanner), 1) ** 0.5
+        return self._round(make_allocation(self.allocation, arms, rank, self.m, spanner, floor))
 
     def round_beyond(self, now: rounds.Round) -> rounds.Round:
-        """An empty round that remembers the game of another, to look ahead without moving it."""
-        return self.round()._replace(game=apart(now.game))
+        """An empty round that remembers the allocation of another, to look ahead without moving it."""
+        return self._round(apart(now.allocation))
+
+    def _round(self, allocation: Allocation) -> rounds.Round:
+        arms = len(self.features)
+        return rounds.make_round(arms, min(arms, self._resident()), self.m, allocation)
+
+    @cached_property
+    def _spanner(self) -> NDArray[np.int64]:
+        """Arms that span the features, for the forced exploration of an allocation."""
+        return span(self.features) if self.allocation != NONE else np.zeros(0, np.int64)
 
     def decide(
         self,
@@ -190,12 +206,10 @@ class Engine:
                     posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
                     self.constants, self._numbers, *self._pointers, self.wanted, *steps, marks,
                 )  # fmt: skip
-            if status == kernel.DESIGN_WANTED:
-                now = self._with_design(now)
-            elif status == kernel.ROOM_WANTED:
-                now = now._replace(game=make_room(now.game))
-            else:
+            answered = self._answered(status, posterior, now)
+            if answered is None:
                 break
+            now = answered
         self._check(status, now)
         return now
 
@@ -223,14 +237,24 @@ class Engine:
                     self.constants, self._numbers, *self._pointers, self.initial, reward.function, parameters,
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
-            if status == kernel.DESIGN_WANTED:
-                now = self._with_design(now)
-            elif status == kernel.ROOM_WANTED:
-                now = now._replace(game=make_room(now.game))
-            else:
+            answered = self._answered(status, posterior, now)
+            if answered is None:
                 break
+            now = answered
         self._check(status, now)
         return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+
+    def _answered(
+        self, status: int, posterior: Posterior, now: rounds.Round
+    ) -> rounds.Round | None:
+        """The round with what the loop asked for; None where it did not ask for anything."""
+        if status == kernel.DESIGN_WANTED:
+            return requests.with_design(now, self.design)
+        if status == kernel.ROOM_WANTED:
+            return requests.with_room(now)
+        if status == kernel.SHARES_WANTED:
+            return requests.with_shares(now, posterior.state, self.shares)
+        return None
 
     def _check(self, status: int, now: rounds.Round) -> None:
         """Raise where the loop could not go on."""
@@ -264,21 +288,6 @@ class Engine:
             return [self.rules[kind].function for kind in RULE_ORDER]
         return [self.rules[kind].pointer for kind in RULE_ORDER]
 
-    def _with_design(self, now: rounds.Round) -> rounds.Round:
-        """The round with the design of its ambiguous pair added."""
-        b, c = int(now.pair[rounds.B]), int(now.pair[rounds.C])
-        keys, designs = now.design_keys, now.designs
-        solved = keys[keys != rounds.NOBODY]
-        if 2 * (len(solved) + 1) > len(keys):
-            rows = designs[keys != rounds.NOBODY]
-            keys = np.full(2 * len(keys), rounds.NOBODY, np.int64)
-            designs = np.zeros((len(keys), designs.shape[1]))
-            for key, weights in zip(solved, rows, strict=True):
-                first, second = divmod(int(key), designs.shape[1])
-                _store(keys, designs, first, second, weights)
-        _store(keys, designs, b, c, self.design(b, c))
-        return now._replace(design_keys=keys, designs=designs)
-
 
 def decision_of(now: rounds.Round, *, stop: bool) -> Decision:
     """What the round decided."""
@@ -294,19 +303,6 @@ def decision_of(now: rounds.Round, *, stop: bool) -> Decision:
         gap=float(figures[rounds.GAP]),
         statistic=float(figures[rounds.STATISTIC]),
     )
-
-
-def _store(
-    keys: NDArray[np.int64],
-    designs: NDArray[np.float64],
-    b: int,
-    c: int,
-    weights: NDArray[np.float64],
-) -> None:
-    arms = designs.shape[1]
-    place = -1 - rounds.design_slot(keys, arms, b, c)
-    keys[place] = min(b, c) * arms + max(b, c)
-    designs[place] = weights
 
 
 def run_seeds(seed: int, runs: int, first: int = 0) -> NDArray[np.uint64]:

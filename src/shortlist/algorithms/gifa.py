@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.requests import optimal_shares
 from shortlist.core.rule import Rule, rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
+from shortlist.rules.allocation import ALLOCATIONS
 from shortlist.rules.designs import Designs
-from shortlist.rules.game import ALLOCATIONS
 from shortlist.rules.initialization import INITIALIZATIONS, weakest_direction
 from shortlist.rules.thresholds import (
     THRESHOLDS,
@@ -84,7 +86,7 @@ class GIFA:
         The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
     threshold : str, Threshold, Rule or function
         C_{t,δ}.
-    allocation : {None, "game", "game_as_published"}
+    allocation : {None, "game", "game_as_published", "frank_wolfe", "lazy"}
         Who says how many pulls every arm should have; for the selection rule ``tracking`` only.
     regularization : float or function of σ, optional
         λ_V; by default what the threshold is meant to be used with.
@@ -204,6 +206,7 @@ class GIFA:
             constants=chosen.constants(setting),
             initial=initial,
             design=Designs(features).of,
+            shares=partial(optimal_shares, features, problem.epsilon),
             allocation=ALLOCATIONS[self.allocation],
         )
         return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())

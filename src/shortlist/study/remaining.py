@@ -20,7 +20,7 @@ from shortlist.algorithms.engine import Engine
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import standard_normal
 from shortlist.core.rule import rule
-from shortlist.rules.game import NONE
+from shortlist.rules.allocation import NONE
 
 if TYPE_CHECKING:
     from shortlist.study.view import View

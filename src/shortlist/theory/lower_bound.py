@@ -7,6 +7,7 @@ are not, and w in the simplex. With y_p = (x_i − x_j)/Δ_ij: T* = 2σ² min_w 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.linalg import solve_triangular
 from shortlist.errors import InvalidSetting
 from shortlist.rules.initialization import span
 from shortlist.theory.interior_point import Design, optimal_design
-from shortlist.theory.truth import Instance, Truth
+from shortlist.theory.truth import ROUNDING, Instance, Truth
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -89,7 +90,8 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     _ = truth.theta  # raises where the means are not linear in the features
     information = math.nan
     try:
-        search = _Search(truth, tolerance)
+        best, others = np.split(truth.order, [truth.problem.m])
+        search = _Search(truth.problem.reduced, truth.means, best, others, tolerance)
         low, high, allocation = search.run()
         scale = 2.0 * truth.problem.sigma**2
         information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
@@ -111,20 +113,79 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     )
 
 
+def optimal_allocation(
+    features: Reals,
+    means: Reals,
+    inside: NDArray[np.bool_],
+    *,
+    epsilon: float = 0.0,
+    tolerance: float = 1e-3,
+) -> Reals | None:
+    """The w* of given means: how the pulls should be shared out if they were the true ones.
+
+    Parameters
+    ----------
+    features : array, K × rank
+        One row an arm, of full column rank.
+    means : array, K
+        One an arm.
+    inside : array of bool, K
+        The arms held to be the best.
+    epsilon : float, optional
+        (g + ε)² in place of g², g the gap of a pair: a relaxation of the slack in the means.
+    tolerance : float, optional
+        How far its value may be from the best, relatively.
+
+    Returns
+    -------
+    array or None
+        None where there is none: some arm inside is not above some other by more than rounding and
+        −ε, or no two arms on either side differ in their features.
+
+    Examples
+    --------
+    >>> w = optimal_allocation(np.eye(3), np.array([2.0, 1.0, 1.0]), np.array([True, False, False]))
+    >>> w.round(3).tolist()
+    [0.414, 0.293, 0.293]
+    >>> optimal_allocation(np.eye(2), np.array([1.0, 1.0]), np.array([True, False])) is None
+    True
+    """
+    least = float(means[inside].min() - means[~inside].max()) + epsilon
+    if not least > ROUNDING * float(np.abs(means).max()):
+        return None
+    search = _Search(
+        features, means, np.flatnonzero(inside), np.flatnonzero(~inside), tolerance, epsilon
+    )
+    # Where rounding ends the search, the best found so far serves.
+    with suppress(InvalidSetting, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
+        search.run()
+    total = float(search.allocation.sum())
+    return search.allocation / total if 0.0 < total < math.inf else None
+
+
 class _Search:
     """min_w max_p ‖y_p‖²_{V(w)⁻¹} by looking at few arms and pairs, and adding those that matter."""
 
-    def __init__(self, truth: Truth, tolerance: float) -> None:
+    def __init__(
+        self,
+        features: Reals,
+        means: Reals,
+        best: Integers,
+        others: Integers,
+        tolerance: float,
+        epsilon: float = 0.0,
+    ) -> None:
         # The value is the same in any basis of the features; an orthonormal one is kindest.
-        self.features = np.linalg.qr(truth.problem.reduced)[0]
-        self.means, self.tolerance = truth.means, tolerance
-        self.best, self.others = np.split(truth.order, [truth.problem.m])
+        self.features = np.linalg.qr(features)[0]
+        self.means, self.tolerance, self.epsilon = means, tolerance, epsilon
+        self.best, self.others = best, others
         self.rounds = 0
+        self.allocation = np.zeros(len(features))
 
     def run(self) -> tuple[float, float, Reals]:
         """The bracket and the allocation."""
         arms, pairs = self._start()
-        low, high, allocation = 0.0, math.inf, np.zeros(len(self.features))
+        low, high = 0.0, math.inf
         while True:
             self.rounds += 1
             directions = self._directions(pairs)
@@ -134,11 +195,11 @@ class _Search:
             bound, gains = self._dual(triangle, directions, design)
             if norms[0] < high:
                 high = float(norms[0])
-                allocation = np.zeros(len(self.features))
-                allocation[arms] = design.arms
+                self.allocation = np.zeros(len(self.features))
+                self.allocation[arms] = design.arms
             low = max(low, bound)
             if high <= low * (1.0 + self.tolerance):
-                return min(low, high), high, allocation  # equal but for rounding, at times
+                return min(low, high), high, self.allocation  # equal but for rounding, at times
             arms, more_arms = _joined(arms, self._violators(gains, ARMS // 2))
             pairs, more_pairs = _joined(pairs, worst)
             if self.rounds == ROUNDS or not (more_arms or more_pairs):
@@ -165,7 +226,8 @@ class _Search:
 
     def _directions(self, pairs: Integers) -> Reals:
         i, j = np.divmod(pairs, len(self.features))
-        return (self.features[i] - self.features[j]) / (self.means[i] - self.means[j])[:, None]
+        gaps = self.means[i] - self.means[j] + self.epsilon
+        return (self.features[i] - self.features[j]) / gaps[:, None]
 
     def _triangle(self, arms: Integers, weights: Reals) -> Reals:
         """R with V(w) = RᵀR."""
@@ -183,7 +245,8 @@ class _Search:
         outside = np.ascontiguousarray(white[self.others])
         for i in self.best:
             away = outside - white[i]
-            new = np.einsum("jk,jk->j", away, away) / (self.means[i] - self.means[self.others]) ** 2
+            gaps = self.means[i] - self.means[self.others] + self.epsilon
+            new = np.einsum("jk,jk->j", away, away) / gaps**2
             norms = np.concatenate([norms, new])
             pairs = np.concatenate([pairs, i * count + self.others])
             kept = np.argsort(-norms)[:PAIRS]
