@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
+from shortlist.core.triangle import solve_lower, solve_upper
 from shortlist.errors import InvalidSetting
 from shortlist.rules.initialization import span
 from shortlist.theory.interior_point import Design, optimal_design
@@ -23,8 +23,10 @@ Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 ARMS = 400  # how many arms are looked at from the start; half as many may join in a round
+FEW_ARMS = 48  # where it is solved again and again: a threaded library then works, and waits, alone
 PAIRS = 100  # the same for pairs, all of which may join
 ROUNDS = 100
+DIFFER = 1e-24  # of the largest norm: what is left of a pair with equal features
 FINER = 1e-2  # the design for the arms and pairs at hand, relative to the tolerance
 
 
@@ -91,7 +93,7 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     information = math.nan
     try:
         best, others = np.split(truth.order, [truth.problem.m])
-        search = _Search(truth.problem.reduced, truth.means, best, others, tolerance)
+        search = _Search(truth.problem.reduced, truth.means, best, others, tolerance, arms=ARMS)
         low, high, allocation = search.run()
         scale = 2.0 * truth.problem.sigma**2
         information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
@@ -153,9 +155,8 @@ def optimal_allocation(
     least = float(means[inside].min() - means[~inside].max()) + epsilon
     if not least > ROUNDING * float(np.abs(means).max()):
         return None
-    search = _Search(
-        features, means, np.flatnonzero(inside), np.flatnonzero(~inside), tolerance, epsilon
-    )
+    best, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    search = _Search(features, means, best, others, tolerance, epsilon=epsilon, arms=FEW_ARMS)
     # Where rounding ends the search, the best found so far serves.
     with suppress(InvalidSetting, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
         search.run()
@@ -173,12 +174,14 @@ class _Search:
         best: Integers,
         others: Integers,
         tolerance: float,
+        *,
         epsilon: float = 0.0,
+        arms: int,
     ) -> None:
         # The value is the same in any basis of the features; an orthonormal one is kindest.
         self.features = np.linalg.qr(features)[0]
         self.means, self.tolerance, self.epsilon = means, tolerance, epsilon
-        self.best, self.others = best, others
+        self.best, self.others, self.arms = best, others, arms
         self.rounds = 0
         self.allocation = np.zeros(len(features))
 
@@ -200,7 +203,7 @@ class _Search:
             low = max(low, bound)
             if high <= low * (1.0 + self.tolerance):
                 return min(low, high), high, self.allocation  # equal but for rounding, at times
-            arms, more_arms = _joined(arms, self._violators(gains, ARMS // 2))
+            arms, more_arms = _joined(arms, self._violators(gains, self.arms // 2))
             pairs, more_pairs = _joined(pairs, worst)
             if self.rounds == ROUNDS or not (more_arms or more_pairs):
                 raise InvalidSetting(
@@ -216,12 +219,12 @@ class _Search:
         equal = np.full(count, 1.0 / count)
         triangle = self._triangle(everyone, equal)
         _, pairs = self._worst_pairs(triangle)
-        if count <= ARMS:
+        if count <= self.arms:
             return everyone, pairs
         directions = self._directions(pairs)
         design = Design(equal, np.full(len(pairs), 1.0 / len(pairs)))
         _, gains = self._dual(triangle, directions, design)
-        telling = np.argsort(-gains)[: max(ARMS - rank, 0)]
+        telling = np.argsort(-gains)[: max(self.arms - rank, 0)]
         return np.union1d(span(self.features), telling), pairs
 
     def _directions(self, pairs: Integers) -> Reals:
@@ -239,7 +242,7 @@ class _Search:
         One arm of the m best at a time, so that memory stays that of the features; differences
         before squares, since arms may be close.
         """
-        white = solve_triangular(triangle, self.features.T, trans="T", check_finite=False).T
+        white = solve_lower(triangle.T, self.features.T).T
         count = len(self.features)
         norms, pairs = np.zeros(0), np.zeros(0, np.int64)
         outside = np.ascontiguousarray(white[self.others])
@@ -251,7 +254,10 @@ class _Search:
             pairs = np.concatenate([pairs, i * count + self.others])
             kept = np.argsort(-norms)[:PAIRS]
             norms, pairs = norms[kept], pairs[kept]
-        return norms, pairs
+        differ = norms > DIFFER * norms[0]
+        if not differ.any():
+            raise np.linalg.LinAlgError("no two arms on either side differ in their features")
+        return norms[differ], pairs[differ]
 
     def _dual(self, triangle: Reals, directions: Reals, design: Design) -> tuple[float, Reals]:
         """A lower bound on the value, and every arm's gain; the bound is tight if none is above 1.
@@ -261,8 +267,7 @@ class _Search:
         max_p ‖y_p‖²_{V(w)⁻¹} ≥ (Σ_p q_p y_pᵀu_p)² / max_a Σ_p q_p (x_aᵀu_p)². The u_p = V⁻¹y_p of
         the optimal w make it an equality. Rounding errors in the u_p cost tightness, not validity.
         """
-        u = solve_triangular(triangle, directions.T, trans="T", check_finite=False)
-        u = solve_triangular(triangle, u, check_finite=False)
+        u = solve_upper(triangle, solve_lower(triangle.T, directions.T))
         value = float(np.einsum("pk,kp,p->", directions, u, design.directions))
         moment = (u * design.directions) @ u.T
         gains = np.einsum("ak,kl,al->a", self.features, moment, self.features, optimize=True)
