@@ -233,9 +233,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         initial=initial,
         S=case.S,
         spanner=study.bound.engine.round().allocation.spanner.tolist(),
-        optimal=lambda means, J: study.bound.engine.shares(
-            means, np.isin(np.arange(K), list(J))
-        ),
+        optimal=lambda means, J: study.bound.engine.shares(means, np.isin(np.arange(K), list(J))),
     )
     counts = np.zeros(K, int)
     rounds = strict = 0
@@ -479,9 +477,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("arms", [8, 120])
-@pytest.mark.parametrize(
-    "name", ["LUCB", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING]
-)
+@pytest.mark.parametrize("name", ["LUCB", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING])
 def test_a_run_alone_is_the_same_run_among_many(name: str, arms: int) -> None:
     """What a run leaves behind in the arrays does not reach the next."""
     instance = linear_instance(arms, 4, 3, sigma=0.2)

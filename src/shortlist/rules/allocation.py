@@ -21,7 +21,7 @@ from shortlist.rules.frank_wolfe import (
 )
 from shortlist.rules.game import EMPTY, GAME_STATE, Game, make_game, play
 from shortlist.rules.game import make_room as make_room_for_learners
-from shortlist.rules.lazy import CERTIFIED, is_due, is_explored, least_pulled
+from shortlist.rules.lazy import CERTIFIED, is_explored, least_pulled, next_look
 
 NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
 ALLOCATIONS: dict[str | None, int] = {
@@ -206,7 +206,9 @@ def allocate(
                 return status
             share_out(1 + (t - clock[SHARED]) // CATCH_UP, allocation)
     else:
-        if is_due(t, clock[SOLVED]):
+        due = next_look(clock[SOLVED])
+        if due <= t:
+            share_out(max(due - clock[SHARED], 0), allocation)  # these by the w* before
             return NO_SHARES
         share_out(t + 1 - clock[SHARED], allocation)
         if not is_explored(state, allocation.levels):

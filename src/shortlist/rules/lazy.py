@@ -13,13 +13,13 @@ from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REALS, compiled
 FLOOR, CERTIFIED = 0, 1
 
 
-@compiled(BOOLEAN(INTEGER, INTEGER))
-def is_due(t: int, solved: int) -> bool:
-    """Whether a power of 2 was passed since w* was last solved, or it never was (−1)."""
+@compiled(INTEGER(INTEGER))
+def next_look(solved: int) -> int:
+    """When w* is to be solved again: the next power of 2; at once where it never was (−1)."""
     power = 1
     while power <= solved:
         power *= 2
-    return solved < 0 or power <= t
+    return 0 if solved < 0 else power
 
 
 @compiled(BOOLEAN(STATE, REALS))

@@ -21,7 +21,7 @@ from shortlist.core.posterior import Posterior
 from shortlist.core.random import standard_normal
 from shortlist.core.rule import rule
 from shortlist.core.triangle import solve_lower, solve_upper
-from shortlist.rules.allocation import NONE
+from shortlist.rules.allocation import LAZY, NONE
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -32,6 +32,7 @@ DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie betw
 TENTH = (DRAWS + 1) // 10
 MOST = 10**8  # beyond, a projection is of no use to anybody
 WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see _round_cost)
+MOST_SOLVED = 64  # arms: with more, solving w* in every draw takes longer than that
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
 NEAR = 64  # arms on either side of the boundary whose pairs are looked at
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
@@ -179,7 +180,8 @@ def _totals(
     most = int(WORK / DRAWS / _round_cost(engine))
     if engine.regularization == 0.0:
         most += told  # then initial pulls are only counted, which costs next to nothing
-    if quick or not engine.compiled or most < WORTH_PLAYING * told:
+    slow = engine.allocation == LAZY and len(pulls) > MOST_SOLVED
+    if quick or slow or not engine.compiled or most < WORTH_PLAYING * told:
         return _by_widths(engine, pulls, draws)
     # Told results enter as initial pulls, each at the mean of its arm: the posterior is the same.
     onward = replace(engine, initial=np.repeat(np.arange(len(pulls)), pulls))
