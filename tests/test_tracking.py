@@ -430,6 +430,15 @@ def test_results_that_tell_nothing_are_shared_out_evenly(name: str) -> None:
     assert np.ptp(study.posterior.pulls) <= 1
 
 
+@pytest.mark.parametrize(("name", "arms"), [("FWS", 8), (TRACKING[2], 8), (TRACKING[2], 80)])
+def test_what_remains_is_projected(name: str, arms: int) -> None:
+    features = np.random.default_rng(0).standard_normal((arms, 3))
+    study = followed(name, features, np.array([1.0, 0.0, 0.0]), 120, m=2, sigma=1.0, delta=1e-9)
+    projection = study.remaining()
+    assert projection.evaluations is not None
+    assert projection.low <= projection.evaluations
+
+
 def test_the_guarantee_is_stated() -> None:
     problem = CLASSIC["pi/6"].problem(0.05, 0.0)
     for name in TRACKING:

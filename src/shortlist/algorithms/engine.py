@@ -15,9 +15,9 @@ from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
 from shortlist.core.rule import OWN, Rule
 from shortlist.errors import InvalidSetting, SingularDesign
-from shortlist.rules.allocation import NONE, Allocation, apart, make_allocation
+from shortlist.rules.allocation import FRANK_WOLFE, NONE, Allocation, apart, make_allocation
 from shortlist.rules.candidates import smallest_gap
-from shortlist.rules.initialization import span, weakest_direction
+from shortlist.rules.initialization import auto, span, weakest_direction
 
 with notice("compiling the loop for this machine: once only, up to a minute"):
     from shortlist.algorithms import follow, kernel, requests
@@ -166,6 +166,8 @@ class Engine:
     @cached_property
     def _spanner(self) -> NDArray[np.int64]:
         """Arms that span the features, for the forced exploration of an allocation."""
+        if self.allocation == FRANK_WOLFE:
+            return auto(self.features)
         return span(self.features) if self.allocation != NONE else np.zeros(0, np.int64)
 
     def decide(

@@ -44,7 +44,7 @@ class Allocation(NamedTuple):
     weights : w, of the last round
     levels : c of the forced exploration, and what λ_min(A) is known to be above
     wanted : what is to be tracked: the target, but for a forced pull
-    spanner : arms that span the features
+    spanner : the arms of the forced exploration, which span the features
     """
 
     clock: Integers

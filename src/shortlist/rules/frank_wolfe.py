@@ -8,6 +8,10 @@ within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/�
 z_t is the solution of a matrix game, pieces against arms. It is exact up to ACCURACY: the game is
 solved over few pieces, and the piece that its solution serves worst joins until none is served
 worse than the value. Mostly one piece is enough, and z_t is the arm of its largest gradient.
+
+Theirs is r_t, which satisfies what their Theorem 1 asks of it: its average goes to 0, t r_t does not.
+Theirs is the forced exploration, of all arms while these are at most four a dimension; of more, arms
+that span explore for all. The sum of the z_t is tracked by differences where they track by ratios.
 """
 
 from __future__ import annotations
@@ -63,7 +67,7 @@ def make_pieces(arms: int, room: int) -> Pieces:
 
 @compiled(BOOLEAN(INTEGER, INTEGER))
 def is_forced(t: int, spanners: int) -> bool:
-    """Whether round t is one of the forced exploration: ⌊t/n⌋ is a square, n arms that span."""
+    """Whether round t is one of the forced exploration by n arms: ⌊t/n⌋ is a square."""
     turns = t // spanners
     root = int(math.sqrt(turns))
     return root * root == turns
