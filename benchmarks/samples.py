@@ -81,14 +81,17 @@ def random_instances(count: int, only_m: int | None = None) -> list[Instance]:
 
 
 def proven_pairs() -> list[tuple[str, str]]:
-    """Every algorithm of Table 1 with every threshold that is proven for it, and LinGame."""
+    """Every algorithm of Table 1 with every threshold that is proven for it, LinGame and FWS."""
     pairs = []
     for row in TABLE_1:
         for selection in row.selections:
             name = f"{row.algorithm} {selection.replace('_', ' ')}"
             proven = ["self_normalized", "determinant", "frequentist"]
             pairs += [(name, t) for t in proven + ["lucb1"] * row.classical]
-    return [*pairs, ("LinGame", "self_normalized"), ("LinGame", "determinant")]
+    tracking = [
+        (name, t) for name in ("LinGame", "FWS") for t in ("self_normalized", "determinant")
+    ]
+    return [*pairs, *tracking]
 
 
 def errors_of(pair: tuple[str, str], count: int, runs: int, delta: float) -> list[int]:

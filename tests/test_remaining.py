@@ -13,6 +13,7 @@ import pytest
 import shortlist
 from shortlist.algorithms.onward import normal
 from shortlist.core.random import seed_stream
+from shortlist.core.triangle import solve_lower
 from shortlist.simulation.instances import Instance
 from shortlist.study import extrapolation
 from shortlist.study import remaining as module
@@ -359,7 +360,7 @@ def test_the_pair_that_takes_longest(algorithm: str) -> None:
     tell(study, 60)
     engine = study.bound.engine
     factor = extrapolation.factor(engine, study.posterior.pulls, engine.regularization)
-    whitened = extrapolation.substituted(factor, engine.features.T).T
+    whitened = solve_lower(factor, engine.features.T).T
     means = study.problem.features @ [1.0, -0.5, 0.3]
     inverse = np.linalg.inv(factor @ factor.T)
     order = np.argsort(-means)

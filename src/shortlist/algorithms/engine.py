@@ -15,17 +15,17 @@ from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
-from shortlist.core.rule import OWN, Rule
-from shortlist.rules.candidates import smallest_gap
-from shortlist.rules.game import NONE, apart, make_room
+from shortlist.core.rule import Rule
+from shortlist.rules.allocation import FRANK_WOLFE, NONE, Allocation, apart, make_allocation
+from shortlist.rules.initialization import auto, span, weakest_direction
 
 with notice("compiling the loop for this machine: once only, up to a minute"):
-    from shortlist.algorithms import follow, kernel
+    from shortlist.algorithms import follow, kernel, requests
     from shortlist.algorithms import round as rounds
     from shortlist.algorithms.complaints import check
     from shortlist.algorithms.decision import Decision, decision_of
-    from shortlist.algorithms.designed import with_design
     from shortlist.algorithms.differences import differences
+    from shortlist.algorithms.flags import flags_of
     from shortlist.algorithms.onward import play_on, round_cost
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -65,6 +65,9 @@ class Engine:
         (b, c) → w*(b, c), asked once a pair.
     after_pilot : array of int
         The pulls of every arm after a pilot that is set aside.
+    shares : callable
+        (means, inside) → w* for them, asked at times by the allocation `lazy`; None where there is
+        none.
     allocation : int
         Who says how many pulls every arm should have, by number; 0 if nobody does.
     """
@@ -78,27 +81,16 @@ class Engine:
     shift: float
     constants: NDArray[np.float64]
     initial: NDArray[np.int64]
-    design: Callable[[int, int], NDArray[np.float64]]
+    design: requests.Design
+    shares: requests.Shares
     after_pilot: NDArray[np.int64]
     allocation: int = NONE
 
     @cached_property
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
-        needs = frozenset().union(*(self.rules[kind].needs for kind in RULE_ORDER))
-        traits = frozenset().union(*(self.rules[kind].traits for kind in RULE_ORDER))
-        bits = {
-            kernel.CANDIDATES_MAY_STAY: self._candidates_may_stay(),
-            kernel.MTH_GAPS: "mth_gaps" in needs,
-            kernel.OUTSIDE_GAPS: "outside_gaps" in needs,
-            kernel.DESIGN: "design" in needs,
-            kernel.BOTH: "both" in traits,
-            kernel.LAGGED: "lagged" in traits,
-            kernel.INITIALIZED: len(self.initial) > 0,
-            kernel.TARGET: self.allocation != NONE,
-            kernel.PILOT: self.has_pilot,
-        }
-        return sum(bit for bit, wanted in bits.items() if wanted)
+        bits = flags_of(self.rules) | (kernel.INITIALIZED if len(self.initial) else 0)
+        return bits | (kernel.TARGET if self.allocation != NONE else 0)
 
     @cached_property
     def wanted(self) -> NDArray[np.int64]:
@@ -109,13 +101,6 @@ class Engine:
     def has_pilot(self) -> bool:
         """Whether the first evaluations are set aside."""
         return "pilot" in self.rules["threshold"].traits
-
-    def _candidates_may_stay(self) -> bool:
-        """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
-        readers = [self.rules["ambiguous"], self.rules["stopping"]]
-        own = any(rule.number == OWN and "mth_gaps" in rule.needs for rule in readers)
-        by_gap = self.rules["candidates"].number == smallest_gap.number
-        return by_gap and not own and "symmetric" in self.rules["indices"].traits
 
     @property
     def compiled(self) -> bool:
@@ -194,8 +179,21 @@ class Engine:
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
-        plays = self.allocation != NONE
-        return rounds.make_round(arms, rank, min(arms, self._resident()), self.m, plays=plays)
+        spanner = self._spanner
+        # Jedra and Proutière's c: λ_min of the spanning arms' Σ x xᵀ over the root of their number.
+        floor = weakest_direction(self.features, spanner) / max(len(spanner), 1) ** 0.5
+        return self._round(make_allocation(self.allocation, arms, rank, self.m, spanner, floor))
+
+    def _round(self, allocation: Allocation) -> rounds.Round:
+        arms = len(self.features)
+        return rounds.make_round(arms, min(arms, self._resident()), self.m, allocation)
+
+    @cached_property
+    def _spanner(self) -> NDArray[np.int64]:
+        """Arms that span the features, for the forced exploration of an allocation."""
+        if self.allocation == FRANK_WOLFE:
+            return auto(self.features)
+        return span(self.features) if self.allocation != NONE else np.zeros(0, np.int64)
 
     def again(
         self, posterior: Posterior, now: rounds.Round, seed: int
@@ -210,7 +208,7 @@ class Engine:
         posterior = posterior.copy()
 
         def decide(supposing: list[int]) -> Decision:
-            beyond = self.round()._replace(game=apart(now.game))  # the game stays where it is
+            beyond = self._round(apart(now.allocation))  # the allocation stays where it is
             return self.decide(posterior, beyond, seed, check_stop=False, supposing=supposing)[0]
 
         return decide
@@ -253,12 +251,10 @@ class Engine:
                     posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
                     self.constants, self._numbers, *self._pointers, self.wanted, self.after_pilot, *steps, marks,
                 )  # fmt: skip
-            if status == kernel.DESIGN_WANTED:
-                now = with_design(now, self.design)
-            elif status == kernel.ROOM_WANTED:
-                now = now._replace(game=make_room(now.game))
-            else:
+            answered = self._answered(status, posterior, now)
+            if answered is None:
                 break
+            now = answered
         check(status, now, self.rules, self.m)
         return now
 
@@ -289,14 +285,24 @@ class Engine:
                     self.constants, self._numbers, *self._pointers, (origin or posterior).state, initial, self.after_pilot, reward.function, parameters,
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
-            if status == kernel.DESIGN_WANTED:
-                now = with_design(now, self.design)
-            elif status == kernel.ROOM_WANTED:
-                now = now._replace(game=make_room(now.game))
-            else:
+            answered = self._answered(status, posterior, now)
+            if answered is None:
                 break
+            now = answered
         check(status, now, self.rules, self.m)
         return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+
+    def _answered(
+        self, status: int, posterior: Posterior, now: rounds.Round
+    ) -> rounds.Round | None:
+        """The round with what the loop asked for; None where it did not ask for anything."""
+        if status == kernel.DESIGN_WANTED:
+            return requests.with_design(now, self.design)
+        if status == kernel.ROOM_WANTED:
+            return requests.with_room(now)
+        if status == kernel.SHARES_WANTED:
+            return requests.with_shares(now, posterior.state, self.shares)
+        return None
 
     def affordable(self, nanoseconds: float) -> int:
         """About how many rounds can be simulated in that time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.requests import optimal_shares
 from shortlist.core.rule import Rule, rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
+from shortlist.rules.allocation import ALLOCATIONS
 from shortlist.rules.designs import Designs
 from shortlist.rules.expected import least_demanding
-from shortlist.rules.game import ALLOCATIONS
 from shortlist.rules.initialization import INITIALIZATIONS, span, weakest_direction
 from shortlist.rules.thresholds import (
     THRESHOLDS,
@@ -89,7 +91,7 @@ class GIFA:
     threshold : str, Threshold, Rule or function
         C_{t,δ}; ``"auto"`` takes, of those that are proven for the problem, the one expected to ask
         for least.
-    allocation : {None, "game", "game_as_published"}
+    allocation : {None, "game", "game_as_published", "frank_wolfe", "lazy"}
         Who says how many pulls every arm should have; for the selection rule ``tracking`` only.
     regularization : float or function of σ, optional
         λ_V; by default what the threshold is meant to be used with.
@@ -189,6 +191,7 @@ class GIFA:
             constants=chosen.constants(setting),
             initial=initial,
             design=Designs(features).of,
+            shares=partial(optimal_shares, features, problem.epsilon),
             after_pilot=np.bincount(span(features), minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
         )

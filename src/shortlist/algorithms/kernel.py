@@ -56,9 +56,9 @@ from shortlist.core.rule import (
     compiled,
 )
 from shortlist.core.snapshot import restore
+from shortlist.rules.allocation import ALLOCATED, NO_ROOM, allocate, forget
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
-from shortlist.rules.game import forget, play
 from shortlist.rules.indices import fill_column
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
@@ -66,7 +66,7 @@ from shortlist.rules.thresholds import evaluate
 
 PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
 BAD_CANDIDATES, BAD_AMBIGUOUS, BAD_SELECTION = 4, 5, 6  # a user's rule out of bounds
-ROOM_WANTED = 7
+ROOM_WANTED, SHARES_WANTED = 7, 8  # by an allocation
 PILOT_ENDS = -1
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
@@ -190,9 +190,10 @@ def decide(
             return DESIGN_WANTED
     design = now.designs[place]
     if flags & TARGET:
-        if play(numbers[6], state, now.inside, sigma, now.game) < 0:
-            return ROOM_WANTED
-        design = now.game.target
+        asked = allocate(numbers[6], state, now.inside, sigma, epsilon, now.allocation)
+        if asked != ALLOCATED:
+            return ROOM_WANTED if asked == NO_ROOM else SHARES_WANTED
+        design = now.allocation.wanted
     slot_c = row(state, c)
     slot_b = row(state, b)
     pair[ARM] = select(
@@ -251,8 +252,8 @@ def replicate(
 ) -> int:
     """Many runs, one a seed, each from its first pull to its stop, or with RESUME from ``origin``.
 
-    ``progress`` is (runs finished, whether a run is under way): a run that wants a design, or room
-    for its game, returns to its caller and is taken up again where it stood.
+    ``progress`` is (runs finished, whether a run is under way): a run that wants a design, or something
+    for its allocation, returns to its caller and is taken up again where it stood.
     """
     pair, clock = now.pair, state.clock
     while progress[0] < seeds.shape[0]:
@@ -264,7 +265,7 @@ def replicate(
             else:
                 start(state)
             seed_stream(seeds[run], stream)
-            forget(now.game)
+            forget(now.allocation)
             pair[:] = NOBODY
         stopped[run] = EXHAUSTED
         while True:

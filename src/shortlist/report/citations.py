@@ -114,6 +114,18 @@ DEGENNE = Work(
   year      = {2020}
 }""",
 )
+WANG = Work(
+    "Wang, Tzeng and Proutière 2021",
+    "P.-A. Wang, R.-C. Tzeng and A. Proutière. Fast pure exploration via Frank–Wolfe. "
+    "NeurIPS 34, 2021.",
+    r"""@inproceedings{wang2021fast,
+  author    = {Wang, Po-An and Tzeng, Ruo-Chun and Prouti\`{e}re, Alexandre},
+  title     = {Fast pure exploration via {Frank--Wolfe}},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {34},
+  year      = {2021}
+}""",
+)
 
 ROBBINS = Work(
     "Robbins 1970",
@@ -137,6 +149,8 @@ ALGORITHMS = {
     "LinGapE": XU,
     "LinGame": DEGENNE,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
+    "FWS": WANG,
+    "lazy": JEDRA,
 }
 # By the threshold's source; those "of the paper" are Réda et al.'s.
 SOURCES = {

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
-from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity, substituted
+from shortlist.core.triangle import solve_lower, solve_upper
+from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -173,11 +174,8 @@ def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.G
         away, centre = noise / np.sqrt(precisions), sums / precisions[:, 0]
     else:
         lower = factor(engine, posterior.pulls, engine.regularization)
-        # Read backwards, an upper triangle is a lower one.
-        backwards = lower.T[::-1, ::-1]
-        away = x @ substituted(backwards, noise[::-1])[::-1]
-        theta = substituted(backwards, substituted(lower, (x.T @ sums)[:, None])[::-1])[::-1]
-        centre = x @ theta[:, 0]
+        away = x @ solve_upper(lower.T, noise)
+        centre = x @ solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))[:, 0]
     return np.asarray(centre + engine.sigma * away.T)
 
 
