@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa, uniform
+from shortlist.algorithms import game, gifa, phased, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import InvalidSetting, unknown_name
@@ -11,6 +11,7 @@ Algorithm = GIFA | Planned
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
+    **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
 }
 
