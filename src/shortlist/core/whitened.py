@@ -113,8 +113,8 @@ def spreads(white: Table, least: float = 0.0) -> Table:
 
     Examples
     --------
-    >>> spreads(whitened(np.eye(2), np.array([1, 4])))[0, 1]
-    1.25
+    >>> spreads(whitened(np.eye(2), np.array([1, 4]))).tolist()
+    [[inf, 1.25], [1.25, inf]]
     """
     variances = np.zeros((white.shape[1], white.shape[1]))
     spread(white, least, variances)
