@@ -364,7 +364,7 @@ def test_the_pair_that_takes_longest(algorithm: str) -> None:
     tell(study, 60)
     engine = study.bound.engine
     factor = module._factor(engine, study.posterior.pulls, engine.regularization)
-    whitened = module._substituted(factor, engine.features.T).T
+    whitened = module.solve_lower(factor, engine.features.T).T
     means = study.problem.features @ [1.0, -0.5, 0.3]
     inverse = np.linalg.inv(factor @ factor.T)
     order = np.argsort(-means)
