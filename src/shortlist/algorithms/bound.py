@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from shortlist.algorithms.engine import Engine
+from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
@@ -27,6 +29,8 @@ class Bound:
         The compiled rules.
     unproven_rules : list of str
         Why the rules themselves are not covered by Theorem 1; empty if they are.
+    again : callable
+        The same algorithm on another problem.
     """
 
     name: str
@@ -35,11 +39,19 @@ class Bound:
     setting: Setting
     engine: Engine
     unproven_rules: list[str]
+    again: Callable[[Problem], Bound]
+
+    def estimated(self, replicates: Sequence[Sequence[float]]) -> Bound:
+        """The same with σ from replicates of the initial pulls."""
+        problem = self.problem
+        noise = problem.noise.estimated(replicates, problem.delta)
+        return self.again(replace(problem, noise=noise))
 
     @property
     def why_heuristic(self) -> list[str]:
         """Why no theorem covers the answer; empty if one does."""
-        return self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        known = self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        return known + self.problem.noise.flaws
 
     @property
     def proven(self) -> bool:
@@ -49,7 +61,7 @@ class Bound:
     @property
     def assumptions(self) -> str:
         """What the proof needs; without features nothing has to be linear in them."""
-        words = self.threshold.assumptions
+        words = self.threshold.assumptions.replace(GIVEN, self.problem.noise.assumption)
         if not self.setting.classical:
             return words
         linear = "the means are linear in the features"
@@ -60,7 +72,7 @@ class Bound:
         problem = self.problem
         slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
         bound = "" if problem.S is None else f", S = {problem.S:g}"
-        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, σ = {problem.sigma:g}{bound}"
+        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {problem.noise.figure}{bound}"
         claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
         if not self.proven:
             return (

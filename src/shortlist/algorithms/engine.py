@@ -73,6 +73,8 @@ class Engine:
         (b, c) → w*(b, c), asked once a pair.
     allocation : int
         Who says how many pulls every arm should have, by number; 0 if nobody does.
+    noise : array, K, optional
+        (σ_a/σ)² of every arm; None where all are 1.
     """
 
     features: NDArray[np.float64]
@@ -86,6 +88,12 @@ class Engine:
     initial: NDArray[np.int64]
     design: Callable[[int, int], NDArray[np.float64]]
     allocation: int = NONE
+    noise: NDArray[np.float64] | None = None
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """How often an evaluation of each arm counts: 1/noise."""
+        return np.ones(len(self.features)) if self.noise is None else 1.0 / self.noise
 
     @cached_property
     def flags(self) -> int:
@@ -128,6 +136,7 @@ class Engine:
             regularization=self.regularization,
             shift=self.shift,
             resident=self._resident(),
+            noise=self.noise,
         )
 
     def threshold(self, posterior: Posterior) -> float:

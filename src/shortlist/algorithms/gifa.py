@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,8 @@ from shortlist.problem import Problem
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
 from shortlist.rules.designs import Designs
 from shortlist.rules.game import ALLOCATIONS
-from shortlist.rules.initialization import INITIALIZATIONS, weakest_direction
+from shortlist.rules.initialization import INITIALIZATIONS, auto, weakest_direction
+from shortlist.rules.replicates import rounds_for
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     Setting,
@@ -164,9 +167,15 @@ class GIFA:
             )
         chosen = find_threshold(self.threshold if threshold is None else threshold)
         features = np.eye(problem.arms) if self.classical else problem.reduced
-        initial = INITIALIZATIONS[self.initialization](features)
-        if self.initialization == "auto":
-            initial = np.tile(initial, chosen.pilot_rounds)
+        noise = problem.relative_noise
+        # What an evaluation shows of θ is x_a in units of its noise.
+        shown = features / np.sqrt(noise)[:, None]
+        initial = INITIALIZATIONS[self.initialization](shown)
+        rounds = chosen.pilot_rounds if self.initialization == "auto" else 1
+        if problem.noise.kind == "estimate":
+            initial = initial if len(initial) else auto(shown)
+            rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
+        initial = np.tile(initial, rounds)
         if self.regularization is None:
             regularization = chosen.regularization(problem.sigma, problem.S)
         elif callable(self.regularization):
@@ -177,16 +186,17 @@ class GIFA:
             arms=problem.arms,
             dimension=problem.arms if self.classical else problem.dimension,
             rank=features.shape[1],
-            longest=1.0 if self.classical else problem.longest,
+            longest=1.0 / math.sqrt(noise.min()) if self.classical else problem.longest,
             sigma=problem.sigma,
-            delta=problem.delta,
+            delta=problem.noise.left_of(problem.delta),
             S=problem.S,
             regularization=regularization,
-            weakest=weakest_direction(features, initial),
+            weakest=weakest_direction(shown, initial),
             classical=self.classical or _is_identity(problem.features),
             indices=self.rules["indices"].name,
         )
         chosen.check(setting)
+        apart = None if problem.noise.each is None else noise
         if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
             raise InvalidSetting(
                 f"regularization={regularization} without spanning initial pulls leaves least "
@@ -203,10 +213,12 @@ class GIFA:
             shift=chosen.shift(setting),
             constants=chosen.constants(setting),
             initial=initial,
-            design=Designs(features).of,
+            design=Designs(features, apart).of,
             allocation=ALLOCATIONS[self.allocation],
+            noise=apart,
         )
-        return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        again = partial(self.bind, threshold=threshold)
+        return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules(), again)
 
     def _unproven_rules(self) -> list[str]:
         """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""

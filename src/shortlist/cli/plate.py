@@ -47,7 +47,7 @@ class Intake:
 def study_mark(study: Study) -> str:
     """The study's name and a digest of what it asks, so that no plate is told to another study."""
     problem = study.problem
-    figures = [problem.m, problem.sigma, problem.delta, problem.epsilon, study.seed]
+    figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, study.seed]
     words = json.dumps([study.name, *figures, *problem.names]).encode()
     digest = hashlib.blake2b(words + problem.features.tobytes(), digest_size=4).hexdigest()
     return f"{study.name}-{digest}"

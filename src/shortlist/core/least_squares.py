@@ -27,7 +27,8 @@ class State(NamedTuple):
     ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
     With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
     used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
-    (shift·I + A)⁻¹, kept only for a shift that is neither zero nor the regularisation.
+    (shift·I + A)⁻¹, kept only for a shift that is neither zero nor the regularisation. ``noise[a]``
+    is the variance of arm a's noise in units of σ²: an evaluation counts 1/noise[a] times in V and A.
     """
 
     features: Table
@@ -46,6 +47,7 @@ class State(NamedTuple):
     scratch: Reals
     scalars: Reals
     clock: Integers
+    noise: Reals
 
 
 _TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor"), TABLE)
@@ -73,14 +75,14 @@ def cholesky(factor: Table) -> bool:
 
 @compiled(BOOLEAN(STATE, REAL))
 def factorize(state: State, ridge: float) -> bool:
-    """Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ into ``factor``; False if not positive."""
+    """Cholesky factor of ridge·I + Σ_a (N_a/noise_a) x_a x_aᵀ into ``factor``; False if not positive."""
     x, factor = state.features, state.factor
     rank = x.shape[1]
     for i in range(rank):
         for j in range(i + 1):
             factor[i, j] = ridge if i == j else 0.0
     for a in range(x.shape[0]):
-        count = float(state.pulls[a])
+        count = state.pulls[a] / state.noise[a]
         if count > 0.0:
             for i in range(rank):
                 scaled = count * x[a, i]
@@ -157,8 +159,9 @@ def refresh(state: State) -> bool:
     for i in range(rank):
         y[i] = 0.0
     for a in range(arms):
+        weighted = state.sums[a] / state.noise[a]
         for i in range(rank):
-            y[i] += state.sums[a] * x[a, i]
+            y[i] += weighted * x[a, i]
     solve(state, y)
     for a in range(arms):
         state.means[a] = dot(state, a, y)
@@ -210,7 +213,7 @@ def start(state: State) -> bool:
 
 @compiled()
 def downdate(matrix: Reals, product: Reals, growth: float) -> None:
-    """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (1 + xᵀMx)."""
+    """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (noise + xᵀMx)."""
     shrink = 1.0 / growth
     for i in range(matrix.shape[0]):
         factor = product[i] * shrink
@@ -229,11 +232,11 @@ def update_rows(state: State, arm: int, shrink: float, steep: bool) -> None:
             factor = u[owner] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
-            if steep:  # the same without a difference: G_ia − u_i u_a/(1 + u_a) = u_i/(1 + u_a)
-                state.rows[s, arm] = factor
+            if steep:  # the same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a)
+                state.rows[s, arm] = state.noise[arm] * factor
                 if owner == arm:
                     for i in range(arms):
-                        state.rows[s, i] = u[i] * shrink
+                        state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
 
 
 @compiled()
@@ -260,9 +263,10 @@ def observe(state: State, arm: int, value: float) -> None:
     else:
         for i in range(arms):
             u[i] = dot(state, i, state.scratch)
-    growth = 1.0 + u[arm]
+    noise = state.noise[arm]
+    growth = noise + u[arm]
     # A variance that falls a hundred-thousandfold at once would leave its digits behind.
-    steep = not 1.0 <= growth <= STEEPEST
+    steep = not noise <= growth <= STEEPEST * noise
     if steep and refresh(state):
         return
     shrink = 1.0 / growth
@@ -278,16 +282,16 @@ def observe(state: State, arm: int, value: float) -> None:
     else:
         update_rows(state, arm, shrink, steep)
     if steep:
-        state.variances[arm] = u[arm] * shrink
+        state.variances[arm] = noise * (u[arm] * shrink)
     if not whole:
         downdate(state.inverse, state.scratch, growth)
     if state.shifted.shape[0] > 0:
         apply(state, arm, state.shifted, state.scratch)
-        growth = 1.0 + dot(state, arm, state.scratch)
+        growth = noise + dot(state, arm, state.scratch)
         downdate(state.shifted, state.scratch, growth)
-        scalars[LOG_DET] += math.log(growth)
+        scalars[LOG_DET] += math.log(growth / noise)
     elif scalars[SHIFT] > 0.0:
-        scalars[LOG_DET] += math.log(growth)
+        scalars[LOG_DET] += math.log(growth / noise)
 
 
 @compiled(INTEGER(STATE, INTEGER))

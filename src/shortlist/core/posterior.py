@@ -52,6 +52,9 @@ class Posterior:
         s of the tracked ln det(I + A/s), A = Σ x xᵀ; 0 tracks none.
     resident : int, optional
         How many rows of G to keep; by default all for few arms, else 16.
+    noise : array, K, optional
+        (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
+        of arm a counts 1/noise[a] times: weighted least squares.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Posterior:
         regularization: float = 0.0,
         shift: float = 0.0,
         resident: int | None = None,
+        noise: Reals | None = None,
     ) -> None:
         arms, rank = features.shape
         if resident is None:
@@ -92,6 +96,7 @@ class Posterior:
             scratch=np.zeros(rank),
             scalars=np.array([regularization, shift, 0.0]),
             clock=np.zeros(4, np.int64),
+            noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
         )
         start(self.state)
 

@@ -12,6 +12,7 @@ from shortlist.report.markup import printable
 from shortlist.report.settings import software
 
 if TYPE_CHECKING:
+    from shortlist.noise import Noise
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
@@ -84,8 +85,13 @@ def _design(study: Study) -> list[str]:
         f"The algorithm was {plain(bound.name)} ({algorithm_work(bound.name).short}; {rules}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, σ-sub-Gaussian noise with σ = {problem.sigma:g}{S}.",
+        f"ε = {problem.epsilon:g}, {_noise(problem.noise)}{S}.",
     ]
+
+
+def _noise(noise: Noise) -> str:
+    kind = "normal" if noise.kind == "estimate" else "σ-sub-Gaussian"
+    return f"{kind} noise with {noise.figure}"
 
 
 def _rule(name: str) -> str:

@@ -154,7 +154,7 @@ def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
 
 @compiled(VOID(STATE, MASK, GAME_STATE))
 def respond(state: State, inside: np.ndarray, game: Game) -> None:
-    """x_aᵀ(θ̂ − λ) for every arm, λ the closest alternative under V(w) = Σ w_a x_a x_aᵀ."""
+    """x_aᵀ(θ̂ − λ) for every arm, λ the closest alternative under V(w) = Σ w_a x_a x_aᵀ/noise_a."""
     x, factor = state.features, state.factor
     weights, whitened, shift = game.weights, game.whitened, game.shift
     arms, rank = x.shape
@@ -164,7 +164,7 @@ def respond(state: State, inside: np.ndarray, game: Game) -> None:
             factor[i, j] = 0.0
     for a in range(arms):
         for i in range(rank):
-            scaled = weights[a] * x[a, i]
+            scaled = weights[a] / state.noise[a] * x[a, i]
             trace += scaled * x[a, i]
             for j in range(i + 1):
                 factor[i, j] += scaled * x[a, j]
@@ -213,14 +213,14 @@ def respond_to_counts(state: State, inside: np.ndarray, shift: Reals) -> None:
         shift[a] = step * (state.rows[slot_i, a] - state.rows[slot_j, a])
 
 
-@compiled(VOID(REALS, REALS, REAL, REAL, REALS))
+@compiled(VOID(REALS, REALS, REALS, REAL, REAL, REALS))
 def optimistic_gains(
-    shift: Reals, variances: Reals, sigma: float, most: float, gains: Reals
+    shift: Reals, variances: Reals, noise: Reals, sigma: float, most: float, gains: Reals
 ) -> None:
-    """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})², at most ln t."""
+    """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t."""
     for a in range(shift.shape[0]):
         width = math.sqrt(2.0 * most * max(variances[a], 0.0))
-        gains[a] = min(0.5 * (abs(shift[a]) / sigma + width) ** 2, most)
+        gains[a] = min(0.5 * (abs(shift[a]) / sigma + width) ** 2 / noise[a], most)
 
 
 @compiled(VOID(REALS, REALS, REAL, REALS))
@@ -262,7 +262,7 @@ def play(number: int, state: State, inside: np.ndarray, sigma: float, game: Game
             game.target[a] = t * weights[a]
     else:
         respond(state, inside, game)
-        optimistic_gains(game.shift, state.variances, sigma, most, game.gains)
+        optimistic_gains(game.shift, state.variances, state.noise, sigma, most, game.gains)
         for a in range(arms):  # C-tracking; what was pulled before the first round was wanted
             before = float(state.pulls[a]) if math.isnan(game.target[a]) else game.target[a]
             game.target[a] = before + weights[a]

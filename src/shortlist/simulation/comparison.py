@@ -12,6 +12,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,14 @@ from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Runs, run_seeds
 from shortlist.algorithms.gifa import GIFA
+from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
+from shortlist.rules.replicates import first_of_each
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.piece import Piece
 from shortlist.simulation.results import Results
+from shortlist.simulation.rewards import first_rewards
 from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
 
 TASKS_A_WORKER = 16
@@ -48,6 +52,8 @@ def compare(
     executor: Any = None,
     threshold: Any = None,
     S: float | None = None,
+    sigma: Any = None,
+    reward_range: tuple[float, float] | None = None,
     progress: bool = True,
 ) -> Results:
     """Run each algorithm ``runs`` times, on all cores or on a cluster, in compiled code.
@@ -80,6 +86,9 @@ def compare(
         Used by all in place of each algorithm's own.
     S : float, optional
         The bound on ‖θ‖ that thresholds are told; by default the instance's own ‖θ‖.
+    sigma, reward_range : optional
+        What the algorithms are told of the noise, as for ``Study``; by default the instance's own
+        σ. The simulated noise stays the same, and nothing checks it against what is told.
     progress : bool
         Show a bar.
 
@@ -97,7 +106,7 @@ def compare(
     whole_number("start", start, 0)
     if workers is not None:
         whole_number("workers", workers, 1)
-    problem = instance.problem(delta, epsilon, S)
+    problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
     bounds: dict[str, Bound] = {}
     for choice in algorithms:
         algorithm = find_algorithm(choice)
@@ -143,13 +152,16 @@ def _replicate_all(
     progress: bool,
 ) -> dict[str, list[Runs]]:
     shares = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
+    told = instance.reward, instance.parameters
     pieces = {
-        name: Piece.cut(bound.engine, instance.reward, instance.parameters, shares, max_samples)
+        name: _estimating(bound, *told, seeds, max_samples)
+        if bound.problem.noise.is_open
+        else Piece.cut(bound.engine, *told, shares, max_samples)
         for name, bound in bounds.items()
     }
     for name, (first, *_) in pieces.items():
         check_sendable(executor, first, f"the algorithm {name!r} or the instance")
-    parts: dict[str, list[Any]] = {name: [None] * len(shares) for name in bounds}
+    parts: dict[str, list[Any]] = {name: [None] * len(cut) for name, cut in pieces.items()}
     waiting: dict[Future[Runs], tuple[str, int, int]] = {}
     with _Bar(progress, len(bounds) * len(seeds)) as bar:
         try:
@@ -162,7 +174,7 @@ def _replicate_all(
                     lost = _loss(task)
                     if lost is None:
                         parts[name][k] = task.result()
-                        bar(name, len(shares[k]))
+                        bar(name, len(pieces[name][k].seeds))
                     elif attempt == ATTEMPTS:
                         raise lost
                     else:
@@ -173,6 +185,20 @@ def _replicate_all(
                 task.cancel()
             raise
     return parts
+
+
+def _estimating(
+    bound: Bound, reward: Rule, parameters: np.ndarray, seeds: np.ndarray, max_samples: int
+) -> list[Piece]:
+    """A piece a run, each with the σ that the run's own initial pulls give."""
+    pieces = []
+    for k in range(len(seeds)):
+        rewards = first_rewards(reward, parameters, int(seeds[k]), bound.engine.initial)
+        replicates = first_of_each(bound.engine.initial, rewards, bound.engine.wanted)
+        assert replicates is not None
+        engine = replace(bound.estimated(replicates).engine, design=bound.engine.design)
+        pieces += Piece.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples)
+    return pieces
 
 
 def _loss(task: Future[Runs]) -> BaseException | None:

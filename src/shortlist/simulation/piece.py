@@ -89,7 +89,8 @@ def _arrived(
     if engine is None:
         # Kept for the next piece: designs are solved once a process, and rules compiled once.
         meant = {kind: _rule(kind, word) for kind, word in rules.items()}
-        engine = Engine(rules=meant, design=Designs(parts["features"]).of, **parts)
+        designs = Designs(parts["features"], parts["noise"])
+        engine = Engine(rules=meant, design=designs.of, **parts)
         for old in list(_engines)[: 1 - KEPT]:
             _engines.pop(old, None)
         _engines[token] = engine

@@ -172,7 +172,8 @@ def _drawn_means(engine: Engine, posterior: Posterior, generator: np.random.Gene
     x = engine.features
     noise = generator.standard_normal((x.shape[1], DRAWS))
     if _is_identity(x):
-        away = noise / np.sqrt(posterior.pulls + engine.regularization)[:, None]
+        counts = posterior.pulls * engine.weights
+        away = noise / np.sqrt(counts + engine.regularization)[:, None]
     else:
         upper = _factor(engine, posterior.pulls, engine.regularization).T
         # Read backwards, an upper triangle is a lower one.
@@ -195,13 +196,13 @@ def _whitened(engine: Engine, pulls: NDArray[np.int64], arms: NDArray[np.int64])
     """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
     x = engine.features
     if _is_identity(x):
-        return x[arms] / np.sqrt(pulls + engine.regularization)
+        return x[arms] / np.sqrt(pulls * engine.weights + engine.regularization)
     return _substituted(_factor(engine, pulls, engine.regularization), x[arms].T).T
 
 
 def _factor(engine: Engine, pulls: NDArray[np.int64], ridge: float) -> Reals:
-    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ."""
-    x, counts = engine.features[pulls > 0], pulls[pulls > 0]
+    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ, each arm in units of its noise."""
+    x, counts = engine.features[pulls > 0], (pulls * engine.weights)[pulls > 0]
     return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
 
 
@@ -235,9 +236,10 @@ def _totals(
     # Told results enter as initial pulls, each at the mean of its arm: the posterior is the same.
     onward = replace(engine, initial=np.repeat(np.arange(len(pulls)), pulls))
     averages = posterior.state.sums / np.maximum(pulls, 1)
+    sigmas = engine.sigma / np.sqrt(engine.weights)
     totals = np.zeros(len(draws))
     for k, means in enumerate(draws):
-        parameters = np.vstack([pulls, averages, means, np.full(len(pulls), engine.sigma)])
+        parameters = np.vstack([pulls, averages, means, sigmas])
         runs = onward.replicate(told_then_drawn, parameters, seeds[k : k + 1], most)
         totals[k] = runs.samples[0]
         if not runs.stopped[0]:
@@ -320,7 +322,7 @@ def _later_threshold(engine: Engine, pulls: NDArray[np.int64]) -> Callable[[floa
 def _log_det(engine: Engine, pulls: NDArray[np.int64]) -> float:
     """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
     if _is_identity(engine.features):
-        return float(np.log(pulls + engine.shift).sum())
+        return float(np.log(pulls * engine.weights + engine.shift).sum())
     return 2.0 * float(np.log(np.diag(_factor(engine, pulls, engine.shift))).sum())
 
 

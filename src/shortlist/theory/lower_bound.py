@@ -2,6 +2,7 @@
 
 T*⁻¹ = max_w min_{i,j} Δ_ij² / (2σ²‖x_i − x_j‖²_{V(w)⁻¹}) over the i among the m best and the j that
 are not, and w in the simplex. With y_p = (x_i − x_j)/Δ_ij: T* = 2σ² min_w max_p ‖y_p‖²_{V(w)⁻¹}.
+V(w) = Σ_a w_a x_a x_aᵀ, with weights σ²/σ_a² where the arms' noise differs.
 """
 
 from __future__ import annotations
@@ -117,6 +118,8 @@ class _Search:
     def __init__(self, truth: Truth, tolerance: float) -> None:
         # The value is the same in any basis of the features; an orthonormal one is kindest.
         self.features = np.linalg.qr(truth.problem.reduced)[0]
+        # What an evaluation shows of θ is x_a in units of its noise.
+        self.shown = self.features / np.sqrt(truth.problem.relative_noise)[:, None]
         self.means, self.tolerance = truth.means, tolerance
         self.best, self.others = np.split(truth.order, [truth.problem.m])
         self.rounds = 0
@@ -128,7 +131,7 @@ class _Search:
         while True:
             self.rounds += 1
             directions = self._directions(pairs)
-            design = optimal_design(self.features[arms], directions, FINER * self.tolerance)
+            design = optimal_design(self.shown[arms], directions, FINER * self.tolerance)
             triangle = self._triangle(arms, design.arms)
             norms, worst = self._worst_pairs(triangle)
             bound, gains = self._dual(triangle, directions, design)
@@ -161,7 +164,7 @@ class _Search:
         design = Design(equal, np.full(len(pairs), 1.0 / len(pairs)))
         _, gains = self._dual(triangle, directions, design)
         telling = np.argsort(-gains)[: max(ARMS - rank, 0)]
-        return np.union1d(span(self.features), telling), pairs
+        return np.union1d(span(self.shown), telling), pairs
 
     def _directions(self, pairs: Integers) -> Reals:
         i, j = np.divmod(pairs, len(self.features))
@@ -169,7 +172,7 @@ class _Search:
 
     def _triangle(self, arms: Integers, weights: Reals) -> Reals:
         """R with V(w) = RᵀR."""
-        return np.linalg.qr(np.sqrt(weights)[:, None] * self.features[arms])[1]
+        return np.linalg.qr(np.sqrt(weights)[:, None] * self.shown[arms])[1]
 
     def _worst_pairs(self, triangle: Reals) -> tuple[Reals, Integers]:
         """The largest of all ‖y_p‖²_{V⁻¹}, at most PAIRS of them, the largest first.
@@ -202,7 +205,7 @@ class _Search:
         u = solve_triangular(triangle, u, check_finite=False)
         value = float(np.einsum("pk,kp,p->", directions, u, design.directions))
         moment = (u * design.directions) @ u.T
-        gains = np.einsum("ak,kl,al->a", self.features, moment, self.features, optimize=True)
+        gains = np.einsum("ak,kl,al->a", self.shown, moment, self.shown, optimize=True)
         return value**2 / float(gains.max()), gains / value
 
     def _violators(self, gains: Reals, most: int) -> Integers:
