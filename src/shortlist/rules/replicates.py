@@ -20,7 +20,7 @@ DEGREES = 60
 
 
 class Estimate(NamedTuple):
-    """An upper bound on σ, the spread of the replicates, and their degrees of freedom."""
+    """An upper bound on σ, the replicates' spread (0 if but for rounding), and their degrees of freedom."""
 
     sigma: float
     spread: float
@@ -46,11 +46,11 @@ def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) ->
     # Exact sums and a rounded factor: the same σ on every machine, in every process.
     squares = math.fsum(square for values in replicates for square in _squares(values))
     degrees = sum(len(values) - 1 for values in replicates)
-    largest = max(abs(value) for values in replicates for value in values)
     spread = math.sqrt(squares / degrees)
-    # Without any spread σ is 0, which no width can be made of.
-    sigma = max(spread * inflation(degrees, risk), 1e-12 * largest, 1e-150)
-    return Estimate(sigma, spread, degrees)
+    rounding = max(1e-12 * max(abs(value) for values in replicates for value in values), 1e-150)
+    if spread <= rounding:  # no width can be made of 0
+        return Estimate(rounding, 0.0, degrees)
+    return Estimate(spread * inflation(degrees, risk), spread, degrees)
 
 
 def inflation(degrees: int, risk: float) -> float:
@@ -94,5 +94,6 @@ def first_of_each(
 
 
 def _squares(values: Sequence[float]) -> list[float]:
-    mean = math.fsum(values) / len(values)
-    return [(value - mean) ** 2 for value in values]
+    from_first = [value - values[0] for value in values]
+    mean = math.fsum(from_first) / len(values)
+    return [(value - mean) ** 2 for value in from_first]
