@@ -115,7 +115,8 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
     )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
     typer.echo(entry("wanted", f"the {problem.m} best{slack}, with risk δ = {problem.delta:g}"))
-    typer.echo(entry("noise", f"{problem.noise.figure}, in a single evaluation"))
+    single = " in a single evaluation" if problem.noise.kind == "given" else ""
+    typer.echo(entry("noise", problem.noise.figure + single))
     typer.echo(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
     typer.echo(entry("answer", study.bound.guarantee()))
     for finding in findings(examine_features(problem)):

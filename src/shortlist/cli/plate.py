@@ -138,6 +138,10 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
             if trial.state == "pending":
                 intake.blank.append(row.trial)
         elif trial.state == "pending":
+            try:
+                study.problem.noise.check(values[row])
+            except InvalidInput as error:
+                raise InvalidInput(f"{where}: {error}") from None
             intake.results.append((row.trial, values[row]))
         elif trial.state == "told" and trial.value == values[row]:
             intake.known.append(row.trial)

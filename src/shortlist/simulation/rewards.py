@@ -32,7 +32,7 @@ def first_rewards(reward: Rule, parameters: np.ndarray, seed: int, arms: np.ndar
     Examples
     --------
     >>> first_rewards(gaussian, np.array([[1.0, 2.0], [0.1, 0.1]]), 0, np.array([0, 1])).round(1)
-    array([1.1, 1.8])
+    array([1. , 1.9])
     """
     stream = np.zeros(4, np.uint64)
     with np.errstate(over="ignore"):

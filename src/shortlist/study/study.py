@@ -46,9 +46,8 @@ class Study(View):
         How many to find.
     sigma : float, "bounded", "estimate", or a number for every arm
         The noise is σ-sub-Gaussian. There is no default: a wrong σ silently voids the guarantee.
-        ``"bounded"`` is half the ``reward_range``; ``"estimate"`` is for normal noise.
     reward_range : (low, high), optional
-        Where all results lie, for ``sigma="bounded"``; one outside is refused.
+        Where all results lie, for ``sigma="bounded"``.
     delta : float
         The risk of a wrong answer.
     epsilon : float
