@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.algorithms.engine import Decision, Engine
+from shortlist.algorithms.decision import Decision
+from shortlist.algorithms.engine import Engine
 from shortlist.core.order import mth_largest
 from shortlist.core.posterior import Posterior, reduce_to_rank
 from shortlist.problem import Problem

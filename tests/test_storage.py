@@ -77,6 +77,9 @@ ALGORITHMS = [
     "LUCB both",
     "LUCB both (as published)",
     "LinGame",
+    "Uniform",
+    "FWS",
+    "lazy track-and-stop",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
 ]  # fmt: skip
 

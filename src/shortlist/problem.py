@@ -112,6 +112,13 @@ class Problem:
         return self.reduced.shape[1]
 
     @property
+    def is_classical(self) -> bool:
+        """Whether every arm is a dimension of its own."""
+        return self.arms == self.dimension and bool(
+            np.array_equal(self.features, np.eye(self.arms))
+        )
+
+    @property
     def longest(self) -> float:
         """L = max ‖x_a‖, in units of the arm's noise where it was told apart."""
         return float(np.sqrt(((self.features**2).sum(axis=1) / self.relative_noise).max()))
@@ -120,6 +127,13 @@ class Problem:
     def reduced(self) -> NDArray[np.float64]:
         """The features in a basis of their row space."""
         return reduce_to_rank(self.features)
+
+    @cached_property
+    def orthonormal(self) -> NDArray[np.float64]:
+        """The same in orthonormal columns: the size of a feature plays no part in it."""
+        if self.rank == self.arms and np.array_equal(self.reduced, np.eye(self.arms)):
+            return self.reduced
+        return np.ascontiguousarray(np.linalg.qr(self.reduced)[0])
 
     def index(self, arm: int | str) -> int:
         """The row of an arm that is named or counted.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
@@ -25,27 +25,30 @@ class Bound:
         How wide the indices are.
     setting : Setting
         What the threshold was computed from.
-    engine : Engine
-        The compiled rules.
+    engine : AnyEngine
+        The algorithm's parts, on this problem.
     unproven_rules : list of str
-        Why the rules themselves are not covered by Theorem 1; empty if they are.
-    again : callable
-        The same algorithm on another problem.
+        Why the rules themselves are not covered by a theorem; empty if they are.
+    extends : str
+        What it carries further than its theorem does; empty if the theorem covers it.
+    again : callable, optional
+        The same algorithm and threshold on another problem, where σ may be estimated.
     """
 
     name: str
     problem: Problem
     threshold: Threshold
     setting: Setting
-    engine: Engine
+    engine: AnyEngine
     unproven_rules: list[str]
-    again: Callable[[Problem], Bound]
+    extends: str = ""
+    again: Callable[[Problem], Bound] | None = None
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> Bound:
         """The same with σ from replicates of the initial pulls."""
-        problem = self.problem
-        noise = problem.noise.estimated(replicates, problem.delta)
-        return self.again(replace(problem, noise=noise))
+        assert self.again is not None
+        noise = self.problem.noise.estimated(replicates, self.problem.delta)
+        return self.again(replace(self.problem, noise=noise))
 
     @property
     def why_heuristic(self) -> list[str]:
@@ -56,7 +59,7 @@ class Bound:
     @property
     def proven(self) -> bool:
         """Whether a theorem covers the answer."""
-        return not self.why_heuristic
+        return not self.why_heuristic and not self.extends
 
     @property
     def assumptions(self) -> str:
@@ -74,11 +77,17 @@ class Bound:
         bound = "" if problem.S is None else f", S = {problem.S:g}"
         figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {problem.noise.figure}{bound}"
         claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
-        if not self.proven:
+        if self.why_heuristic:
             return (
                 f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "
                 f"Meant is: {claim}, with probability {1 - problem.delta:g} "
                 f"({figures}, threshold {self.threshold.name!r})."
+            )
+        if self.extends:
+            return (
+                f"Extension without a theorem: {self.extends}. Meant is: {claim}, with probability "
+                f"{1 - problem.delta:g} ({figures}, threshold {self.threshold.name!r}, "
+                f"{self.threshold.source})."
             )
         return (
             f"Proven: with probability at least {1 - problem.delta:g}, {claim} "

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa
+from shortlist.algorithms import frank_wolfe, game, gifa, track_and_stop, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
+from shortlist.algorithms.planned import Planned
 from shortlist.errors import InvalidSetting, unknown_name
 
-ALGORITHMS = {**gifa.ALGORITHMS, **game.ALGORITHMS}
+Algorithm = GIFA | Planned
+ALGORITHMS: dict[str, Algorithm] = {
+    **gifa.ALGORITHMS,
+    **game.ALGORITHMS,
+    **frank_wolfe.ALGORITHMS,
+    **track_and_stop.ALGORITHMS,
+    **uniform.ALGORITHMS,
+}
 
 
 def algorithms() -> dict[str, str]:
@@ -20,7 +28,7 @@ def algorithms() -> dict[str, str]:
     return {name: algorithm.summary for name, algorithm in ALGORITHMS.items()}
 
 
-def find_algorithm(choice: str | GIFA) -> GIFA:
+def find_algorithm(choice: str | Algorithm) -> Algorithm:
     """The algorithm meant by a name; one that is composed already is given back.
 
     Examples
@@ -28,7 +36,7 @@ def find_algorithm(choice: str | GIFA) -> GIFA:
     >>> find_algorithm("m-LinGapE greedy").name
     'm-LinGapE'
     """
-    if isinstance(choice, GIFA):
+    if isinstance(choice, Algorithm):
         return choice
     if not isinstance(choice, str):
         raise InvalidSetting(

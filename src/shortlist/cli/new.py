@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.cli.agreement import blaming
 from shortlist.cli.findings import finding_words, findings
 from shortlist.cli.layout import count, entry, few, say_json
-from shortlist.cli.opening import JsonOption, blaming, join, names_in
+from shortlist.cli.opening import JsonOption, begin, names_in, open_screen
 from shortlist.cli.outlook import look_ahead
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
+from shortlist.errors import UnhealthyFeatures
 
 if TYPE_CHECKING:
     from shortlist.cli.outlook import Forecast, Outlook
@@ -54,15 +57,17 @@ def new(
     settings = described.settings()
     pilot = described.pilot()
     there = described.name in names_in(described.storage)
-    if there:
-        study = join(described, settings)
-    else:
-        with blaming(described):
-            study = Study(**settings)
-    with blaming(described, described.beside(described.keys.get("pilot", ""))):
-        outlook = look_ahead(study, pilot, settings)
-    if not there:  # nothing is written before all is known to be right
-        study = join(described, settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
+        if there:
+            study = open_screen(described, settings)
+        else:
+            with blaming(described):
+                study = Study(**settings)
+        with blaming(described, described.beside(described.keys.get("pilot", ""))):
+            outlook = look_ahead(study, pilot, settings)
+        if not there:  # nothing is written before all is known to be right
+            study = begin(described, settings)
     if as_json:
         say_json(_report(study, not there, outlook))
     else:

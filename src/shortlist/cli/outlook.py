@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shortlist.cli.nearest import unknown_among
 from shortlist.core.notice import notice
-from shortlist.errors import InvalidInput, InvalidSetting, unknown_name
+from shortlist.errors import InvalidInput, InvalidSetting
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -107,7 +108,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
     problem = study.problem
     for name in pilot:
         if name not in problem.names:
-            raise unknown_name("arm", name, problem.names)
+            raise unknown_among("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = np.array(list(pilot.values()))
     known = problem.reduced[rows]
@@ -137,7 +138,7 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
 
     def simulate(run: int, most: int) -> tuple[int, bool]:
         frame = compare(
-            settings.get("algorithm", "m-LinGapE"),
+            settings["algorithm"],
             instance,
             runs=1,
             start=run,

@@ -74,12 +74,12 @@ def algorithm_of(row: Row) -> GIFA:
     >>> algorithm.stopping.name, algorithm.threshold.name, algorithm.initialization
     ('lucb', 'frequentist', 'each')
     """
-    from shortlist.algorithms.catalog import find_algorithm
+    from shortlist.algorithms import game, gifa
     from shortlist.rules.thresholds import published_regularization
 
     if row.kind == CORRECTED:
-        return replace(find_algorithm("LinGame"), threshold=row.threshold)
-    published = find_algorithm(f"{row.label} (as published)")
+        return replace(game.LINGAME, threshold=row.threshold)
+    published = {**gifa.ALGORITHMS, **game.ALGORITHMS}[f"{row.label} (as published)"]
     if row.kind == AS_PUBLISHED:
         # The presets' own threshold is the published one, slips included, but for `heuristic`.
         swap = row.threshold == "heuristic" and row.algorithm != "LinGame"

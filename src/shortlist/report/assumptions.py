@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from shortlist.study.conditions import conditions, out_of_order
 from shortlist.study.feature_health import is_classical
-from shortlist.study.health import examine
 
 if TYPE_CHECKING:
     from shortlist.noise import Noise
@@ -52,11 +51,6 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
             )
         )
     return found + conditions(study)
-
-
-def warned(study: Study) -> list[str]:
-    """The assumptions that the data speak against."""
-    return [finding.name for finding in examine(study) if finding.level == "warning"]
 
 
 def _noise(noise: Noise) -> str:

@@ -114,14 +114,50 @@ DEGENNE = Work(
   year      = {2020}
 }""",
 )
+WANG = Work(
+    "Wang, Tzeng and Proutière 2021",
+    "P.-A. Wang, R.-C. Tzeng and A. Proutière. Fast pure exploration via Frank–Wolfe. "
+    "NeurIPS 34, 2021.",
+    r"""@inproceedings{wang2021fast,
+  author    = {Wang, Po-An and Tzeng, Ruo-Chun and Prouti\`{e}re, Alexandre},
+  title     = {Fast pure exploration via {Frank--Wolfe}},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {34},
+  year      = {2021}
+}""",
+)
+
+ROBBINS = Work(
+    "Robbins 1970",
+    "H. Robbins. Statistical methods related to the law of the iterated logarithm. The Annals of "
+    "Mathematical Statistics 41(5):1397–1409, 1970.",
+    r"""@article{robbins1970statistical,
+  author  = {Robbins, Herbert},
+  title   = {Statistical methods related to the law of the iterated logarithm},
+  journal = {The Annals of Mathematical Statistics},
+  volume  = {41},
+  number  = {5},
+  pages   = {1397--1409},
+  year    = {1970}
+}""",
+)
 
 # By the first word of the algorithm's name; all others are Réda et al.'s.
-ALGORITHMS = {"LUCB": KALYANAKRISHNAN, "UGapE": GABILLON, "LinGapE": XU, "LinGame": DEGENNE}
+ALGORITHMS = {
+    "LUCB": KALYANAKRISHNAN,
+    "UGapE": GABILLON,
+    "LinGapE": XU,
+    "LinGame": DEGENNE,
+    "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
+    "FWS": WANG,
+    "lazy": JEDRA,
+}
 # By the threshold's source; those "of the paper" are Réda et al.'s.
 SOURCES = {
     "Jedra and Proutière 2020": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,
+    "Robbins 1970": ROBBINS,
 }
 
 

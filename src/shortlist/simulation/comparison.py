@@ -12,24 +12,19 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.algorithms.engine import Runs, run_seeds
-from shortlist.algorithms.gifa import GIFA
-from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
-from shortlist.rules.replicates import first_of_each
 from shortlist.simulation.instances import Instance
-from shortlist.simulation.piece import Piece
+from shortlist.simulation.piece import Piece, estimating
 from shortlist.simulation.results import Results
-from shortlist.simulation.rewards import first_rewards
 from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
 
 TASKS_A_WORKER = 16
@@ -39,7 +34,7 @@ ATTEMPTS = (
 
 
 def compare(
-    algorithms: str | GIFA | Iterable[str | GIFA],
+    algorithms: str | Algorithm | Iterable[str | Algorithm],
     instance: Instance,
     runs: int = 100,
     *,
@@ -60,7 +55,7 @@ def compare(
 
     Parameters
     ----------
-    algorithms : str, GIFA or several of them
+    algorithms : str, GIFA, Planned or several of them
         By name (see ``shortlist.algorithms``) or composed.
     instance : Instance
         What they are run on.
@@ -100,7 +95,7 @@ def compare(
     >>> results.frame.groupby("algorithm").samples.mean().idxmin()
     'm-LinGapE'
     """
-    if isinstance(algorithms, (str, GIFA)):
+    if isinstance(algorithms, str | Algorithm):
         algorithms = [algorithms]
     whole_number("runs", runs, 1)
     whole_number("start", start, 0)
@@ -154,7 +149,7 @@ def _replicate_all(
     shares = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
     told = instance.reward, instance.parameters
     pieces = {
-        name: _estimating(bound, *told, seeds, max_samples)
+        name: estimating(bound, *told, seeds, max_samples)
         if bound.problem.noise.is_open
         else Piece.cut(bound.engine, *told, shares, max_samples)
         for name, bound in bounds.items()
@@ -185,20 +180,6 @@ def _replicate_all(
                 task.cancel()
             raise
     return parts
-
-
-def _estimating(
-    bound: Bound, reward: Rule, parameters: np.ndarray, seeds: np.ndarray, max_samples: int
-) -> list[Piece]:
-    """A piece a run, each with the σ that the run's own initial pulls give."""
-    pieces = []
-    for k in range(len(seeds)):
-        rewards = first_rewards(reward, parameters, int(seeds[k]), bound.engine.initial)
-        replicates = first_of_each(bound.engine.initial, rewards, bound.engine.wanted)
-        assert replicates is not None
-        engine = replace(bound.estimated(replicates).engine, design=bound.engine.design)
-        pieces += Piece.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples)
-    return pieces
 
 
 def _loss(task: Future[Runs]) -> BaseException | None:

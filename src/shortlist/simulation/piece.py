@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.algorithms.any_engine import AnyEngine
+from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import Engine, Runs
 from shortlist.algorithms.gifa import RULES
 from shortlist.core.rule import Rule
 from shortlist.rules.designs import Designs
+from shortlist.rules.replicates import first_of_each
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation import rewards
 
@@ -25,7 +28,7 @@ KNOWN: dict[str, dict[str, Rule]] = {
 SENT = [field.name for field in fields(Engine) if field.name not in ("rules", "design")]
 KEPT = 8  # engines that a worker remembers, with the designs they have solved
 
-_engines: dict[str, Engine] = {}
+_engines: dict[str, AnyEngine] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ class Piece:
 
     Attributes
     ----------
-    engine : Engine
+    engine : AnyEngine
         The algorithm on its problem.
     reward : Rule
         How the instance answers a pull.
@@ -48,7 +51,7 @@ class Piece:
         The same for all pieces of one algorithm.
     """
 
-    engine: Engine
+    engine: AnyEngine
     reward: Rule
     parameters: NDArray[np.float64]
     seeds: NDArray[np.uint64]
@@ -57,7 +60,7 @@ class Piece:
 
     @classmethod
     def cut(
-        cls, engine: Engine, reward: Rule, parameters: Any, shares: list[Any], max_samples: int
+        cls, engine: AnyEngine, reward: Rule, parameters: Any, shares: list[Any], max_samples: int
     ) -> list[Piece]:
         """One piece for each share of the seeds."""
         token = uuid4().hex
@@ -68,17 +71,53 @@ class Piece:
         return self.engine.replicate(self.reward, self.parameters, self.seeds, self.max_samples)
 
     def __reduce__(self) -> tuple[Callable[..., Piece], tuple[Any, ...]]:
-        # The arrays travel as they are, so that the runs are the same to the last bit. The
-        # package's own rules travel by name; an address of compiled code would mean nothing there.
-        parts = {name: getattr(self.engine, name) for name in SENT}
-        rules = {kind: _word(rule) for kind, rule in self.engine.rules.items()}
         rest = (_word(self.reward), self.parameters, self.seeds, self.max_samples, self.token)
-        return _arrived, (parts, rules, *rest)
+        return _arrived, (_sent(self.engine), *rest)
+
+
+def estimating(
+    bound: Bound,
+    reward: Rule,
+    parameters: NDArray[np.float64],
+    seeds: NDArray[np.uint64],
+    max_samples: int,
+) -> list[Piece]:
+    """A piece a run, each with the σ that the run's own initial pulls give."""
+    initial, wanted = bound.engine.initial, bound.engine.wanted
+    pieces = []
+    for k in range(len(seeds)):
+        drawn = rewards.first_rewards(reward, parameters, int(seeds[k]), initial)
+        replicates = first_of_each(initial, drawn, wanted)
+        assert replicates is not None
+        engine = bound.estimated(replicates).engine
+        if isinstance(engine, Engine) and isinstance(bound.engine, Engine):
+            engine = replace(engine, design=bound.engine.design)  # solved once for all
+        pieces += Piece.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples)
+    return pieces
+
+
+def _sent(engine: AnyEngine) -> Any:
+    """What makes the engine again.
+
+    The arrays travel as they are, so that the runs are the same to the last bit. The package's own
+    rules travel by name; an address of compiled code would mean nothing there.
+    """
+    if not isinstance(engine, Engine):
+        return engine
+    parts = {name: getattr(engine, name) for name in SENT}
+    return parts, {kind: _word(rule) for kind, rule in engine.rules.items()}
+
+
+def _made(sent: Any) -> AnyEngine:
+    if not isinstance(sent, tuple):
+        return cast(AnyEngine, sent)
+    parts, rules = sent
+    meant = {kind: _rule(kind, word) for kind, word in rules.items()}
+    return Engine(rules=meant, design=Designs(parts["features"], parts["noise"]).of, **parts)
 
 
 def _arrived(
-    parts: dict[str, Any],
-    rules: dict[str, Any],
+    sent: Any,
     reward: Any,
     parameters: NDArray[np.float64],
     seeds: NDArray[np.uint64],
@@ -88,9 +127,7 @@ def _arrived(
     engine = _engines.get(token)
     if engine is None:
         # Kept for the next piece: designs are solved once a process, and rules compiled once.
-        meant = {kind: _rule(kind, word) for kind, word in rules.items()}
-        designs = Designs(parts["features"], parts["noise"])
-        engine = Engine(rules=meant, design=designs.of, **parts)
+        engine = _made(sent)
         for old in list(_engines)[: 1 - KEPT]:
             _engines.pop(old, None)
         _engines[token] = engine

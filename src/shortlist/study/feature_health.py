@@ -84,8 +84,7 @@ def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:
 
 def is_classical(problem: Problem) -> bool:
     """Whether every arm is a dimension of its own."""
-    arms, columns = problem.features.shape
-    return arms == columns and bool(np.array_equal(problem.features, np.eye(arms)))
+    return problem.is_classical
 
 
 def _rank(problem: Problem) -> Finding:

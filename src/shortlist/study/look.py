@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.engine import Decision, Engine
-from shortlist.algorithms.round import NOBODY, Mask, Round
-from shortlist.core.least_squares import Reals
+from shortlist.algorithms.decision import Decision
+from shortlist.algorithms.round import NOBODY
 from shortlist.core.posterior import Posterior
 from shortlist.study.answer import arm_table
 
@@ -46,15 +46,14 @@ class Look:
     table: pd.DataFrame
 
 
-def look_at(bound: Bound, posterior: Posterior, now: Round, decision: Decision) -> Look:
+def look_at(bound: Bound, posterior: Posterior, now: Any, decision: Decision) -> Look:
     """Means and intervals as the posterior has them, with the pair of a decision."""
-    engine, inside = bound.engine, now.inside
-    C = engine.threshold(posterior)
-    boundary, c = decision.b, decision.c
-    if "mth_gaps" in engine.rules["stopping"].needs:
-        boundary, c = int(np.argmax(np.where(inside, now.mth_gaps, -np.inf))), NOBODY
-    table = arm_table(bound.problem, posterior, C, inside)
-    gaps = _gaps(engine, posterior, C * engine.sigma, inside, boundary, c)
+    engine = bound.engine
+    C = engine.threshold(posterior, now)
+    own = engine.boundary(now)
+    boundary, c = (decision.b, decision.c) if own is None else (own, NOBODY)
+    table = arm_table(bound.problem, posterior, C, now.inside)
+    gaps = engine.differences(posterior, now, boundary, c)
     table[["gap", "gap_lower", "gap_upper"]] = np.column_stack(gaps)
     return Look(
         evaluation=posterior.observed,
@@ -65,33 +64,3 @@ def look_at(bound: Bound, posterior: Posterior, now: Round, decision: Decision) 
         boundary=boundary,
         table=table,
     )
-
-
-def _gaps(
-    engine: Engine, posterior: Posterior, scale: float, inside: Mask, b: int, c: int
-) -> tuple[Reals, Reals, Reals]:
-    """Of each arm: its gap, and the gap indices below and above it (see ``Look``)."""
-    posterior = posterior.copy()  # reading a row may push out another
-    indices, means = engine.rules["indices"], posterior.means
-
-    def column(j: int) -> Reals:
-        """B_ij over i."""
-        filled = np.empty(len(means))
-        indices(j, means, posterior.variances, posterior.row(j), scale, filled)
-        return filled
-
-    gap, upper = means - means[b], column(b)
-    if c == NOBODY:
-        turned, gap[b], upper[b] = np.empty(0, np.int64), np.nan, np.nan
-    else:
-        turned = np.flatnonzero(inside)
-        gap[turned] = means[c] - means[turned]
-        upper[turned] = [column(j)[c] for j in turned.tolist()]
-    if "symmetric" in indices.traits:
-        return gap, 2.0 * gap - upper, upper
-    lower = np.array([-column(i)[b] for i in range(len(means))])
-    if c == NOBODY:
-        lower[b] = np.nan
-    else:
-        lower[turned] = -column(c)[turned]
-    return gap, lower, upper

@@ -6,13 +6,13 @@ import hashlib
 import platform
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from shortlist.algorithms import follow
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.engine import Decision, decision_of
-from shortlist.core.posterior import Posterior
+from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.rules.replicates import first_of_each
 
 
@@ -31,7 +31,7 @@ class Model:
     def _begin(self, bound: Bound) -> None:
         self.bound = bound
         self.posterior = bound.engine.posterior()
-        self.round = bound.engine.round()
+        self.round: Any = bound.engine.round()
         self.decision: Decision | None = None
         self._marks = follow.fresh_marks()
 
@@ -39,6 +39,13 @@ class Model:
     def initialized(self) -> bool:
         """Whether the initial pulls are in."""
         return bool(self._marks[follow.INITIALIZED])
+
+    @property
+    def looks(self) -> bool:
+        """Whether the stop has been looked for: neither in a pilot nor before the pulls after it."""
+        if self.decision is None or not self.bound.engine.has_pilot:
+            return self.decision is not None
+        return self.initialized and self.posterior.aside > 0
 
     @property
     def stopped(self) -> bool:
@@ -89,15 +96,15 @@ class Ahead:
 
     def __init__(self, model: Model, arms: list[int]) -> None:
         self._model = model
-        self._posterior: Posterior | None = None
+        self._decide: Callable[[list[int]], Decision] | None = None
         self._supposed = arms
-        counts = model.posterior.pulls
+        self._opening, counts = model.bound.engine.opening(model.posterior)
         self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
     @property
     def is_now(self) -> bool:
         """Whether nothing is under way."""
-        return self._posterior is None and not self._supposed
+        return self._decide is None and not self._supposed
 
     def suppose(self, arm: int) -> None:
         """One more is under way."""
@@ -106,7 +113,7 @@ class Ahead:
 
     def initial(self) -> int | None:
         """The next initial pull; None once they are in."""
-        initial = self._model.bound.engine.initial
+        initial = self._opening
         missing = np.flatnonzero(_earlier(initial) >= self._pulls[initial])
         if len(missing):
             return int(initial[missing[0]])
@@ -117,13 +124,10 @@ class Ahead:
 
     def decide(self) -> Decision:
         """What to evaluate next, without a look at the stop."""
-        engine = self._model.bound.engine
-        if self._posterior is None:
-            self._posterior = self._model.posterior.copy()
-        now = engine.round_beyond(self._model.round)
-        decision, _ = engine.decide(
-            self._posterior, now, self._model.seed, check_stop=False, supposing=self._supposed
-        )
+        model = self._model
+        if self._decide is None:
+            self._decide = model.bound.engine.ahead(model.posterior, model.round, model.seed)
+        decision = self._decide(self._supposed)
         self._supposed = []
         return decision
 

@@ -33,7 +33,7 @@ def describe(study: Study, left: str = "") -> str:
     if waiting:
         parts.append(f"{waiting} waiting for earlier ones")
     if study.statistic is None:
-        return " · ".join([*parts, "initial pulls"])
+        return " · ".join([*parts, study.stage])
     if left:
         parts.append(left)
     names = list(study.shortlist)

@@ -9,18 +9,16 @@ as the arms keep their shares of the pulls.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
-from shortlist.core.random import standard_normal
-from shortlist.core.rule import rule
-from shortlist.rules.game import NONE
+from shortlist.core.triangle import solve_lower, solve_upper
+from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -29,11 +27,9 @@ Reals = NDArray[np.float64]
 
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10
-MOST = 10**8  # beyond, a projection is of no use to anybody
 BEYOND = f"over {MOST:,}"
-WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see _round_cost)
+WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
-NEAR = 64  # arms on either side of the boundary whose pairs are looked at
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
 
 
@@ -106,11 +102,12 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
     engine, posterior = study.bound.engine, study.posterior
-    initial = int(np.maximum(engine.wanted - posterior.pulls, 0).sum())
+    opening, pulled = engine.opening(posterior)
+    wanted = np.bincount(opening, minlength=len(pulled))
+    initial = int(np.maximum(wanted - pulled, 0).sum())
     if initial:
-        words = (
-            f"at least {initial:,} more: the initial pulls; how many after them is not known yet"
-        )
+        which = "those after the pilot" if posterior.aside else "the initial pulls"
+        words = f"at least {initial:,} more: {which}; how many after them is not known yet"
         return Projection(None, initial, None, words)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.features.shape[1]
     if seen < rank:
@@ -122,7 +119,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     generator = np.random.default_rng([study.seed, SALT])
     draws = _drawn_means(engine, posterior, generator)
     seeds = generator.integers(0, 2**64, size=DRAWS, dtype=np.uint64)
-    totals = np.sort(_totals(engine, posterior, draws, seeds, quick=quick))
+    totals = np.sort(_totals(study, draws, seeds, quick=quick))
     told = posterior.observed
     low, middle, high = (
         max(float(totals[place - 1]) - told, 1.0)
@@ -161,177 +158,38 @@ def _rounded(number: int) -> str:
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
 
-def _dimensions_seen(engine: Engine, pulls: NDArray[np.int64]) -> int:
+def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
     if engine.regularization == 0.0:  # the initial pulls span the features
         return engine.features.shape[1]
     return int(np.linalg.matrix_rank(engine.features[pulls > 0])) if pulls.any() else 0
 
 
-def _drawn_means(engine: Engine, posterior: Posterior, generator: np.random.Generator) -> Reals:
+def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.Generator) -> Reals:
     """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
     x = engine.features
     noise = generator.standard_normal((x.shape[1], DRAWS))
-    if _is_identity(x):
-        counts = posterior.pulls * engine.weights
-        away = noise / np.sqrt(counts + engine.regularization)[:, None]
+    # With those of a pilot: it may be set aside, but it is known.
+    sums = posterior.state.sums * engine.weights
+    if is_identity(x):
+        precisions = (posterior.pulls * engine.weights + engine.regularization)[:, None]
+        away, centre = noise / np.sqrt(precisions), sums / precisions[:, 0]
     else:
-        upper = _factor(engine, posterior.pulls, engine.regularization).T
-        # Read backwards, an upper triangle is a lower one.
-        away = x @ _substituted(upper[::-1, ::-1], noise[::-1])[::-1]
-    return np.asarray(posterior.means + engine.sigma * away.T)
+        lower = factor(engine, posterior.pulls, engine.regularization)
+        away = x @ solve_upper(lower.T, noise)
+        centre = x @ solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))[:, 0]
+    return np.asarray(centre + engine.sigma * away.T)
 
 
-def _is_identity(x: Reals) -> bool:
-    """Whether every arm is a dimension of its own: then all matrices are diagonal, and K may be
-    large.
-    """
-    return (
-        x.shape[0] == x.shape[1]
-        and np.count_nonzero(x) == len(x)
-        and bool((x.diagonal() == 1.0).all())
-    )
-
-
-def _whitened(engine: Engine, pulls: NDArray[np.int64], arms: NDArray[np.int64]) -> Reals:
-    """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
-    x = engine.features
-    if _is_identity(x):
-        return x[arms] / np.sqrt(pulls * engine.weights + engine.regularization)
-    return _substituted(_factor(engine, pulls, engine.regularization), x[arms].T).T
-
-
-def _factor(engine: Engine, pulls: NDArray[np.int64], ridge: float) -> Reals:
-    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ, each arm in units of its noise."""
-    x, counts = engine.features[pulls > 0], (pulls * engine.weights)[pulls > 0]
-    return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
-
-
-def _substituted(lower: Reals, right: Reals) -> Reals:
-    """L⁻¹B by forward substitution.
-
-    A threaded library is no faster at this size, and on a busy machine it waits for its threads:
-    20 ms were seen where this takes a tenth of one.
-    """
-    solved = np.zeros(right.shape)
-    for i in range(len(lower)):
-        solved[i] = (right[i] - lower[i, :i] @ solved[:i]) / lower[i, i]
-    return solved
-
-
-def _totals(
-    engine: Engine,
-    posterior: Posterior,
-    draws: Reals,
-    seeds: NDArray[np.uint64],
-    *,
-    quick: bool,
-) -> Reals:
+def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:
     """Evaluations at the stop, those told included, if the means were as drawn."""
-    pulls, told = posterior.pulls, posterior.observed
-    most = int(WORK / DRAWS / _round_cost(engine))
-    if engine.regularization == 0.0:
-        most += told  # then initial pulls are only counted, which costs next to nothing
+    engine, posterior = study.bound.engine, study.posterior
+    told, pilot = posterior.observed, posterior.pilot
+    most = told + engine.affordable(WORK / DRAWS)
     if quick or not engine.compiled or most < WORTH_PLAYING * told:
-        return _by_widths(engine, pulls, draws)
-    # Told results enter as initial pulls, each at the mean of its arm: the posterior is the same.
-    onward = replace(engine, initial=np.repeat(np.arange(len(pulls)), pulls))
-    averages = posterior.state.sums / np.maximum(pulls, 1)
-    sigmas = engine.sigma / np.sqrt(engine.weights)
+        return by_widths(engine, posterior.pulls, pilot, draws)
     totals = np.zeros(len(draws))
     for k, means in enumerate(draws):
-        parameters = np.vstack([pulls, averages, means, sigmas])
-        runs = onward.replicate(told_then_drawn, parameters, seeds[k : k + 1], most)
-        totals[k] = runs.samples[0]
-        if not runs.stopped[0]:
-            totals[k] = _by_widths(engine, runs.pulls[0], draws[k : k + 1])[0]
+        totals[k], stopped, pulls = engine.play_on(posterior, study.round, means, seeds[k], most)
+        if not stopped:
+            totals[k] = by_widths(engine, pulls, pilot, draws[k : k + 1])[0]
     return totals
-
-
-@rule("reward")
-def told_then_drawn(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """So many times the average told, then normal: the rows are (times left, average, mean, σ)."""
-    if parameters[0, arm] > 0.0:
-        parameters[0, arm] -= 1.0
-        return parameters[1, arm]
-    return parameters[2, arm] + parameters[3, arm] * standard_normal(stream)
-
-
-def _round_cost(engine: Engine) -> float:
-    """About how long a simulated round takes, in nanoseconds on the machine of README's figures."""
-    arms, rank = engine.features.shape
-    cells = arms * min(arms, engine.m + 16 + rank)
-    if any({"mth_gaps", "design"} & each.needs for each in engine.rules.values()):
-        cells += 8 * arms * arms
-    if engine.allocation != NONE:
-        cells += arms * rank * rank + engine.m * (arms - engine.m) * rank
-    return 300.0 + 1.2 * cells
-
-
-def _by_widths(engine: Engine, pulls: NDArray[np.int64], draws: Reals) -> Reals:
-    """The same by extrapolation: every width shrinks as 1/√t, and C grows as it does."""
-    x, told = engine.features, int(pulls.sum())
-    order = np.argsort(-draws, axis=1)
-    inside = order[:, max(0, engine.m - NEAR) : engine.m]
-    outside = order[:, engine.m : engine.m + NEAR]
-    near = np.unique(np.hstack([inside, outside]))
-    whitened = np.zeros(x.shape)
-    whitened[near] = _whitened(engine, pulls, near)
-    shares = [
-        _worst_pair(engine, whitened, means, b, c)
-        for means, b, c in zip(draws, inside, outside, strict=True)
-    ]
-    threshold = _later_threshold(engine, pulls)
-    return np.array([_time(share, told, threshold) for share in shares])
-
-
-def _worst_pair(
-    engine: Engine,
-    whitened: Reals,
-    means: Reals,
-    inside: NDArray[np.int64],
-    outside: NDArray[np.int64],
-) -> float:
-    """The largest σ‖x_b − x_c‖_{V⁻¹} / (μ_b − μ_c + ε) of a b inside and a c outside."""
-    b, c = whitened[inside], whitened[outside]
-    squares_b, squares_c = (b**2).sum(axis=1)[:, None], (c**2).sum(axis=1)
-    if engine.rules["indices"].name == "individual":
-        widths = np.sqrt(squares_b) + np.sqrt(squares_c)
-    else:
-        widths = np.sqrt(np.maximum(squares_b + squares_c - 2.0 * b @ c.T, 0.0))
-    gaps = means[inside][:, None] - means[outside] + engine.epsilon
-    shares = np.full(gaps.shape, np.inf)
-    np.divide(widths, gaps, out=shares, where=gaps > 0.0)
-    return engine.sigma * float(shares.max())
-
-
-def _later_threshold(engine: Engine, pulls: NDArray[np.int64]) -> Callable[[float], float]:
-    """C(t), if the pulls of all arms grow alike from now on."""
-    told, rank = int(pulls.sum()), engine.features.shape[1]
-    offset = 0 if len(engine.initial) else 1
-    log_det = 0.0
-    if engine.shift > 0.0:
-        log_det = _log_det(engine, pulls) - rank * math.log(engine.shift)
-
-    def threshold(time: float) -> float:
-        grown = log_det + rank * math.log(time / told) if engine.shift > 0.0 else 0.0
-        return float(engine.rules["threshold"](int(time) + offset, grown, engine.constants))
-
-    return threshold
-
-
-def _log_det(engine: Engine, pulls: NDArray[np.int64]) -> float:
-    """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
-    if _is_identity(engine.features):
-        return float(np.log(pulls * engine.weights + engine.shift).sum())
-    return 2.0 * float(np.log(np.diag(_factor(engine, pulls, engine.shift))).sum())
-
-
-def _time(share: float, told: int, threshold: Callable[[float], float]) -> float:
-    """The least t with C(t) · share · sqrt(told/t) ≤ 1, from below; infinite beyond MOST."""
-    time = float(told)
-    while time - told <= MOST:
-        later = told * (threshold(time) * share) ** 2
-        if later <= 1.001 * time:
-            return max(time, later)
-        time = later
-    return math.inf

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.catalog import ALGORITHMS, find_algorithm
+from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.gifa import GIFA, RULES, find_threshold
+from shortlist.algorithms.planned import Planned
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.noise import Noise
 from shortlist.problem import Problem
@@ -45,7 +46,7 @@ class Settings:
         cls,
         problem: Problem,
         *,
-        algorithm: str | GIFA,
+        algorithm: str | Algorithm,
         threshold: Any,
         seed: int,
         lease: float | None,
@@ -122,7 +123,7 @@ class Settings:
             "was measured would not fit them. Give another name=, or the features it began with."
         )
 
-    def recalled(self, algorithm: GIFA | None, name: str) -> tuple[str | GIFA, Any]:
+    def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[str | Algorithm, Any]:
         """The algorithm and the threshold, which must be given again if they are the user's own."""
         stored, threshold = self.choices["algorithm"], self.choices["threshold"]
         if algorithm is not None:
@@ -132,7 +133,7 @@ class Settings:
                     f"the study {name!r} is stored with algorithm = {_shown(stored)}, and was now "
                     f"given {_shown(given)}."
                 )
-            chosen: str | GIFA = algorithm
+            chosen: str | Algorithm = algorithm
         elif OWN in stored.values():
             raise InvalidSetting(
                 f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "
@@ -165,9 +166,11 @@ def checked_lease(lease: object) -> float | None:
     return float(lease)
 
 
-def _algorithm_words(algorithm: GIFA) -> dict[str, Any]:
+def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
+    if isinstance(algorithm, Planned):
+        return {"name": algorithm.name, "strategy": OWN}
     assert isinstance(algorithm.threshold, Threshold)
     ridge = algorithm.regularization
     return {

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.gifa import GIFA
+from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.errors import (
     DamagedStorage,
     InvalidInput,
@@ -54,7 +53,7 @@ class Study(View):
         The slack allowed in the means.
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one.
-    algorithm : str or GIFA
+    algorithm : str, GIFA or Planned
         See ``shortlist.algorithms``.
     threshold : optional
         In place of the algorithm's own.
@@ -95,7 +94,7 @@ class Study(View):
         delta: float = 0.05,
         epsilon: float = 0.0,
         S: float | None = None,
-        algorithm: str | GIFA = "m-LinGapE",
+        algorithm: str | Algorithm = "m-LinGapE",
         threshold: Any = None,
         seed: int | None = None,
         arms: Sequence[Any] | None = None,
@@ -135,7 +134,7 @@ class Study(View):
         storage: str | os.PathLike[str],
         name: str | None = None,
         *,
-        algorithm: GIFA | None = None,
+        algorithm: Algorithm | None = None,
     ) -> Study:
         """Go on with a stored study.
 
@@ -145,8 +144,8 @@ class Study(View):
             Where it is kept.
         name : str, optional
             Which one; may be left out where there is only one.
-        algorithm : GIFA, optional
-            Needed again if it has rules of your own: storage keeps names, never code.
+        algorithm : GIFA or Planned, optional
+            Needed again if it has parts of your own: storage keeps names, never code.
         """
         from shortlist.study.storage import StoredStudy
 
@@ -170,7 +169,7 @@ class Study(View):
         self.refresh()
 
     def _begin(
-        self, problem: Problem, settings: Settings, algorithm: str | GIFA, threshold: Any
+        self, problem: Problem, settings: Settings, algorithm: str | Algorithm, threshold: Any
     ) -> None:
         self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
-    from shortlist.algorithms.engine import Decision
+    from shortlist.algorithms.decision import Decision
     from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]

@@ -1,0 +1,133 @@
+"""What a study, a comparison and a report ask of an algorithm on its problem, of whatever kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.algorithms.decision import Decision
+from shortlist.algorithms.engine import Runs
+from shortlist.algorithms.follow import Steps
+from shortlist.core.posterior import Posterior
+from shortlist.core.rule import Rule
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class AnyEngine(Protocol):
+    """``Engine`` runs rounds of gap indices, ``StepwiseEngine`` the plans of a strategy.
+
+    A *round* is what either remembers between two results; only the engine that made it looks into
+    it, but for the m arms ``inside`` that would be answered now.
+    """
+
+    @property
+    def features(self) -> Reals:
+        """Features in a basis of their row space."""
+
+    @property
+    def m(self) -> int:
+        """How many to find."""
+
+    @property
+    def sigma(self) -> float:
+        """The noise is σ-sub-Gaussian."""
+
+    @property
+    def weights(self) -> Reals:
+        """How often an evaluation of each arm counts: σ²/σ_a²."""
+
+    @property
+    def epsilon(self) -> float:
+        """Slack."""
+
+    @property
+    def regularization(self) -> float:
+        """λ_V of the posterior."""
+
+    @property
+    def shift(self) -> float:
+        """Of the posterior's ln det(I + A/shift); 0 if none is kept."""
+
+    @property
+    def initial(self) -> Integers:
+        """Arms pulled before the first decision, in order."""
+
+    @property
+    def wanted(self) -> Integers:
+        """The same, as a number for every arm."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether all that is done for every result is machine code."""
+
+    @property
+    def has_pilot(self) -> bool:
+        """Whether the first evaluations are set aside."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+
+    @property
+    def stop(self) -> str:
+        """The stopping rule's name."""
+
+    @property
+    def lagged(self) -> bool:
+        """Whether the stop looks at the pair of the round before."""
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The rules it is composed of, by kind; none for a strategy."""
+
+    def posterior(self) -> Posterior:
+        """An empty posterior."""
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms to pull before the next round, in order, and how often each has been by now."""
+
+    def round(self) -> Any:
+        """An empty round."""
+
+    def follow(
+        self, posterior: Posterior, now: Any, seed: int, steps: Steps, marks: Integers
+    ) -> Any:
+        """Take steps to the next stop or to their end; the round given back replaces ``now``."""
+
+    def ahead(self, posterior: Posterior, now: Any, seed: int) -> Callable[[list[int]], Decision]:
+        """Decides as if results were in: each call is given the arms supposed since the last."""
+
+    def again(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
+        """The last decision and its round, told by the posterior if nothing came in since."""
+
+    def threshold(self, posterior: Posterior, now: Any) -> float:
+        """C at this moment."""
+
+    def threshold_at(self, time: float, log_det: float) -> float:
+        """C at another moment."""
+
+    def boundary(self, now: Any) -> int | None:
+        """The candidate whose gaps stop the study, where it is not b."""
+
+    def differences(
+        self, posterior: Posterior, now: Any, b: int, c: int
+    ) -> tuple[Reals, Reals, Reals]:
+        """Of each arm: its gap, and the bounds below and above it (see ``Look``)."""
+
+    def replicate(
+        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
+    ) -> Runs:
+        """One run a seed, from the first pull to the stop."""
+
+    def affordable(self, nanoseconds: float) -> int:
+        """About how many evaluations can be simulated in that time."""
+
+    def play_on(
+        self, posterior: Posterior, now: Any, means: Reals, seed: np.uint64, most: int
+    ) -> tuple[int, bool, Integers]:
+        """Evaluations in all, whether it stopped, and the pulls, were the means those given."""

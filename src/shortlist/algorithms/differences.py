@@ -1,0 +1,44 @@
+"""The differences of means that the stopping rule reads, with the gap indices around them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shortlist.algorithms.round import NOBODY, Mask
+from shortlist.core.least_squares import Reals
+from shortlist.core.posterior import Posterior
+from shortlist.core.rule import Rule
+
+
+def differences(
+    indices: Rule, posterior: Posterior, scale: float, inside: Mask, b: int, c: int
+) -> tuple[Reals, Reals, Reals]:
+    """Of each arm: its gap, and the gap indices below and above it.
+
+    The gap is that to b for an arm outside, and that from the arm to c for one inside; where c is
+    nobody, it is that to b for all.
+    """
+    posterior = posterior.copy()  # reading a row may push out another
+    means = posterior.means
+
+    def column(j: int) -> Reals:
+        """B_ij over i."""
+        filled = np.empty(len(means))
+        indices(j, means, posterior.variances, posterior.row(j), scale, filled)
+        return filled
+
+    gap, upper = means - means[b], column(b)
+    if c == NOBODY:
+        turned, gap[b], upper[b] = np.empty(0, np.int64), np.nan, np.nan
+    else:
+        turned = np.flatnonzero(inside)
+        gap[turned] = means[c] - means[turned]
+        upper[turned] = [column(j)[c] for j in turned.tolist()]
+    if "symmetric" in indices.traits:
+        return gap, 2.0 * gap - upper, upper
+    lower = np.array([-column(i)[b] for i in range(len(means))])
+    if c == NOBODY:
+        lower[b] = np.nan
+    else:
+        lower[turned] = -column(c)[turned]
+    return gap, lower, upper

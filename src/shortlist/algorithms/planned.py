@@ -1,0 +1,96 @@
+"""An algorithm that is a strategy: its name, its bound, and what its answer is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shortlist.algorithms.bound import Bound
+from shortlist.algorithms.stepwise import StepwiseEngine
+from shortlist.algorithms.strategy import Strategy, Task
+from shortlist.errors import InvalidSetting
+from shortlist.problem import Problem
+from shortlist.rules.thresholds import Setting, Threshold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """An algorithm that proceeds plan by plan.
+
+    Parameters
+    ----------
+    strategy : callable
+        From a task, the strategy before its first result: a class, or a function that can be
+        pickled.
+    threshold : Threshold
+        How wide the strategy's bounds are, and who has proven that it is enough. It is the
+        strategy's own and cannot be exchanged.
+    name, summary : str
+        For tables.
+    unproven : tuple of str
+        Why no theorem covers the answer; empty if one does.
+    extends : str
+        What it carries further than its theorem does; empty if the theorem covers it.
+    only_m : int, optional
+        The only m it is defined for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shortlist.algorithms.catalog import find_algorithm
+    >>> uniform = find_algorithm("Uniform")
+    >>> bound = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
+    >>> bound.proven, bound.engine.initial.tolist()
+    (True, [0, 1, 2])
+    >>> uniform.bind(bound.problem, "frequentist")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: Uniform has a bound of its own ('contrast_mixture') and takes no other: leave threshold=None, got 'frequentist'.
+    """
+
+    strategy: Callable[[Task], Strategy]
+    threshold: Threshold
+    name: str
+    summary: str = ""
+    unproven: tuple[str, ...] = ()
+    extends: str = ""
+    only_m: int | None = None
+
+    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+        """The algorithm on a problem."""
+        if threshold is not None:
+            raise InvalidSetting(
+                f"{self.name} has a bound of its own ({self.threshold.name!r}) and takes no other: "
+                f"leave threshold=None, got {threshold!r}."
+            )
+        if self.only_m is not None and problem.m != self.only_m:
+            raise InvalidSetting(
+                f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
+            )
+        if problem.noise.kind == "estimate":
+            raise InvalidSetting(
+                f"{self.name} makes plans of its own, without the replicates that sigma='estimate' "
+                "needs: give a number for sigma, or another algorithm, such as m-LinGapE."
+            )
+        features = problem.reduced
+        setting = Setting(
+            arms=problem.arms,
+            dimension=problem.dimension,
+            rank=features.shape[1],
+            longest=problem.longest,
+            sigma=problem.sigma,
+            delta=problem.delta,
+            S=problem.S,
+            regularization=0.0,
+            weakest=0.0,
+            classical=problem.is_classical,
+            indices="paired",
+        )
+        self.threshold.check(setting)
+        task = Task(features, problem.m, problem.sigma, problem.delta, problem.epsilon)
+        engine = StepwiseEngine(self.strategy, task)
+        unproven = list(self.unproven)
+        return Bound(
+            self.name, problem, self.threshold, setting, engine, unproven, extends=self.extends
+        )

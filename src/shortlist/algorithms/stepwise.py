@@ -1,0 +1,300 @@
+"""A strategy bound to one problem: its plans filled with results, from outside or in simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.algorithms import follow, plan
+from shortlist.algorithms import round as rounds
+from shortlist.algorithms.decision import Decision, decision_of
+from shortlist.algorithms.engine import Runs
+from shortlist.algorithms.onward import normal
+from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
+from shortlist.core.posterior import Posterior
+from shortlist.core.random import seed_stream
+from shortlist.core.rule import Rule
+
+LOOKS = 20  # about how many a study still takes
+PULL = 15.0  # nanoseconds of a simulated one
+
+
+class Course:
+    """A strategy with what is in of its plan; the counterpart of a round.
+
+    Attributes
+    ----------
+    strategy : Strategy
+        Before the results of its plan.
+    pulls, sums : array, K
+        The plan's results so far.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        arms = len(strategy.plan)
+        self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
+
+    @property
+    def inside(self) -> Mask:
+        """The m arms that would be answered now."""
+        return self.strategy.inside
+
+    @property
+    def pair(self) -> list[int]:
+        """b, c, the arm to pull next, and nobody after it (see ``decision_of``)."""
+        return [self.strategy.b, self.strategy.c, self.next_arm(), rounds.NOBODY]
+
+    @property
+    def figures(self) -> list[float]:
+        """C, the gap and the statistic."""
+        return [self.strategy.threshold, self.strategy.statistic, self.strategy.statistic]
+
+    @property
+    def missing(self) -> Integers:
+        """What the plan still lacks of each arm."""
+        return self.strategy.plan - self.pulls
+
+    def next_arm(self) -> int:
+        """The arm of which the largest share is missing, so that every stretch is like the whole."""
+        return int(np.argmax(self.missing / np.maximum(self.strategy.plan, 1)))
+
+    def copy(self) -> Course:
+        """A copy that goes its own way."""
+        twin = Course(self.strategy.copy())
+        twin.pulls, twin.sums = self.pulls.copy(), self.sums.copy()
+        return twin
+
+    def decide(self, seed: int) -> None:
+        """Show the strategy the results of its plan."""
+        self.strategy.decide(self.sums, seed)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the results: they belong to the plan before."""
+        self.pulls, self.sums = np.zeros_like(self.pulls), np.zeros_like(self.sums)
+
+
+@dataclass(frozen=True, eq=False)
+class StepwiseEngine:
+    """A strategy on its problem; has the surface of ``AnyEngine``.
+
+    Attributes
+    ----------
+    strategy : callable
+        From the task, the strategy before its first result.
+    task : Task
+        What is asked.
+    """
+
+    strategy: Callable[[Task], Strategy]
+    task: Task
+
+    regularization = 0.0
+    shift = 0.0
+    compiled = True  # what is done for every result is
+    has_pilot = False
+    alone = False
+    stop = "lucb"
+    lagged = False
+
+    @property
+    def features(self) -> Reals:
+        """Features in a basis of their row space."""
+        return self.task.features
+
+    @property
+    def m(self) -> int:
+        """How many to find."""
+        return self.task.m
+
+    @property
+    def sigma(self) -> float:
+        """The noise is σ-sub-Gaussian."""
+        return self.task.sigma
+
+    @property
+    def weights(self) -> Reals:
+        """All evaluations count alike: σ is that of the noisiest arm."""
+        return np.ones(len(self.features))
+
+    @property
+    def epsilon(self) -> float:
+        """Slack."""
+        return self.task.epsilon
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """It is not composed of rules."""
+        return {}
+
+    @cached_property
+    def _first(self) -> Strategy:
+        return self.strategy(self.task)
+
+    @property
+    def wanted(self) -> Integers:
+        """The first plan."""
+        return self._first.plan
+
+    @cached_property
+    def initial(self) -> Integers:
+        """The pulls of the first plan, in order."""
+        course, order = Course(self._first.copy()), []
+        for _ in range(int(self.wanted.sum())):
+            order.append(course.next_arm())
+            course.pulls[order[-1]] += 1
+        return np.array(order, np.int64)
+
+    def posterior(self) -> Posterior:
+        """An empty posterior; all results enter it, and no decision reads it."""
+        return Posterior(self.features)
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms to pull before the next decision, in order, and how often each has been by now."""
+        return self.initial, posterior.pulls
+
+    def round(self) -> Course:
+        """A course before its first result."""
+        return Course(self._first.copy())
+
+    def threshold(self, posterior: Posterior, now: Course) -> float:
+        """C of the last look."""
+        return now.strategy.threshold
+
+    def threshold_at(self, time: float, log_det: float) -> float:
+        """About what C is after so many results."""
+        return self._first.threshold_at(time)
+
+    def boundary(self, now: Course) -> int | None:
+        """The candidate whose gaps stop the study, where it is not b."""
+        return None
+
+    def differences(
+        self, posterior: Posterior, now: Course, b: int, c: int
+    ) -> tuple[Reals, Reals, Reals]:
+        """Of each arm: its gap, and the bounds below and above it (see ``Look``)."""
+        gap, lower, upper = now.strategy.differences(b)
+        turned = now.inside
+        to_c, below_c, above_c = now.strategy.differences(c)
+        return (
+            np.where(turned, -to_c, gap),
+            np.where(turned, -above_c, lower),
+            np.where(turned, -below_c, upper),
+        )
+
+    def again(self, posterior: Posterior, now: Course, seed: int) -> tuple[Decision, Course]:
+        """The last decision."""
+        return decision_of(now, stop=now.strategy.statistic <= self.epsilon), now
+
+    def ahead(
+        self, posterior: Posterior, now: Course, seed: int
+    ) -> Callable[[list[int]], Decision]:
+        """Decides as if results were in: each call is given the arms supposed since the last."""
+        beyond = now.copy()
+
+        def go_on() -> None:
+            if not beyond.missing.any():
+                beyond.strategy.suppose(posterior.means)
+                beyond.begin()
+
+        def decide(supposing: list[int]) -> Decision:
+            for arm in supposing:
+                go_on()
+                beyond.pulls[arm] = min(beyond.pulls[arm] + 1, beyond.strategy.plan[arm])
+            go_on()
+            return decision_of(beyond, stop=False)
+
+        return decide
+
+    def follow(
+        self,
+        posterior: Posterior,
+        now: Course,
+        seed: int,
+        steps: follow.Steps,
+        marks: Integers,
+    ) -> Course:
+        """Take steps from where ``marks`` stand to the next stop or to their end."""
+        kinds, arms, values, _ = steps
+        while True:
+            strategy = now.strategy
+            certain = strategy.statistic <= self.epsilon
+            state, wanted = posterior.state, strategy.plan
+            if not plan.gather(
+                state, wanted, now.pulls, now.sums, certain, kinds, arms, values, marks
+            ):
+                break
+            if not now.missing.any():
+                now.decide(seed)
+                if not marks[follow.INITIALIZED]:
+                    posterior.refresh()
+                    marks[follow.INITIALIZED] = 1
+            marks[follow.NEXT] += 1
+            marks[follow.IS_IN] = 0
+            if strategy.statistic <= self.epsilon:
+                marks[follow.STOPPED] = 1
+                break
+        if marks[follow.INITIALIZED]:  # what is to be pulled next depends on every result
+            marks[follow.DECIDED_AT] = posterior.observed
+        return now
+
+    def replicate(
+        self,
+        reward: Rule,
+        parameters: NDArray[np.float64],
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+    ) -> Runs:
+        """One run a seed, from the first pull to the stop."""
+        runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
+        courses, stopped, pulls = zip(*runs, strict=True)
+        return Runs(
+            seeds,
+            np.array(pulls).sum(axis=1),
+            np.array(stopped),
+            np.array([course.inside for course in courses]),
+            np.array(pulls),
+        )
+
+    def _run(
+        self, now: Course, reward: Rule, parameters: Reals, seed: np.uint64, most: int
+    ) -> tuple[Course, bool, Integers]:
+        """Go on from ``now`` to the stop, or to ``most`` pulls; the pulls are those made here."""
+        function: Any = plan.pull_all
+        call: Any = reward.pointer
+        if not reward.is_compiled:
+            function, call = function.py_func, reward.function
+        stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)
+        with np.errstate(over="ignore"):
+            seed_stream(np.uint64(seed), stream)
+            while most > 0:
+                before = now.pulls.copy()
+                wanted = now.strategy.plan
+                most -= function(wanted, call, parameters, stream, most, now.pulls, now.sums)
+                pulls += now.pulls - before
+                if now.missing.any():
+                    break
+                now.decide(int(seed))
+                if now.strategy.statistic <= self.epsilon:
+                    return now, True, pulls
+        return now, False, pulls
+
+    def affordable(self, nanoseconds: float) -> int:
+        """About how many evaluations can be simulated in that time; 0 if looks alone take longer."""
+        left = nanoseconds - LOOKS * self._first.cost
+        return max(0, int(left / PULL))
+
+    def play_on(
+        self, posterior: Posterior, now: Course, means: Reals, seed: np.uint64, most: int
+    ) -> tuple[int, bool, Integers]:
+        """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
+        parameters = np.vstack([means, np.full(len(means), self.sigma)])
+        told = posterior.observed
+        _, stopped, pulls = self._run(now.copy(), normal, parameters, seed, most - told)
+        return told + int(pulls.sum()), stopped, posterior.pulls + pulls

@@ -1,0 +1,93 @@
+"""Algorithms that proceed plan by plan: so many pulls of each arm, then a look, then the next plan."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Task(NamedTuple):
+    """What a strategy is asked; nothing of it is learnt from rewards.
+
+    Attributes
+    ----------
+    features : array, K × rank
+        Features in a basis of their row space.
+    m, sigma, delta, epsilon
+        The problem's.
+    """
+
+    features: Reals
+    m: int
+    sigma: float
+    delta: float
+    epsilon: float
+
+
+class Strategy(ABC):
+    """What an algorithm remembers and wants, plan by plan.
+
+    It is a function of the results of its plans, in order, and of nothing else: a stored study
+    makes it again from its results. Of every plan it is given the first ``plan[a]`` results of each
+    arm a that came in after the plan was made. What comes in beyond that it never sees, so the
+    design of each plan was fixed before any of its rewards was known.
+
+    A strategy replaces its arrays and never writes into them: then a copy costs nothing.
+
+    Attributes
+    ----------
+    plan : array of int, K
+        How many pulls of each arm are wanted now. The first plan must span the features.
+    inside : array of bool, K
+        The m arms that would be answered now.
+    b, c : int
+        The pair at the boundary: b is inside, c is not.
+    threshold : float
+        C of the last look.
+    statistic : float
+        What must fall to ε: how much better c may still be than b.
+    cost : float
+        About how many nanoseconds a decision takes.
+    """
+
+    plan: Integers
+    inside: Mask
+    b: int
+    c: int
+    threshold: float
+    statistic: float
+    cost: float = 1e6
+
+    @abstractmethod
+    def decide(self, sums: Reals, seed: int) -> None:
+        """Look at the plan's results, summed up for each arm, and make the next plan.
+
+        There is a next plan even where the statistic has fallen to ε: a study may be reopened.
+        """
+
+    @abstractmethod
+    def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
+        """Of every arm i, μ_i − μ_j as it is estimated, with its lower and its upper bound."""
+
+    @abstractmethod
+    def threshold_at(self, time: float) -> float:
+        """About what C will be after so many results."""
+
+    def suppose(self, means: Reals) -> None:  # noqa: B027
+        """Go on as if the plan's results had come out at their means, without a stop.
+
+        It is asked for only where a whole plan is under way and still more is to be evaluated. As
+        it stands here, the same plan is gone through again.
+        """
+
+    def copy(self) -> Self:
+        """A copy that goes its own way."""
+        return copy.copy(self)

@@ -1,0 +1,435 @@
+"""Algorithms that proceed plan by plan: what their engine promises, and what they prove."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import binom, norm
+
+import shortlist
+from shortlist import errors, plot
+from shortlist.algorithms.catalog import ALGORITHMS, find_algorithm
+from shortlist.algorithms.contrasts import (
+    SHARE,
+    Contrasts,
+    least_squares,
+    mixture,
+    one_sided_level,
+)
+from shortlist.algorithms.planned import Planned
+from shortlist.algorithms.stepwise import StepwiseEngine
+from shortlist.algorithms.strategy import Strategy, Task
+from shortlist.algorithms.uniform import Uniform
+from shortlist.problem import Problem
+from shortlist.report.methods import methods
+from shortlist.simulation.instances import Instance
+
+NAMES = [name for name, algorithm in ALGORITHMS.items() if isinstance(algorithm, Planned)]
+X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
+THETA = np.array([1.0, 0.3])
+MEANS = X @ THETA
+INSTANCE = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=0.6)
+
+
+def begin(name: str, **settings: Any) -> shortlist.Study:
+    return shortlist.Study(X, **{"m": 2, "sigma": 0.6, "seed": 1, "algorithm": name, **settings})
+
+
+def result(trial: Any, sigma: float = 0.6) -> float:
+    return float(MEANS[trial.arm] + sigma * np.random.default_rng(trial.seed).standard_normal())
+
+
+def course(study: shortlist.Study) -> Any:
+    return study.round
+
+
+def random_instance(seed: int, K: int, N: int, m: int, sigma: float = 0.5) -> Instance:
+    """Unit-norm features and θ."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((K, N))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    theta = rng.standard_normal(N)
+    theta /= np.linalg.norm(theta)
+    return shortlist.instances.from_arrays(features, theta=theta, m=m, sigma=sigma)
+
+
+# The engine
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestContract:
+    def test_a_study_makes_the_runs_of_a_comparison(self, name: str) -> None:
+        """Pull by pull from outside, or plan by plan in the loop: the same data, the same answer."""
+        engine = find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).engine
+        rewards: dict[int, list[float]] = {arm: [] for arm in range(len(X))}
+        rng = np.random.default_rng(5)
+
+        def kth(arm: int, k: int) -> float:
+            while len(rewards[arm]) <= k:
+                rewards[arm].append(float(MEANS[arm] + 0.6 * rng.standard_normal()))
+            return rewards[arm][k]
+
+        now = engine.round()
+        pulls = np.zeros(len(X), int)
+        while not now.strategy.statistic <= 0.0:
+            for arm in np.flatnonzero(now.strategy.plan):
+                for _ in range(now.strategy.plan[arm]):
+                    now.sums[arm] += kth(arm, pulls[arm])
+                    pulls[arm] += 1
+            now.decide(1)
+        study = begin(name)
+        counts = np.zeros(len(X), int)
+
+        def objective(trial: Any) -> float:
+            counts[trial.arm] += 1
+            return kth(trial.arm, counts[trial.arm] - 1)
+
+        study.run(objective, progress=False)
+        assert study.posterior.pulls.tolist() == pulls.tolist()
+        assert study.statistic == pytest.approx(now.strategy.statistic, rel=1e-9)
+        assert np.array_equal(course(study).inside, now.inside)
+
+    def test_plans_are_what_is_asked_for(self, name: str) -> None:
+        study = begin(name)
+        while not study.done and study.evaluations < 400:
+            plan, before = course(study).strategy.plan, study.posterior.pulls.copy()
+            assert plan.dtype == np.int64
+            assert (plan >= 0).all()
+            assert plan.any()
+            for _ in range(int(plan.sum())):
+                trial = study.ask()
+                study.tell(trial, result(trial))
+            assert (study.posterior.pulls - before).tolist() == plan.tolist()
+
+    def test_the_first_plan_is_the_initial_pulls(self, name: str) -> None:
+        study = begin(name)
+        engine = study.bound.engine
+        assert np.bincount(engine.initial, minlength=len(X)).tolist() == engine.wanted.tolist()
+        assert np.linalg.matrix_rank(engine.features[engine.wanted > 0]) == 2
+        for k in range(len(engine.initial)):
+            assert study.statistic is None
+            trial = study.ask()
+            assert trial.arm == engine.initial[k]
+            assert "initial pull" in str(study.why(trial))
+            study.tell(trial, result(trial))
+        assert study.statistic is not None
+        assert "challenger" in str(study.why(study.ask()))
+
+    def test_batches_of_any_size_end_in_the_same_answer(self, name: str) -> None:
+        answers = []
+        for batch in (1, 7, 64):
+            study = begin(name)
+            study.run(result, batch=batch, progress=False)
+            answers.append(study)
+        # In the order asked for, a larger batch only adds what was under way at the stop.
+        assert len({answer.shortlist.names for answer in answers}) == 1
+        assert "Proven" in answers[1].shortlist.guarantee
+
+    def test_asking_for_many_is_asking_again_and_again(self, name: str) -> None:
+        one, other = begin(name), begin(name)
+        for study in (one, other):
+            for _ in range(3 * len(study.bound.engine.initial)):
+                trial = study.ask()
+                study.tell(trial, result(trial))
+        together = [trial.arm for trial in one.ask(60)]
+        assert [other.ask().arm for _ in range(60)] == together
+        assert len(set(together)) > 1
+
+    def test_a_plan_that_is_under_way_is_not_asked_for_twice(self, name: str) -> None:
+        study = begin(name)
+        for _ in range(len(study.bound.engine.initial)):
+            trial = study.ask()
+            study.tell(trial, result(trial))
+        plan = course(study).strategy.plan
+        asked = [trial.arm for trial in study.ask(int(plan.sum()))]
+        assert np.bincount(asked, minlength=len(X)).tolist() == plan.tolist()
+
+    def test_results_beyond_the_plan_do_not_count(self, name: str) -> None:
+        plain, flooded = begin(name), begin(name)
+        for study in (plain, flooded):
+            for _ in range(len(study.bound.engine.initial)):
+                trial = study.ask()
+                study.tell(trial, result(trial))
+        plan = course(plain).strategy.plan
+        arm = int(np.argmax(plan > 0))
+        trials = [plain.ask() for _ in range(int(plan.sum()))]
+        same = [flooded.ask() for _ in range(int(plan.sum()))]
+        for trial in trials:
+            plain.tell(trial, result(trial))
+        for trial in sorted(same, key=lambda trial: trial.arm != arm):
+            flooded.tell(trial, result(trial))
+            if (course(flooded).pulls == plan)[arm] and flooded.evaluations < plain.evaluations:
+                flooded.tell(arm=arm, value=1e6)
+        assert flooded.evaluations > plain.evaluations
+        assert flooded.posterior.means[arm] > 10.0
+        assert flooded.statistic == pytest.approx(plain.statistic, rel=1e-9)
+        assert course(flooded).strategy.plan.tolist() == course(plain).strategy.plan.tolist()
+
+    def test_results_that_nobody_asked_for_count_in_a_plan_that_wants_them(self, name: str) -> None:
+        study = begin(name)
+        for arm in study.bound.engine.initial.tolist():
+            assert study.statistic is None
+            study.tell(arm=arm, value=float(MEANS[arm]))
+        assert study.statistic is not None
+
+    def test_a_copy_goes_its_own_way(self, name: str) -> None:
+        study = begin(name)
+        for _ in range(len(study.bound.engine.initial) + 3):
+            trial = study.ask()
+            study.tell(trial, result(trial))
+        now = course(study)
+        twin = now.copy()
+        before = {key: np.copy(value) for key, value in vars(now.strategy).items()
+                  if isinstance(value, np.ndarray)}  # fmt: skip
+        for _ in range(3):
+            twin.sums = twin.strategy.plan * MEANS
+            twin.decide(1)
+        for key, value in before.items():
+            np.testing.assert_array_equal(getattr(now.strategy, key), value)
+        assert now.pulls.sum() == 3
+        assert twin.strategy.statistic != now.strategy.statistic
+
+    def test_a_stored_study_is_replayed_bit_for_bit(self, name: str, tmp_path: Path) -> None:
+        path = tmp_path / "study.db"
+        study = begin(name, storage=path)
+        study.run(result, progress=False, max_evaluations=40)
+        loaded = shortlist.Study.load(path)
+        here, there = course(study), course(loaded)
+        assert loaded.statistic == study.statistic
+        assert there.strategy.plan.tolist() == here.strategy.plan.tolist()
+        assert there.sums.tolist() == here.sums.tolist()
+        memory = begin(name)
+        memory.run(result, progress=False, max_evaluations=40)
+        assert not memory.done
+        assert [t.arm for t in loaded.ask(20)] == [t.arm for t in memory.ask(20)]
+        for trial in loaded.pending:
+            loaded.tell(trial, result(trial))
+        loaded.run(result, progress=False)
+        again = shortlist.Study.load(path)
+        assert again.done
+        assert again.shortlist.names == loaded.shortlist.names
+        assert again.shortlist.evaluations == loaded.shortlist.evaluations
+
+    def test_a_reopened_study_stops_after_a_result(self, name: str) -> None:
+        study = begin(name)
+        study.run(result, progress=False)
+        names, evaluations = study.shortlist.names, study.evaluations
+        study.reopen()
+        assert not study.done
+        trial = study.ask()
+        study.tell(trial, result(trial))
+        assert study.done
+        assert study.evaluations == evaluations + 1
+        assert study.shortlist.names == names
+
+    def test_pictures_history_and_words(self, name: str) -> None:
+        study = begin(name)
+        study.run(result, progress=False, max_evaluations=30)
+        assert study.remaining().low >= 1
+        assert study.remaining(quick=True).low >= 1
+        study.run(result, progress=False)
+        past = study.history()
+        assert len(past.frame) == study.evaluations
+        assert past.frame["statistic"].iloc[-1] == study.statistic <= 0.0
+        assert past.last is not None
+        row = past.last.table.iloc[past.last.c]
+        assert row["gap_upper"] == study.statistic
+        assert (past.last.table["gap_lower"] <= past.last.table["gap"]).all()
+        for draw in (plot.intervals, plot.shrinking, plot.stopping, plot.pulls):
+            assert draw(study).axes
+        assert name in methods(study)
+        assert study.shortlist.guarantee.startswith("Proven")
+
+    def test_runs_are_the_same_wherever_they_are_made(self, name: str) -> None:
+        settings: dict[str, Any] = {"runs": 12, "seed": 3, "progress": False}
+        here = shortlist.compare(name, INSTANCE, **settings).frame
+        with ThreadPoolExecutor(2) as pool:
+            assert shortlist.compare(name, INSTANCE, executor=pool, **settings).frame.equals(here)
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+            assert shortlist.compare(name, INSTANCE, executor=pool, **settings).frame.equals(here)
+        assert here["samples"].nunique() > 1
+
+    def test_a_run_is_cut_where_it_is_told(self, name: str) -> None:
+        first = len(find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).engine.initial)
+        frame = shortlist.compare(
+            name, INSTANCE, runs=3, max_samples=first + 3, progress=False
+        ).frame
+        assert not frame["stopped"].any()
+        assert (frame["samples"] == first + 3).all()
+        with pytest.raises(errors.InvalidSetting, match="below the"):
+            shortlist.compare(name, INSTANCE, runs=3, max_samples=first - 1, progress=False)
+
+    def test_its_bound_is_its_own(self, name: str) -> None:
+        with pytest.raises(errors.InvalidSetting, match=r"takes no other: leave threshold=None"):
+            shortlist.compare(name, INSTANCE, runs=1, threshold="frequentist", progress=False)
+
+
+class Lazy(Strategy):
+    """Pulls everybody once and believes it."""
+
+    def __init__(self, task: Task) -> None:
+        self.plan = np.ones(len(task.features), np.int64)
+        self.inside = np.arange(len(task.features)) < task.m
+        self.b, self.c, self.threshold, self.statistic = 0, task.m, np.inf, np.inf
+        self.task = task
+
+    def decide(self, sums: np.ndarray, seed: int) -> None:
+        self.inside = np.argsort(np.argsort(-sums)) < self.task.m
+        self.b, self.c = np.flatnonzero(self.inside)[0], np.flatnonzero(~self.inside)[0]
+        self.threshold, self.statistic = 1.0, -1.0
+
+    def differences(self, j: int) -> Any:
+        return (np.zeros(len(self.plan)),) * 3
+
+    def threshold_at(self, time: float) -> float:
+        return 1.0
+
+
+def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
+    own: dict[str, Any] = {"strategy": Lazy, "threshold": ALGORITHMS["Uniform"].threshold}
+    lazy = Planned(name="Lazy", unproven=("one pull proves nothing",), **own)
+    study = begin("", algorithm=lazy, storage=tmp_path / "study.db")
+    study.run(result, progress=False)
+    assert study.evaluations == len(X)
+    assert study.shortlist.guarantee.startswith(
+        "Heuristic: no proof covers this answer, because on"
+    )
+    with pytest.raises(errors.InvalidSetting, match="pass the same algorithm="):
+        shortlist.Study.load(tmp_path / "study.db")
+    again = shortlist.Study.load(tmp_path / "study.db", algorithm=lazy)
+    assert again.shortlist.names == study.shortlist.names
+    extended = Planned(name="Lazy", extends="it is proven for two arms", **own)
+    words = extended.bind(INSTANCE.problem(0.05, 0.0)).guarantee()
+    assert words.startswith("Extension without a theorem: it is proven for two arms. Meant is: no")
+    assert not extended.bind(INSTANCE.problem(0.05, 0.0)).proven
+    with pytest.raises(errors.InvalidSetting, match="defined for m = 1, got m = 2"):
+        Planned(name="One", only_m=1, **own).bind(INSTANCE.problem(0.05, 0.0))
+
+
+# The bound
+
+
+def test_the_level_of_a_one_sided_mixture_is_that_of_its_integral() -> None:
+    for risk in (1e-6, 1e-3, 0.05, 0.3, 0.7):
+        for ratio in (0.01, 1.0, 30.0, 1e4):
+            C = float(mixture(one_sided_level(risk), ratio * SHARE))
+            # In units with σ²ρ = 1: Q = ratio, M = C√Q, λ half-normal of variance 1.
+            Q, M = ratio, C * np.sqrt(ratio)
+            width = 1.0 / np.sqrt(1.0 + Q)
+            peak = M / (1.0 + Q)
+            value, _ = quad(
+                lambda x, M=M, Q=Q: 2.0 * norm.pdf(x) * np.exp(x * M - x * x * Q / 2.0),
+                max(0.0, peak - 30.0 * width),
+                peak + 30.0 * width,
+                points=[max(0.0, peak)],
+                limit=200,
+            )
+            assert 1.0 / risk <= value * (1.0 + 1e-9)
+            assert value <= 2.0 / risk
+            if risk < 0.1:  # then next to nothing is given away
+                assert value <= 1.07 / risk
+
+
+def test_combined_estimates_of_equal_designs_are_those_of_all_data() -> None:
+    rng = np.random.default_rng(0)
+    task = Task(X, 2, 0.6, 0.05, 0.0)
+    pulls, contrasts = np.array([3, 2, 1, 4, 2]), Contrasts.of(task)
+    for _ in range(4):
+        contrasts = contrasts.after(pulls, rng.standard_normal(5))
+    means, variances = least_squares(X, contrasts.pulls, contrasts.sums)
+    for j in range(5):
+        np.testing.assert_allclose(contrasts.differences(j)[0], means - means[j], atol=1e-12)
+    off = ~np.eye(5, dtype=bool)
+    np.testing.assert_allclose(1.0 / contrasts.information[off], variances[off])
+
+
+def test_norms_are_those_of_the_inverse() -> None:
+    pulls = np.array([3, 2, 0, 4, 2])
+    inverse = np.linalg.inv((X.T * pulls) @ X)
+    _, variances = least_squares(X, pulls, np.zeros(5))
+    for i in range(5):
+        for j in range(5):
+            if i != j:
+                assert variances[i, j] == pytest.approx((X[i] - X[j]) @ inverse @ (X[i] - X[j]))
+
+
+def covered(scale: float, runs: int = 400) -> int:
+    """In how many runs every bound that must hold did, at all looks, with widths so scaled."""
+    rng = np.random.default_rng(7)
+    task = Task(X, 2, 0.6, 0.2, 0.0)
+    order = np.argsort(-MEANS)
+    best, others = order[:2], order[2:]
+    gaps = MEANS[best][:, None] - MEANS[others]
+    held = 0
+    for _ in range(runs):
+        contrasts, good = Contrasts.of(task), True
+        plan = np.ones(5, np.int64)
+        for _ in range(25):
+            sums = plan * MEANS + 0.6 * np.sqrt(plan) * rng.standard_normal(5)
+            contrasts = contrasts.after(plan, sums)
+            pairs = np.ix_(best, others)
+            middle = contrasts.weighted[pairs] / contrasts.information[pairs]
+            known = contrasts.information[pairs]
+            C = mixture(contrasts.level, known / contrasts.first[pairs])
+            width = scale * 0.6 * C / np.sqrt(known)
+            good &= bool((gaps <= middle + width).all())
+            # The next plan looks at all results so far: it chases whoever seems to lead.
+            plan = 1 + 3 * contrasts.inside(contrasts.means())
+        held += good
+    return held
+
+
+def test_bounds_hold_at_all_looks_and_half_of_them_do_not() -> None:
+    assert binom.cdf(covered(1.0), 400, 0.8) > 0.01
+    assert binom.cdf(covered(0.5), 400, 0.8) < 1e-6
+
+
+def test_arms_are_settled_as_counting_says() -> None:
+    task = Task(np.eye(4), 2, 1.0, 0.05, 0.0)
+    pulls = np.full(4, 1000, np.int64)
+    clear = Contrasts.of(task).after(pulls, pulls * [4.0, 3.0, 2.0, 1.0])
+    assert clear.accepted.tolist() == [True, True, False, False]
+    assert clear.rejected.tolist() == [False, False, True, True]
+    assert clear.boundary(clear.inside(clear.means()))[2] <= 0.0
+    open_ended = Contrasts.of(task).after(pulls, pulls * [4.0, 2.0, 2.0, 1.0])
+    assert open_ended.accepted.tolist() == [True, False, False, False]
+    assert open_ended.rejected.tolist() == [False, False, False, True]
+    b, c, gap = open_ended.boundary(open_ended.inside(open_ended.means()))
+    assert {b, c} == {1, 2}
+    assert gap > 0.0
+
+
+def test_uniform_is_uniform() -> None:
+    assert isinstance(
+        find_algorithm("Uniform").bind(INSTANCE.problem(0.05, 0.0)).engine, StepwiseEngine
+    )
+    frame = shortlist.compare("Uniform", INSTANCE, runs=20, progress=False).frame
+    assert all(len(set(pulls)) == 1 for pulls in frame["pulls"])
+    strategy = Uniform(Task(X, 2, 0.6, 0.05, 0.0))
+    assert strategy.plan.tolist() == [1] * 5
+
+
+def test_the_problem_may_be_classical_deficient_or_hold_twins() -> None:
+    wide = np.hstack([X, X @ [[1.0], [2.0]]])
+    twins = np.vstack([X, X[:1]])
+    for features, epsilon in ((wide, 0.0), (twins, 0.2), (np.eye(3), 0.0), (np.eye(2), 0.0)):
+        means = features[:, 0] + 0.3 * features[:, 1]
+        instance = shortlist.instances.from_arrays(
+            features, means=means, m=1 if len(features) < 4 else 2, sigma=0.3
+        )
+        for name in NAMES:
+            frame = shortlist.compare(name, instance, runs=5, epsilon=epsilon, progress=False).frame
+            assert frame["stopped"].all()
+            assert frame["correct"].all()
+
+
+def test_problem_knows_whether_it_is_classical() -> None:
+    assert Problem.of(np.eye(3), 1, sigma=1.0).is_classical
+    assert not Problem.of(2.0 * np.eye(3), 1, sigma=1.0).is_classical
+    assert not Problem.of(X, 1, sigma=1.0).is_classical
