@@ -21,6 +21,7 @@ FLOORS = {
     "errors": 1,
     "core": 1,
     "rules": 2,
+    "noise": 2,
     "problem": 2,
     "algorithms": 3,
     "theory": 3,

@@ -38,6 +38,10 @@ class AnyEngine(Protocol):
         """The noise is σ-sub-Gaussian."""
 
     @property
+    def weights(self) -> Reals:
+        """How often an evaluation of each arm counts: σ²/σ_a²."""
+
+    @property
     def epsilon(self) -> float:
         """Slack."""
 

@@ -16,8 +16,8 @@ from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
 from shortlist.core.rule import Rule
-from shortlist.rules.allocation import FRANK_WOLFE, NONE, Allocation, apart, make_allocation
-from shortlist.rules.initialization import auto, span, weakest_direction
+from shortlist.rules.allocation import NONE, Allocation, apart, exploration, make_allocation
+from shortlist.rules.initialization import in_units
 
 with notice("compiling the loop for this machine: once only, up to a minute"):
     from shortlist.algorithms import follow, kernel, requests
@@ -70,6 +70,8 @@ class Engine:
         none.
     allocation : int
         Who says how many pulls every arm should have, by number; 0 if nobody does.
+    noise : array, K
+        (σ_a/σ)² of every arm.
     """
 
     features: NDArray[np.float64]
@@ -84,7 +86,13 @@ class Engine:
     design: requests.Design
     shares: requests.Shares
     after_pilot: NDArray[np.int64]
+    noise: NDArray[np.float64]
     allocation: int = NONE
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """How often an evaluation of each arm counts: σ²/σ_a²."""
+        return 1.0 / self.noise
 
     @cached_property
     def flags(self) -> int:
@@ -115,6 +123,7 @@ class Engine:
             shift=self.shift,
             pilot=self.has_pilot,
             resident=self._resident(),
+            noise=self.noise,
         )
 
     @property
@@ -179,21 +188,16 @@ class Engine:
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
-        spanner = self._spanner
-        # Jedra and Proutière's c: λ_min of the spanning arms' Σ x xᵀ over the root of their number.
-        floor = weakest_direction(self.features, spanner) / max(len(spanner), 1) ** 0.5
-        return self._round(make_allocation(self.allocation, arms, rank, self.m, spanner, floor))
+        explored = self._exploration
+        return self._round(make_allocation(self.allocation, arms, rank, self.m, *explored))
 
     def _round(self, allocation: Allocation) -> rounds.Round:
         arms = len(self.features)
         return rounds.make_round(arms, min(arms, self._resident()), self.m, allocation)
 
     @cached_property
-    def _spanner(self) -> NDArray[np.int64]:
-        """Arms that span the features, for the forced exploration of an allocation."""
-        if self.allocation == FRANK_WOLFE:
-            return auto(self.features)
-        return span(self.features) if self.allocation != NONE else np.zeros(0, np.int64)
+    def _exploration(self) -> tuple[NDArray[np.int64], float]:
+        return exploration(self.allocation, in_units(self.features, self.noise))
 
     def again(
         self, posterior: Posterior, now: rounds.Round, seed: int

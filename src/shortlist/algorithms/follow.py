@@ -50,6 +50,16 @@ class Steps(NamedTuple):
     held: NDArray[np.int64]
 
     @classmethod
+    def none(cls) -> Steps:
+        """No step."""
+        empty = np.zeros(0, np.int64)
+        return cls(kinds=empty, arms=empty, values=np.zeros(0), held=empty)
+
+    def then(self, later: Steps) -> Steps:
+        """These, and others after them."""
+        return Steps(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
+
+    @classmethod
     def supposing(cls, arms: list[int]) -> Steps:
         """Suppose a result at its own mean of each arm, then look."""
         count = len(arms)

@@ -20,7 +20,8 @@ from shortlist.rules import ambiguous, candidates, indices, selection, stopping
 from shortlist.rules.allocation import ALLOCATIONS
 from shortlist.rules.designs import Designs
 from shortlist.rules.expected import least_demanding
-from shortlist.rules.initialization import INITIALIZATIONS, span, weakest_direction
+from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
+from shortlist.rules.replicates import rounds_for
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     Setting,
@@ -172,7 +173,7 @@ class GIFA:
             )
         chosen = self.chosen_threshold(problem, threshold)
         features, initial, setting = self._setting(problem, chosen)
-        regularization = setting.regularization
+        regularization, noise = setting.regularization, problem.relative_noise
         chosen.check(setting)
         if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
             raise InvalidSetting(
@@ -180,6 +181,7 @@ class GIFA:
                 "squares undefined: use initialization='span' or 'each', or a regularization "
                 "above 0."
             )
+        after = span(in_units(features, noise))
         engine = Engine(
             features=features,
             rules={**self.rules, "threshold": chosen.rule},
@@ -190,12 +192,14 @@ class GIFA:
             shift=chosen.shift(setting),
             constants=chosen.constants(setting),
             initial=initial,
-            design=Designs(features).of,
-            shares=partial(optimal_shares, features, problem.epsilon),
-            after_pilot=np.bincount(span(features), minlength=problem.arms).astype(np.int64),
+            design=Designs(features, noise).of,
+            shares=partial(optimal_shares, features, noise, problem.epsilon),
+            after_pilot=np.bincount(after, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
+            noise=noise,
         )
-        return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        bound = Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        return replace(bound, again=partial(self.bind, threshold=chosen))
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
         """The threshold meant, on this problem, by the algorithm's own or by the one given."""
@@ -212,9 +216,14 @@ class GIFA:
         features = np.eye(problem.arms) if self.classical else problem.reduced
         if "pilot" in chosen.rule.traits and not self.classical:
             features = problem.orthonormal
-        initial = INITIALIZATIONS[self.initialization](features)
-        if self.initialization == "auto":
-            initial = np.tile(initial, chosen.rounds(len(initial)))
+        noise = problem.relative_noise
+        shown = in_units(features, noise)
+        initial = INITIALIZATIONS[self.initialization](shown)
+        rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
+        if problem.noise.kind == "estimate":
+            initial = initial if len(initial) else auto(shown)
+            rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
+        initial = np.tile(initial, rounds)
         if self.regularization is None:
             regularization = chosen.regularization(problem.sigma, problem.S)
         elif callable(self.regularization):
@@ -225,12 +234,12 @@ class GIFA:
             arms=problem.arms,
             dimension=problem.arms if self.classical else problem.dimension,
             rank=features.shape[1],
-            longest=1.0 if self.classical else problem.longest,
+            longest=float(noise.min()) ** -0.5 if self.classical else problem.longest,
             sigma=problem.sigma,
-            delta=problem.delta,
+            delta=problem.noise.left_of(problem.delta),
             S=problem.S,
             regularization=regularization,
-            weakest=weakest_direction(features, initial),
+            weakest=weakest_direction(shown, initial),
             classical=self.classical or problem.is_classical,
             indices=self.rules["indices"].name,
             m=problem.m,

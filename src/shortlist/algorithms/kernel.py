@@ -183,12 +183,12 @@ def decide(
         if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
             return STOP
 
-    place = 0
+    design = state.noise
     if flags & DESIGN:
         place = design_slot(now.design_keys, arms, b, c)
         if place < 0:
             return DESIGN_WANTED
-    design = now.designs[place]
+        design = now.designs[place]
     if flags & TARGET:
         asked = allocate(numbers[6], state, now.inside, sigma, epsilon, now.allocation)
         if asked != ALLOCATED:

@@ -29,7 +29,7 @@ def play_on(
     engine: Engine, posterior: Posterior, means: np.ndarray, seed: np.uint64, most: int
 ) -> tuple[int, bool, NDArray[np.int64]]:
     """Evaluations in all, whether it stopped, and the pulls."""
-    parameters = np.vstack([means, np.full(len(means), engine.sigma)])
+    parameters = np.vstack([means, engine.sigma / np.sqrt(engine.weights)])
     seeds = np.array([seed], np.uint64)
     runs = engine.replicate(normal, parameters, seeds, most, origin=posterior)
     return int(runs.samples[0]), bool(runs.stopped[0]), runs.pulls[0]

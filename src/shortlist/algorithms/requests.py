@@ -45,11 +45,13 @@ def with_room(now: Round) -> Round:
     return now._replace(allocation=make_room(now.allocation))
 
 
-def optimal_shares(features: Reals, epsilon: float, means: Reals, inside: Mask) -> Reals | None:
+def optimal_shares(
+    features: Reals, noise: Reals, epsilon: float, means: Reals, inside: Mask
+) -> Reals | None:
     """The w* of these means (Jedra and Proutière 2020, for any m); None where there is none."""
     from shortlist.theory.lower_bound import optimal_allocation  # few algorithms need it
 
-    return optimal_allocation(features, means, inside, epsilon=epsilon)
+    return optimal_allocation(features, means, inside, noise=noise, epsilon=epsilon)
 
 
 def with_shares(now: Round, state: State, shares: Shares) -> Round:

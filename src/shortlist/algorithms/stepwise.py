@@ -123,6 +123,11 @@ class StepwiseEngine:
         return self.task.sigma
 
     @property
+    def weights(self) -> Reals:
+        """All evaluations count alike: σ is that of the noisiest arm."""
+        return np.ones(len(self.features))
+
+    @property
     def epsilon(self) -> float:
         """Slack."""
         return self.task.epsilon

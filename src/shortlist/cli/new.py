@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 EXAMPLES = """[bold]A screen.toml[/bold]
 features = "features.csv"   # CSV, TSV, Parquet: a line an arm, its name first
 m = 3                       # how many are wanted
-sigma = 0.1                 # noise of one evaluation: its standard deviation
+sigma = 0.1                 # noise of one evaluation: its standard deviation;
+                            # or "estimate", or "bounded" with reward_range
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 
@@ -86,6 +87,7 @@ def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
         "dimension": problem.dimension,
         "m": problem.m,
         "sigma": problem.sigma,
+        "noise": problem.noise.figure,
         "delta": problem.delta,
         "epsilon": problem.epsilon,
         "S": problem.S,
@@ -118,7 +120,8 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
     )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
     typer.echo(entry("wanted", f"the {problem.m} best{slack}, with risk δ = {problem.delta:g}"))
-    typer.echo(entry("noise", f"σ = {problem.sigma:g} in a single evaluation"))
+    single = " in a single evaluation" if problem.noise.kind == "given" else ""
+    typer.echo(entry("noise", problem.noise.figure + single))
     typer.echo(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
     typer.echo(entry("answer", study.bound.guarantee()))
     for finding in findings(examine_features(problem)):
@@ -139,6 +142,9 @@ def _outlook_words(
             f"{count(outlook.initial, 'initial pull')} of {count(outlook.initial_arms, 'arm')}, "
             "whatever comes out; there is no answer before them.",
         )
+    if problem.noise.is_open:
+        yield "then", "σ is estimated, and only then can be said what is left."
+        return
     if outlook.misfit is None:
         yield (
             "then",

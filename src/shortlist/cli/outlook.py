@@ -85,6 +85,8 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
+    if study.problem.noise.is_open:
+        return Outlook(*first, why_no_bound="σ is not known before it is estimated")
     instance, misfit = pilot_instance(study, pilot)
     samples, why = None, None
     try:
@@ -121,7 +123,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
         problem.features,
         means=problem.reduced @ theta,
         m=problem.m,
-        sigma=problem.sigma,
+        sigma=problem.sigma if problem.noise.each is None else problem.noise.each,
         arms=problem.names,
     )
     return instance, float(np.abs(known @ theta - means).max())

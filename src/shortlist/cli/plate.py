@@ -52,7 +52,7 @@ def study_mark(study: Study) -> str:
 def study_digest(study: Study) -> str:
     """A digest of what a study asks and of its name, whatever it has been told."""
     problem = study.problem
-    figures = [problem.m, problem.sigma, problem.delta, problem.epsilon, study.seed]
+    figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, study.seed]
     words = json.dumps([study.name, *figures, *problem.names]).encode()
     return hashlib.blake2b(words + problem.features.tobytes(), digest_size=4).hexdigest()
 
@@ -142,6 +142,10 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
             if trial.state == "pending":
                 intake.blank.append(row.trial)
         elif trial.state == "pending":
+            try:
+                study.problem.noise.check(values[row])
+            except InvalidInput as error:
+                raise InvalidInput(f"{where}: {error}") from None
             intake.results.append((row.trial, values[row]))
         elif trial.state == "told" and trial.value == values[row]:
             intake.known.append(row.trial)

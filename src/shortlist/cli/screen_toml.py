@@ -14,9 +14,9 @@ from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unkno
 if TYPE_CHECKING:
     import pandas as pd
 
-PLAIN = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed")
+PLAIN = ("m", "reward_range", "delta", "epsilon", "S", "algorithm", "threshold", "seed")
 FILES = ("features", "arms", "pilot")
-KEYS = (*FILES, *PLAIN, "lease", "storage", "name")
+KEYS = (*FILES, *PLAIN, "sigma", "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
 ALGORITHM = "m-LinGapE"  # if none is named
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
@@ -64,6 +64,8 @@ class ScreenFile:
         """The arguments of ``Study``, with the arms read from their file."""
         settings: dict[str, Any] = {"algorithm": ALGORITHM}
         settings |= {key: self.keys[key] for key in PLAIN if key in self.keys}
+        if "sigma" in self.keys:
+            settings["sigma"] = self._sigma()
         if "lease" in self.keys:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
@@ -87,20 +89,14 @@ class ScreenFile:
         """Means of a pilot, by the name of the arm; not all need one."""
         if "pilot" not in self.keys:
             return None
-        file = self.beside(self.keys["pilot"])
-        names, _, rows = read_table(file, named=True)
-        if len(rows[0]) != 1:
-            raise InvalidFeatures(
-                f"{file} has {len(rows[0]) + 1} columns where 2 are expected: the name of an arm and "
-                "its mean. A decimal comma needs quotes around the number, or semicolons between "
-                "the columns."
-            )
-        means: dict[str, float] = {}
-        for name, [mean] in zip(names or (), rows, strict=True):
-            if name in means:
-                raise InvalidFeatures(f"{file} names the arm {name!r} twice: keep one mean.")
-            means[name] = mean
-        return means
+        return _by_arm(self.beside(self.keys["pilot"]), "mean")
+
+    def _sigma(self) -> Any:
+        """A number, a word, or a number for every arm: a list, a table, or a file of them."""
+        sigma = self.keys["sigma"]
+        if isinstance(sigma, str) and Path(sigma).suffix:
+            return _by_arm(self.beside(sigma), "sigma")
+        return sigma
 
     def _arms(self) -> list[str]:
         arms = self.keys["arms"]
@@ -151,6 +147,23 @@ def read_screen_file(path: Path) -> ScreenFile:
         if key in TEXTS and not (isinstance(value, str) and value.strip()):
             raise InvalidSetting(f"{path}: {key} must be text in quotes, got {value!r}.")
     return ScreenFile(path, keys)
+
+
+def _by_arm(file: Path, what: str) -> dict[str, float]:
+    """A file of two columns: the name of an arm and a number."""
+    names, _, rows = read_table(file, named=True)
+    if len(rows[0]) != 1:
+        raise InvalidFeatures(
+            f"{file} has {len(rows[0]) + 1} columns where 2 are expected: the name of an arm and "
+            f"its {what}. A decimal comma needs quotes around the number, or semicolons between "
+            "the columns."
+        )
+    numbers: dict[str, float] = {}
+    for name, [number] in zip(names or (), rows, strict=True):
+        if name in numbers:
+            raise InvalidFeatures(f"{file} names the arm {name!r} twice: keep one {what}.")
+        numbers[name] = number
+    return numbers
 
 
 def read_features(file: Path) -> dict[str, Any]:

@@ -56,6 +56,9 @@ class Posterior:
         Whether the first evaluations may be set aside.
     resident : int, optional
         How many rows of G to keep; by default all for few arms, else 16.
+    noise : array, K, optional
+        (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
+        of arm a counts 1/noise[a] times: weighted least squares.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Posterior:
         shift: float = 0.0,
         pilot: bool = False,
         resident: int | None = None,
+        noise: Reals | None = None,
     ) -> None:
         arms, rank = features.shape
         if resident is None:
@@ -101,6 +105,7 @@ class Posterior:
             lean=np.zeros(rank),
             scalars=np.array([regularization, shift, 0.0, 0.0]),
             clock=np.zeros(5, np.int64),
+            noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
         )
         start(self.state)
 

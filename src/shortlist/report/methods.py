@@ -16,6 +16,7 @@ from shortlist.report.settings import software
 from shortlist.study.conditions import out_of_order
 
 if TYPE_CHECKING:
+    from shortlist.noise import Noise
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
@@ -89,8 +90,13 @@ def _design(study: Study) -> list[str]:
         f"The algorithm was {plain(bound.name)} ({whose}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, σ-sub-Gaussian noise with σ = {problem.sigma:g}{S}.",
+        f"ε = {problem.epsilon:g}, {_noise(problem.noise)}{S}.",
     ]
+
+
+def _noise(noise: Noise) -> str:
+    kind = "normal" if noise.kind == "estimate" else "σ-sub-Gaussian"
+    return f"{kind} noise with {noise.figure}"
 
 
 def _rule(name: str) -> str:

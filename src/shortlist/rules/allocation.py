@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from shortlist.core.least_squares import OBSERVED, STATE, Integers, Reals, State
+from shortlist.core.least_squares import OBSERVED, STATE, Integers, Reals, State, Table
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REAL, REALS, VOID, compiled
 from shortlist.rules.alternative import PAIRS, Pairs, make_pairs
 from shortlist.rules.frank_wolfe import (
@@ -21,6 +21,7 @@ from shortlist.rules.frank_wolfe import (
 )
 from shortlist.rules.game import EMPTY, GAME_STATE, Game, make_game, play
 from shortlist.rules.game import make_room as make_room_for_learners
+from shortlist.rules.initialization import auto, span, weakest_direction
 from shortlist.rules.lazy import CERTIFIED, is_explored, least_pulled, next_look
 
 NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
@@ -83,6 +84,18 @@ def make_allocation(
         pairs=make_pairs(0 if number == LAZY else wide, rank, m),
         pieces=make_pieces(wide, 4) if number == FRANK_WOLFE else make_pieces(0, 0),
     )
+
+
+def exploration(number: int, shown: Table) -> tuple[Integers, float]:
+    """The arms of an allocation's forced exploration, which span the features, and its c.
+
+    ``shown`` are the features in units of the arms' noise. c is Jedra and Proutière's: λ_min of the
+    spanning arms' Σ x xᵀ over the root of their number.
+    """
+    if number == NONE:
+        return np.zeros(0, np.int64), 0.0
+    spanner = auto(shown) if number == FRANK_WOLFE else span(shown)
+    return spanner, weakest_direction(shown, spanner) / len(spanner) ** 0.5
 
 
 def apart(allocation: Allocation) -> Allocation:

@@ -1,8 +1,8 @@
 """The closest alternative: where one candidate i and one other arm j change places.
 
 Under weights w of the arms, the λ nearest to θ̂ with λᵀ(x_j − x_i) ≥ ε lies at the distance
-(g + ε)₊²/‖y‖² with y = x_i − x_j, g = θ̂ᵀy and the norm of V(w)⁻¹, V(w) = Σ_a w_a x_a x_aᵀ. The
-closest alternative is the nearest of these over all pairs. At ε = 0 that is the closest θ with
+(g + ε)₊²/‖y‖² with y = x_i − x_j, g = θ̂ᵀy and the norm of V(w)⁻¹, V(w) = Σ_a w_a x_a x_aᵀ, each
+arm in units of its noise n_a = σ_a²/σ² where these differ: w_a/n_a. The closest alternative is the nearest of these over all pairs. At ε = 0 that is the closest θ with
 another answer; ε > 0 is a relaxation: λ need not be an error there, since some other arm of J(t) may
 be as bad as i.
 """
@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from shortlist.core.least_squares import STATE, Integers, Reals, State, Table, cholesky
+from shortlist.core.cholesky import cholesky
+from shortlist.core.least_squares import STATE, Integers, Reals, State, Table
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REAL, REALS, TABLE, VOID, compiled
 
 RIDGE = 1e-12  # of V(w)'s trace: a direction may be left without any weight
@@ -57,7 +58,7 @@ def whiten(state: State, weights: Reals, ridge: float, whitened: Table) -> None:
             factor[i, j] = 0.0
     for a in range(arms):
         for i in range(rank):
-            scaled = weights[a] * x[a, i]
+            scaled = weights[a] / state.noise[a] * x[a, i]
             trace += scaled * x[a, i]
             for j in range(i + 1):
                 factor[i, j] += scaled * x[a, j]

@@ -54,7 +54,9 @@ def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
         except InvalidSetting:
             continue
         if not threshold.why_not_proven(setting):
-            asked[name] = expected_evidence(threshold, setting)
+            evidence = expected_evidence(threshold, setting)
+            if not math.isnan(evidence):  # it depends on σ, which is to be estimated
+                asked[name] = evidence
     if not asked:
         raise InvalidSetting(
             "threshold='auto' found none that is proven here: the initial pulls, the "

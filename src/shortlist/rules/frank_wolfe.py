@@ -2,8 +2,8 @@
 
 Wanted is the w that maximises F(w) = min_p f_p(w), f_p(w) = (g_p + ε)₊²/(2σ²‖y_p‖²_{V(w)⁻¹}), over
 the pairs p of a candidate and another arm. F has edges, so the step looks at all pieces f_p that are
-within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/∂w_a = (x_aᵀ(θ̂ − λ_p))²/(2σ²),
-λ_p the closest alternative of the pair, and ⟨w, ∇f_p(w)⟩ = f_p(w), since f_p is of degree 1 in w.
+within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/∂w_a = (x_aᵀ(θ̂ − λ_p))²/(2σ²)
+(over n_a where the arms' noise differs), λ_p the closest alternative of the pair, and ⟨w, ∇f_p(w)⟩ = f_p(w), since f_p is of degree 1 in w.
 
 z_t is the solution of a matrix game, pieces against arms. It is exact up to ACCURACY: the game is
 solved over few pieces, and the piece that its solution serves worst joins until none is served
@@ -79,11 +79,12 @@ def near(t: int, arms: int) -> float:
     return t ** (-0.9) / arms
 
 
-@compiled(types.Tuple((INTEGER, REAL))(REALS, REAL, REAL, PAIRS, INTEGERS, REALS))
+@compiled(types.Tuple((INTEGER, REAL))(STATE, REAL, REAL, PAIRS, INTEGERS, REALS))
 def worst_served(
-    means: Reals, epsilon: float, within: float, pairs: Pairs, support: Integers, shares: Reals
+    state: State, epsilon: float, within: float, pairs: Pairs, support: Integers, shares: Reals
 ) -> tuple[int, float]:
     """Of the pieces below ``within`` the one of least ⟨z − w, ∇f_p⟩ for the shares z, and that."""
+    means, noise = state.means, state.noise
     sides, distances, whitened = pairs.sides, pairs.distances, pairs.whitened
     m, others = distances.shape
     count = 0
@@ -104,7 +105,7 @@ def worst_served(
                     inner = 0.0
                     for d in range(whitened.shape[1]):
                         inner += whitened[a, d] * (whitened[i, d] - whitened[j, d])
-                    total += shares[a] * inner * inner
+                    total += shares[a] / noise[a] * inner * inner
                 step = distance / (means[i] - means[j] + epsilon)
                 payoff = step * step * total - distance
                 if payoff < least:
@@ -141,7 +142,7 @@ def frank_wolfe(
             return CROWDED
         displace(means, piece, epsilon, pairs)
         for a in range(arms):
-            gain = pairs.shift[a] * pairs.shift[a]
+            gain = pairs.shift[a] * pairs.shift[a] / state.noise[a]
             pieces.payoffs[count, a] = gain - distances[piece // others, piece % others]
         count += 1
         value = best_mixture(
@@ -152,7 +153,7 @@ def frank_wolfe(
             pieces.column_names,
             shares,
         )
-        piece, payoff = worst_served(means, epsilon, least + reach, pairs, pieces.support, shares)
+        piece, payoff = worst_served(state, epsilon, least + reach, pairs, pieces.support, shares)
         # The second clause ends what rounding might keep going.
         if not payoff < value - ACCURACY * least or count == distances.size:
             return count

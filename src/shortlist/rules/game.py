@@ -139,14 +139,14 @@ def respond(
     displace(state.means, nearest_pair(state.means, inside, epsilon, pairs), epsilon, pairs)
 
 
-@compiled(VOID(REALS, REALS, REAL, REAL, REALS))
+@compiled(VOID(REALS, REALS, REALS, REAL, REAL, REALS))
 def optimistic_gains(
-    shift: Reals, variances: Reals, sigma: float, most: float, gains: Reals
+    shift: Reals, variances: Reals, noise: Reals, sigma: float, most: float, gains: Reals
 ) -> None:
-    """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})², at most ln t."""
+    """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t."""
     for a in range(shift.shape[0]):
         width = math.sqrt(2.0 * most * max(variances[a], 0.0))
-        gains[a] = min(0.5 * (abs(shift[a]) / sigma + width) ** 2, most)
+        gains[a] = min(0.5 * (abs(shift[a]) / sigma + width) ** 2 / noise[a], most)
 
 
 @compiled(VOID(REALS, REALS, REAL, REALS))
@@ -206,6 +206,6 @@ def play(
         published_gains(pairs.shift, state.variances, most, game.gains)
     else:
         respond(state, inside, weights, 0.0, epsilon, pairs)
-        optimistic_gains(pairs.shift, state.variances, sigma, most, game.gains)
+        optimistic_gains(pairs.shift, state.variances, state.noise, sigma, most, game.gains)
     learn(game.learners[slot], weights, game.gains)
     return True

@@ -128,7 +128,8 @@ class Threshold:
         if not self.proven:
             return [f"the threshold {self.name!r} has no proof"]
         reasons = list(self.broken(setting))
-        if self.inside(setting) != setting.regularization:
+        own = self.own_regularization is not None
+        if own and self.inside(setting) != setting.regularization:
             reasons.append(
                 f"the threshold is computed with λ_V = {self.inside(setting):.3g} but the "
                 f"posterior uses {setting.regularization:.3g}"

@@ -33,13 +33,13 @@ def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:
     """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
     x = engine.features
     if is_identity(x):
-        return x[arms] / np.sqrt(pulls + engine.regularization)
+        return x[arms] / np.sqrt(pulls * engine.weights + engine.regularization)
     return solve_lower(factor(engine, pulls, engine.regularization), x[arms].T).T
 
 
 def factor(engine: AnyEngine, pulls: Integers, ridge: float) -> Reals:
-    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ."""
-    x, counts = engine.features[pulls > 0], pulls[pulls > 0]
+    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ, each arm in units of its noise."""
+    x, counts = engine.features[pulls > 0], (pulls * engine.weights)[pulls > 0]
     return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
 
 
@@ -128,7 +128,7 @@ def _later_threshold(engine: AnyEngine, pulls: Integers) -> Callable[[float], fl
 def _log_det(engine: AnyEngine, pulls: Integers) -> float:
     """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
     if is_identity(engine.features):
-        return float(np.log(pulls + engine.shift).sum())
+        return float(np.log(pulls * engine.weights + engine.shift).sum())
     return 2.0 * float(np.log(np.diag(factor(engine, pulls, engine.shift))).sum())
 
 

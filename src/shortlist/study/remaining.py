@@ -168,9 +168,10 @@ def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.G
     """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
     x = engine.features
     noise = generator.standard_normal((x.shape[1], DRAWS))
-    sums = posterior.state.sums  # with those of a pilot: it may be set aside, but it is known
+    # With those of a pilot: it may be set aside, but it is known.
+    sums = posterior.state.sums * engine.weights
     if is_identity(x):
-        precisions = (posterior.pulls + engine.regularization)[:, None]
+        precisions = (posterior.pulls * engine.weights + engine.regularization)[:, None]
         away, centre = noise / np.sqrt(precisions), sums / precisions[:, 0]
     else:
         lower = factor(engine, posterior.pulls, engine.regularization)

@@ -43,8 +43,10 @@ class Study(View):
         bandit: nothing is known of the arms.
     m : int
         How many to find.
-    sigma : float
+    sigma : float, "bounded", "estimate", or a number for every arm
         The noise is σ-sub-Gaussian. There is no default: a wrong σ silently voids the guarantee.
+    reward_range : (low, high), optional
+        Where all results lie, for ``sigma="bounded"``.
     delta : float
         The risk of a wrong answer.
     epsilon : float
@@ -87,7 +89,8 @@ class Study(View):
         features: ArrayLike | pd.DataFrame | None = None,
         m: int = 1,
         *,
-        sigma: float | None = None,
+        sigma: Any = None,
+        reward_range: tuple[float, float] | None = None,
         delta: float = 0.05,
         epsilon: float = 0.0,
         S: float | None = None,
@@ -99,7 +102,8 @@ class Study(View):
         name: str | None = None,
         lease: float | None = None,
     ) -> None:
-        problem = Problem.of(features, m, sigma=sigma, delta=delta, epsilon=epsilon, S=S, arms=arms)
+        noise: Any = {"sigma": sigma, "reward_range": reward_range}
+        problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
         settings = Settings.of(
             problem,
             algorithm=algorithm,
@@ -167,11 +171,11 @@ class Study(View):
     def _begin(
         self, problem: Problem, settings: Settings, algorithm: str | Algorithm, threshold: Any
     ) -> None:
-        self.problem, self.seed = problem, checked_seed(settings.choices["seed"])
-        self.bound = find_algorithm(algorithm).bind(problem, threshold)
+        self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()
         self._answer = None
-        self._journal = Journal(self.bound, settings, self._keep_answer)
+        bound = find_algorithm(algorithm).bind(problem, threshold)
+        self._journal = Journal(bound, settings, self._keep_answer)
         self._journal.begin()
 
     # Asking
@@ -223,7 +227,7 @@ class Study(View):
             raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
         if trial is not None:
             return self.tell_many([(trial, value)], if_told=if_told)[0]
-        result = checked_value(value)
+        result = checked_value(value, self.problem.noise)
         index = self.problem.index(arm)  # type: ignore[arg-type]
         with self._journal.change() as transaction:
             return self._journal.add(transaction, index, result)
@@ -245,7 +249,7 @@ class Study(View):
         """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        checked = [(trial, checked_value(value)) for trial, value in results]
+        checked = [(trial, checked_value(v, self.problem.noise)) for trial, v in results]
         with self._journal.change() as transaction:
             found = [(self._journal.ledger.find(trial), value) for trial, value in checked]
             if len({trial.number for trial, _ in found}) < len(found):

@@ -25,14 +25,22 @@ if TYPE_CHECKING:
 class View:
     """The readable side of a study."""
 
-    problem: Problem
-    bound: Bound
     seed: int
     name: str
     created_at: float
     _journal: Journal
     _answer: Shortlist | None
     _answered_at: int = 0
+
+    @property
+    def bound(self) -> Bound:
+        """The algorithm on its problem; another one once σ is estimated, if it is to be."""
+        return self._journal.model.bound
+
+    @property
+    def problem(self) -> Problem:
+        """What is asked."""
+        return self.bound.problem
 
     @property
     def done(self) -> bool:

@@ -2,6 +2,7 @@
 
 T*⁻¹ = max_w min_{i,j} Δ_ij² / (2σ²‖x_i − x_j‖²_{V(w)⁻¹}) over the i among the m best and the j that
 are not, and w in the simplex. With y_p = (x_i − x_j)/Δ_ij: T* = 2σ² min_w max_p ‖y_p‖²_{V(w)⁻¹}.
+V(w) = Σ_a w_a x_a x_aᵀ, or Σ_a (w_a/n_a) x_a x_aᵀ with n_a = σ_a²/σ² where the arms' noise differs.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     information = math.nan
     try:
         best, others = np.split(truth.order, [truth.problem.m])
-        search = _Search(truth.problem.reduced, truth.means, best, others, tolerance, arms=ARMS)
+        noise = truth.problem.relative_noise
+        given = truth.problem.reduced, noise, truth.means, best, others, tolerance
+        search = _Search(*given, arms=ARMS)
         low, high, allocation = search.run()
         scale = 2.0 * truth.problem.sigma**2
         information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
@@ -120,6 +123,7 @@ def optimal_allocation(
     means: Reals,
     inside: NDArray[np.bool_],
     *,
+    noise: Reals | None = None,
     epsilon: float = 0.0,
     tolerance: float = 1e-3,
 ) -> Reals | None:
@@ -133,6 +137,8 @@ def optimal_allocation(
         One an arm.
     inside : array of bool, K
         The arms held to be the best.
+    noise : array, K, optional
+        (σ_a/σ)² of every arm, all 1 by default.
     epsilon : float, optional
         (g + ε)² in place of g², g the gap of a pair: a relaxation of the slack in the means.
     tolerance : float, optional
@@ -156,7 +162,9 @@ def optimal_allocation(
     if not least > ROUNDING * float(np.abs(means).max()):
         return None
     best, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-    search = _Search(features, means, best, others, tolerance, epsilon=epsilon, arms=FEW_ARMS)
+    noise = np.ones(len(means)) if noise is None else noise
+    given = features, noise, means, best, others, tolerance
+    search = _Search(*given, epsilon=epsilon, arms=FEW_ARMS)
     # Where rounding ends the search, the best found so far serves.
     with suppress(InvalidSetting, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
         search.run()
@@ -170,6 +178,7 @@ class _Search:
     def __init__(
         self,
         features: Reals,
+        noise: Reals,
         means: Reals,
         best: Integers,
         others: Integers,
@@ -180,6 +189,8 @@ class _Search:
     ) -> None:
         # The value is the same in any basis of the features; an orthonormal one is kindest.
         self.features = np.linalg.qr(features)[0]
+        # What an evaluation shows of θ is x_a in units of its noise.
+        self.shown = self.features / np.sqrt(noise)[:, None]
         self.means, self.tolerance, self.epsilon = means, tolerance, epsilon
         self.best, self.others, self.arms = best, others, arms
         self.rounds = 0
@@ -192,7 +203,7 @@ class _Search:
         while True:
             self.rounds += 1
             directions = self._directions(pairs)
-            design = optimal_design(self.features[arms], directions, FINER * self.tolerance)
+            design = optimal_design(self.shown[arms], directions, FINER * self.tolerance)
             triangle = self._triangle(arms, design.arms)
             norms, worst = self._worst_pairs(triangle)
             bound, gains = self._dual(triangle, directions, design)
@@ -225,7 +236,7 @@ class _Search:
         design = Design(equal, np.full(len(pairs), 1.0 / len(pairs)))
         _, gains = self._dual(triangle, directions, design)
         telling = np.argsort(-gains)[: max(self.arms - rank, 0)]
-        return np.union1d(span(self.features), telling), pairs
+        return np.union1d(span(self.shown), telling), pairs
 
     def _directions(self, pairs: Integers) -> Reals:
         i, j = np.divmod(pairs, len(self.features))
@@ -234,7 +245,7 @@ class _Search:
 
     def _triangle(self, arms: Integers, weights: Reals) -> Reals:
         """R with V(w) = RᵀR."""
-        return np.linalg.qr(np.sqrt(weights)[:, None] * self.features[arms])[1]
+        return np.linalg.qr(np.sqrt(weights)[:, None] * self.shown[arms])[1]
 
     def _worst_pairs(self, triangle: Reals) -> tuple[Reals, Integers]:
         """The largest of all ‖y_p‖²_{V⁻¹}, at most PAIRS of them, the largest first.
@@ -270,7 +281,7 @@ class _Search:
         u = solve_upper(triangle, solve_lower(triangle.T, directions.T))
         value = float(np.einsum("pk,kp,p->", directions, u, design.directions))
         moment = (u * design.directions) @ u.T
-        gains = np.einsum("ak,kl,al->a", self.features, moment, self.features, optimize=True)
+        gains = np.einsum("ak,kl,al->a", self.shown, moment, self.shown, optimize=True)
         return value**2 / float(gains.max()), gains / value
 
     def _violators(self, gains: Reals, most: int) -> Integers:
