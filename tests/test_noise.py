@@ -459,7 +459,8 @@ def test_reports_say_where_sigma_is_from() -> None:
         go_on(study, 90)
         after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
         assert (before == after) == (study.problem.noise.kind != "estimate")
-        assert study.problem.noise.figure in shortlist.report.methods.methods(study)
+        reading = shortlist.report.reading.Reading(study)
+        assert study.problem.noise.figure in shortlist.report.methods.methods(reading)
         rows = dict(shortlist.report.settings.settings(study))
         assert rows["Noise, σ"] in study.problem.noise.figure
 
