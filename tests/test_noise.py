@@ -20,9 +20,11 @@ from shortlist.algorithms.catalog import find_algorithm
 from shortlist.core.posterior import Posterior
 from shortlist.noise import Noise
 from shortlist.problem import Problem
+from shortlist.report.reading import Reading
 from shortlist.rules.designs import lightest_weights
 from shortlist.rules.replicates import Estimate, bound_from_replicates, inflation, rounds_for
 from test_cli import fails, run
+from test_pilot import learnt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from samples import improbability
@@ -33,6 +35,8 @@ MEANS = X @ [0.2, -0.1, 0.08]
 NAMES = tuple("abcdef")
 EACH = [0.5, 0.1, 0.3, 0.05, 0.2, 0.4]
 DELTA = 0.05
+TRACKING = ["LinGame", "FWS", "lazy track-and-stop"]
+NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
 
 
 def begin(**given: Any) -> shortlist.Study:
@@ -98,8 +102,33 @@ def test_a_direction_seen_for_the_first_time_keeps_its_digits() -> None:
     assert posterior.variances[0] == pytest.approx(0.25, rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", "LinGame"])
-@pytest.mark.parametrize("threshold", ["self_normalized", "determinant"])
+def test_a_pilot_that_is_set_aside_is_weighted_too() -> None:
+    rng = np.random.default_rng(1)
+    x, relative = rng.standard_normal((9, 4)), rng.uniform(0.01, 1.0, 9)
+    posterior = Posterior(x, pilot=True, noise=relative)
+    arms = [
+        *range(9),
+        *rng.integers(0, 9, 11).tolist(),
+        *range(9),
+        *rng.integers(0, 9, 60).tolist(),
+    ]
+    values = rng.standard_normal(len(arms))
+    for k, (arm, result) in enumerate(zip(arms, values.tolist(), strict=True)):
+        if k in (9, 29):
+            posterior.refresh()
+        if k == 20:
+            posterior.set_aside()
+        posterior.observe(arm, result)
+    # Divided by its noise, everything is as if all noise were the same.
+    roots = np.sqrt(relative)
+    expected = learnt(x / roots[:, None], arms, (values / roots[arms]).tolist(), 20, 0.7)
+    assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
+    posterior.refresh()
+    assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("threshold", ["self_normalized", "determinant", "pilot"])
 def test_equal_sigmas_are_one_sigma_bit_for_bit(name: str, threshold: str) -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0, sigma=0.37)
     S = 2.0
@@ -109,7 +138,7 @@ def test_equal_sigmas_are_one_sigma_bit_for_bit(name: str, threshold: str) -> No
     pd.testing.assert_frame_equal(one, each)
 
 
-@pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", "LinGame"])
+@pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", *TRACKING])
 def test_compiled_and_interpreted_agree_on_noise_by_arm(name: str) -> None:
     problem = Problem.of(X, 2, sigma=EACH)
     instance = shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=EACH)
@@ -182,7 +211,20 @@ def test_the_lower_bound_with_noise_by_arm() -> None:
         shortlist.theory.upper_bounds(instance)
 
 
-@pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", "LUCB", "LinGame"])
+def test_shares_go_as_the_noise() -> None:
+    # Two arms of which nothing is known: all that track w* pull them as σ_a.
+    instance = shortlist.instances.from_arrays(np.eye(2), means=[0.2, 0.0], m=1, sigma=[0.25, 1.0])
+    shares = {}
+    for name in TRACKING:
+        frame = shortlist.compare(name, instance, runs=20, progress=False).frame
+        pulls = np.array(frame["pulls"].tolist()).sum(axis=0)
+        shares[name] = pulls[1] / pulls.sum()
+    assert shares["FWS"] == pytest.approx(0.8, abs=0.05)
+    assert shares["lazy track-and-stop"] == pytest.approx(0.8, abs=0.05)
+    assert 0.6 < shares["LinGame"] < 0.8  # its learner is slow
+
+
+@pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", "LUCB", *TRACKING])
 def test_errors_with_noise_by_arm(name: str) -> None:
     sigma = [0.5, 0.05, 0.3, 0.1]
     features = shortlist.instances.classic(K=4, m=2, omega=1.0).features
@@ -191,6 +233,16 @@ def test_errors_with_noise_by_arm(name: str) -> None:
     worst = shortlist.compare(name, instance, runs=200, sigma=0.5, progress=False).frame
     assert improbability(int((~own["correct"]).sum()), 200, DELTA) > 0.001
     assert own["samples"].mean() < 0.8 * worst["samples"].mean()
+
+
+def test_strategies_take_the_largest_sigma_and_estimate_none() -> None:
+    instance = shortlist.instances.from_arrays(np.eye(3), means=[1.0, 0.5, 0.2], m=1, sigma=0.5)
+    options: dict[str, Any] = {"runs": 20, "progress": False}
+    one = shortlist.compare("Uniform", instance, **options).frame
+    each = shortlist.compare("Uniform", instance, sigma=[0.1, 0.5, 0.2], **options).frame
+    pd.testing.assert_frame_equal(one, each)
+    with pytest.raises(errors.InvalidSetting, match=r"without the replicates .* such as m-LinGapE"):
+        shortlist.compare("Uniform", instance, sigma="estimate", **options)
 
 
 def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
@@ -384,10 +436,19 @@ def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"threshold": "determinant", "S": 1.0}, {"algorithm": "LUCB"}]
+    "settings",
+    [
+        {"threshold": "determinant", "S": 1.0},
+        {"threshold": "pilot"},
+        {"threshold": "auto"},
+        {"algorithm": "LUCB"},
+        {"algorithm": "LUCB", "threshold": "two_arms"},
+    ],
+    ids=str,
 )
 def test_errors_with_an_estimate_and_other_thresholds(settings: dict[str, Any]) -> None:
-    name = settings.pop("algorithm", "m-LinGapE")
+    name = settings.get("algorithm", "m-LinGapE")
+    settings = {key: each for key, each in settings.items() if key != "algorithm"}
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     frame = shortlist.compare(
         name, instance, runs=200, sigma="estimate", progress=False, **settings
@@ -402,6 +463,8 @@ KINDS: list[dict[str, Any]] = [
     {"sigma": "bounded", "reward_range": (-5, 5)},
     {"sigma": "estimate"},
     {"sigma": "estimate", "threshold": "determinant", "S": 2.0},
+    {"sigma": "estimate", "threshold": "pilot"},
+    {"sigma": EACH, "threshold": "pilot"},
 ]
 
 
@@ -428,13 +491,10 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
         assert [trial.arm for trial in study.trials] == [trial.arm for trial in memory.trials]
         assert study.statistic == memory.statistic
     past = kept.history()
-    assert past.frame["statistic"].iloc[-1] == memory.statistic
+    statistic = math.nan if memory.statistic is None else memory.statistic
+    np.testing.assert_equal(past.frame["statistic"].iloc[-1], statistic)
     with pytest.raises(errors.StudyMismatch, match="stored with sigma ="):
-        begin(
-            storage=place,
-            sigma=0.4,
-            **({"threshold": "determinant", "S": 2.0} if "S" in given else {}),
-        )
+        begin(storage=place, **{**given, "sigma": 0.4, "reward_range": None})
 
 
 def test_one_sigma_is_stored_as_before() -> None:
@@ -459,8 +519,8 @@ def test_reports_say_where_sigma_is_from() -> None:
         go_on(study, 90)
         after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
         assert (before == after) == (study.problem.noise.kind != "estimate")
-        reading = shortlist.report.reading.Reading(study)
-        assert study.problem.noise.figure in shortlist.report.methods.methods(reading)
+        text = shortlist.report.methods.methods(Reading(study))
+        assert study.problem.noise.figure in text
         rows = dict(shortlist.report.settings.settings(study))
         assert rows["Noise, σ"] in study.problem.noise.figure
 

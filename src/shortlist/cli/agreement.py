@@ -13,7 +13,7 @@ from shortlist.errors import InvalidFeatures, InvalidInput, StudyMismatch, Study
 if TYPE_CHECKING:
     from shortlist.study.settings import Settings
 
-ASKED = ("features", "arms", "m", "delta", "epsilon", "S")
+ASKED = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")
 
 
 def check_agreement(screen: ScreenFile, settings: dict[str, Any]) -> None:
