@@ -20,6 +20,7 @@ import pandas as pd
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.algorithms.engine import Runs, run_seeds
+from shortlist.algorithms.recommendation import meant
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
@@ -104,12 +105,13 @@ def compare(
     problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
     bounds: dict[str, Bound] = {}
     for choice in algorithms:
-        algorithm = find_algorithm(choice)
+        chosen, threshold_chosen = meant(choice, threshold, problem)
+        algorithm = find_algorithm(chosen)
         if algorithm.name in bounds:
             raise InvalidSetting(
                 f"algorithm {algorithm.name!r} is listed twice: give one of them another name."
             )
-        bounds[algorithm.name] = algorithm.bind(problem, threshold)
+        bounds[algorithm.name] = algorithm.bind(problem, threshold_chosen)
     if not bounds:
         raise InvalidSetting("no algorithm was given: name one, shortlist.algorithms() lists them.")
     shortest = max(len(bound.engine.initial) for bound in bounds.values())

@@ -83,6 +83,11 @@ class Settings:
         except (ValueError, TypeError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
+    def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
+        """Take from what is stored the choices that were left to us."""
+        taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
+        self.choices.update((key, stored.choices[key]) for key in taken)
+
     def problem(self) -> Problem:
         """What is asked."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}

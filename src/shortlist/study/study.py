@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
+from shortlist.algorithms.recommendation import is_auto, meant
 from shortlist.errors import (
     DamagedStorage,
     InvalidInput,
@@ -104,15 +105,16 @@ class Study(View):
     ) -> None:
         noise: Any = {"sigma": sigma, "reward_range": reward_range}
         problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
+        chosen, wide = meant(algorithm, threshold, problem)
         settings = Settings.of(
             problem,
-            algorithm=algorithm,
-            threshold=threshold,
+            algorithm=chosen,
+            threshold=wide,
             seed=drawn_seed() if seed is None else checked_seed(seed),
             lease=checked_lease(lease),
             classical=features is None,
         )
-        self._begin(problem, settings, algorithm, threshold)
+        self._begin(problem, settings, chosen, wide)
         if not self.bound.setting.classical:
             warn_of_features(problem, stacklevel=3)
         if storage is None:
@@ -122,10 +124,11 @@ class Study(View):
 
         kept = StoredStudy(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
-        if seed is None:
-            settings.choices["seed"] = stored.choices["seed"]
+        settings.leave_open(stored, seed=seed is None, algorithm=is_auto(algorithm))
         settings.check_same(stored, kept.name)
-        self._begin(problem, settings, algorithm, threshold)
+        if is_auto(algorithm):  # it means what it meant when the study was begun
+            chosen, wide = settings.recalled(None, kept.name)
+        self._begin(problem, settings, chosen, wide)
         self._keep_in(kept)
 
     @classmethod
@@ -286,8 +289,6 @@ class Study(View):
     def close(self) -> None:
         """Let go of the storage's connection; the study opens it again when it is used."""
         self._journal.storage.close()
-
-    # Going on
 
     def reopen(self) -> None:
         """Take the stop back: the study may be asked again, and stops again after a result."""
