@@ -80,6 +80,7 @@ ALGORITHMS = [
     "Uniform",
     "FWS",
     "lazy track-and-stop",
+    "Phased",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
 ]  # fmt: skip
 
