@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scipy.special import zeta
 
 Array = NDArray[np.float64]
 
@@ -245,6 +246,12 @@ class Oracle:
             if not self.aside:
                 return math.sqrt(2 * math.log(t / self.delta))
             return math.sqrt(2 * confidence + self.learnt())
+        if recipe.threshold == "two_arms":  # Kaufmann and Koolen 2021, for a pair of averages
+            x = math.log(self.m * (K - self.m) / self.delta) / 2
+            powers = np.linspace(0.5, 1.0, 200_001)[1:-1]
+            g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
+            least = float(np.min((g - np.log(1 - powers) / 2 + x) / powers))
+            return math.sqrt(4 * least + 8 * math.log(4 + math.log(t / 2)))
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
         if recipe.threshold == "heuristic":

@@ -169,7 +169,7 @@ class Composition:
         return (
             (positive or spans)
             and (positive or not biased)
-            and (spans or self.threshold not in ("self_normalized", "pilot"))
+            and (spans or self.threshold not in ("self_normalized", "pilot", "two_arms"))
             and (self.threshold != "pilot" or not ridge)
         )
 
@@ -184,7 +184,10 @@ def compositions(count: int) -> list[Composition]:
             ("largest_variance", "greedy", "optimized", "both"),
             ("lucb", "ugape", "lucb_lagged"),
             ("paired", "individual"),
-            ("self_normalized", "determinant", "frequentist", "lucb1", "heuristic", "pilot"),
+            (
+                *("self_normalized", "determinant", "frequentist", "lucb1"),
+                *("two_arms", "heuristic", "pilot"),
+            ),
             (None, "each", "span"),
             (None, 0.0, 0.4),
             (False, True),
