@@ -154,6 +154,22 @@ ROBBINS = Work(
 }""",
 )
 
+KAUFMANN = Work(
+    "Kaufmann and Koolen 2021",
+    "E. Kaufmann and W. M. Koolen. Mixture martingales revisited with applications to sequential "
+    "tests and confidence intervals. Journal of Machine Learning Research 22(246):1–44, 2021.",
+    r"""@article{kaufmann2021mixture,
+  author  = {Kaufmann, Emilie and Koolen, Wouter M.},
+  title   = {Mixture martingales revisited with applications to sequential tests and confidence
+             intervals},
+  journal = {Journal of Machine Learning Research},
+  volume  = {22},
+  number  = {246},
+  pages   = {1--44},
+  year    = {2021}
+}""",
+)
+
 # By the first word of the algorithm's name; all others are Réda et al.'s.
 ALGORITHMS = {
     "LUCB": KALYANAKRISHNAN,
@@ -167,6 +183,8 @@ ALGORITHMS = {
 }
 # By the threshold's source; those "of the paper" are Réda et al.'s.
 SOURCES = {
+    "Robbins 1970, with a prior from a pilot": ROBBINS,
+    KAUFMANN.short: KAUFMANN,
     "Jedra and Proutière 2020": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,

@@ -230,7 +230,7 @@ THRESHOLDS: dict[str, Threshold] = {
             lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
             proven=True,
             assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
-            source="the mixture with a prior from a pilot, docs/thresholds.md",
+            source="Robbins 1970, with a prior from a pilot",
             needs_span=True,
             # So few results say when to end the pilot that chance would end it: not before twenty.
             rounds=lambda once: -(-PILOT_AT_LEAST // once),
