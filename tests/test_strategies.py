@@ -32,6 +32,7 @@ from shortlist.algorithms.uniform import Uniform
 from shortlist.core.whitened import fitted, spreads, whitened
 from shortlist.problem import Problem
 from shortlist.report.methods import methods
+from shortlist.report.reading import Reading
 from shortlist.simulation.instances import Instance
 from shortlist.theory import lower_bound
 from shortlist.theory.interior_point import optimal_design
@@ -250,7 +251,7 @@ class TestContract:
         assert (past.last.table["gap_lower"] <= past.last.table["gap"]).all()
         for draw in (plot.intervals, plot.shrinking, plot.stopping, plot.pulls):
             assert draw(study).axes
-        assert name in methods(study)
+        assert name in methods(Reading(study))
         assert study.shortlist.guarantee.startswith("Proven")
 
     def test_runs_are_the_same_wherever_they_are_made(self, name: str) -> None:
