@@ -24,7 +24,7 @@ def expected_evidence(threshold: Threshold, setting: Setting) -> float:
     ...     regularization=0.0, weakest=1.0, classical=False, indices="paired", m=2,
     ... )
     >>> [round(expected_evidence(THRESHOLDS[name], setting), 1) for name in ("pilot", "self_normalized")]
-    [9.8, 21.9]
+    [8.6, 14.7]
     """
     time, rank = HORIZON * setting.rank, setting.rank
     if "pilot" in threshold.rule.traits:
