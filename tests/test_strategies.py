@@ -560,8 +560,8 @@ def hard_instances(count: int) -> list[Instance]:
 
 
 def test_errors_stay_below_delta() -> None:
-    wrong = errors_of(hard_instances(8), runs=60, delta=0.1)
-    assert binom.sf(wrong - 1, 8 * 60, 0.1) > 0.01
+    wrong = errors_of(hard_instances(8), runs=30, delta=0.1)
+    assert binom.sf(wrong - 1, 8 * 30, 0.1) > 0.01
 
 
 def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
