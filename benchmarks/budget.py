@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.algorithms.contrast_design import rounded
 from shortlist.algorithms.halving import Halving
 from shortlist.algorithms.strategy import Task
+from shortlist.algorithms.xy_design import rounded
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.estimated_error import share_of_wrong

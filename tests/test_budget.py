@@ -18,11 +18,12 @@ from typer.testing import CliRunner
 import shortlist
 from shortlist import errors, plot
 from shortlist.algorithms import xy_halving
-from shortlist.algorithms.contrast_design import contrast_design, rounded
 from shortlist.algorithms.halving import Halving, phases
 from shortlist.algorithms.strategy import Task
+from shortlist.algorithms.xy_design import rounded, xy_design
 from shortlist.cli.app import app
 from shortlist.report.methods import cited, methods
+from shortlist.report.reading import Reading
 from shortlist.simulation.instances import Instance
 from shortlist.study.estimated_error import estimated_error, share_of_wrong
 from shortlist.study.progress import describe
@@ -393,7 +394,7 @@ def test_the_design_is_that_of_the_interior_point_method() -> None:
         return float(np.einsum("pk,kl,pl->p", contrasts, inverse, contrasts).max())
 
     best = value(optimal_design(arms, contrasts, 1e-4).arms)
-    found = contrast_design(arms, contrasts)
+    found = xy_design(arms, contrasts)
     assert found.sum() == pytest.approx(1.0)
     assert (found >= 0.0).all()
     assert best * 0.999 <= value(found) <= 1.1 * best
@@ -538,7 +539,7 @@ def test_pictures_report_and_words(tmp_path: Path) -> None:
         words = " ".join(ax.get_xlabel() for ax in figure.axes) + str(figure.get_suptitle())
         assert "when its upper end is at most" not in words
         assert "budget" in words + figure.axes[0].get_title()
-    text = methods(study)
+    text = methods(Reading(study))
     assert "with a fixed budget of T = 60 evaluations" in text
     assert "fixed confidence" not in text
     assert "No guarantee" in text
@@ -633,7 +634,7 @@ def test_a_screen_with_a_budget(screen: Path) -> None:
     assert "12 evaluations, neither more nor less" in words
     assert "risk δ" not in words
     assert json.loads(call("new", place, "--json"))["budget"] == 12
-    assert "0 evaluations; 4 initial pulls come first" in call("status", place)
+    assert "0 of 4 initial pulls are told" in call("status", place)
     plate = screen.with_name("plate.csv")
     for _ in range(2):
         call("ask", place, "-n", "5", "--out", str(plate), "--force")

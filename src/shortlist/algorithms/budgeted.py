@@ -53,6 +53,11 @@ class BudgetEngine(StepwiseEngine):
         assert isinstance(strategy, Halving)
         return strategy.spent
 
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The first phase; as many results of any arms that span the features take its place."""
+        over = posterior.observed >= len(self.initial) and self._spans(posterior)
+        return self.initial[:0] if over else self.initial, posterior.pulls
+
     def round(self) -> Spending:
         """A course before its first result."""
         return Spending(self._first.copy())
@@ -120,9 +125,12 @@ class BudgetEngine(StepwiseEngine):
     def _spanned(self, posterior: Posterior, marks: Integers) -> bool:
         """Whether the means are known; told once, when they first are."""
         if not marks[follow.INITIALIZED]:
-            seen = self.features[posterior.pulls > 0]
-            if np.linalg.matrix_rank(seen) < self.features.shape[1]:
+            if not self._spans(posterior):
                 return False
             posterior.refresh()
             marks[follow.INITIALIZED] = 1
         return True
+
+    def _spans(self, posterior: Posterior) -> bool:
+        seen = self.features[posterior.pulls > 0]
+        return bool(np.linalg.matrix_rank(seen) == self.features.shape[1])

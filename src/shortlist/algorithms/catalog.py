@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa, uniform
+from shortlist.algorithms import frank_wolfe, game, gifa, phased, track_and_stop, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.xy_halving import NAME as WITH_BUDGET
@@ -14,6 +14,9 @@ DEFAULT = "m-LinGapE"
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
+    **frank_wolfe.ALGORITHMS,
+    **track_and_stop.ALGORITHMS,
+    **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
 }
 
@@ -54,28 +57,3 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         plain = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
         raise unknown_name("algorithm", choice, plain)
     return ALGORITHMS[name]
-
-
-def choose_algorithm(choice: str | Algorithm | None, budget: object) -> Algorithm:
-    """What a study runs: what is named; else XY-halving if there is a budget, or the default.
-
-    Examples
-    --------
-    >>> choose_algorithm(None, None).name, choose_algorithm(None, 100).name
-    ('m-LinGapE', 'XY-halving')
-    """
-    if budget is None:
-        return find_algorithm(DEFAULT if choice is None else choice)
-    halving = XYHalving(budget=budget)  # type: ignore[arg-type]  # it is checked there
-    if choice is None or choice in (WITH_BUDGET, halving):
-        return halving
-    if isinstance(choice, XYHalving):
-        raise InvalidSetting(
-            f"budget={budget} was given, and an algorithm with a budget of {choice.budget}: leave "
-            "out one of the two."
-        )
-    name = find_algorithm(choice).name
-    raise InvalidSetting(
-        f"budget={budget} and algorithm={name!r} contradict each other: {name} stops when it is "
-        f"certain enough, and only {WITH_BUDGET} works on a budget. Leave out one of the two."
-    )

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from shortlist.algorithms.contrast_design import contrast_design, rounded
 from shortlist.algorithms.strategy import Integers, Reals, Strategy, Task
+from shortlist.algorithms.xy_design import rounded, xy_design
 from shortlist.core.triangle import solve_lower
 from shortlist.rules.initialization import span
 
@@ -182,7 +182,7 @@ class Halving(Strategy):
         if not differ.any():
             return np.full(len(self._basis), 1.0 / len(self._basis))
         scale = 1.0 if gaps is None else gaps[differ, None]
-        return contrast_design(self._basis, contrasts[differ] / scale)
+        return xy_design(self._basis, contrasts[differ] / scale)
 
 
 def _norms(rows: Reals) -> Reals:

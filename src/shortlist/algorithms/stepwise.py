@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms import follow, plan
+from shortlist.algorithms import follow
 from shortlist.algorithms import round as rounds
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.engine import Runs
 from shortlist.algorithms.onward import normal
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
+from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
 from shortlist.core.rule import Rule
+
+with notice("compiling the plans for this machine: once only"):
+    from shortlist.algorithms import plan
 
 LOOKS = 20  # about how many a study still takes
 PULL = 15.0  # nanoseconds of a simulated one
@@ -98,6 +102,7 @@ class StepwiseEngine:
     regularization = 0.0
     shift = 0.0
     compiled = True  # what is done for every result is
+    has_pilot = False
     alone = False
     stop = "lucb"
     lagged = False
@@ -116,6 +121,11 @@ class StepwiseEngine:
     def sigma(self) -> float:
         """The noise is σ-sub-Gaussian."""
         return self.task.sigma
+
+    @property
+    def weights(self) -> Reals:
+        """All evaluations count alike: σ is that of the noisiest arm."""
+        return np.ones(len(self.features))
 
     @property
     def epsilon(self) -> float:
@@ -157,6 +167,10 @@ class StepwiseEngine:
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision reads it."""
         return Posterior(self.features)
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms to pull before the next decision, in order, and how often each has been by now."""
+        return self.initial, posterior.pulls
 
     def round(self) -> Course:
         """A course before its first result."""

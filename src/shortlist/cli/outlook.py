@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shortlist.cli.nearest import unknown_among
 from shortlist.core.notice import notice
-from shortlist.errors import InvalidInput, InvalidSetting, unknown_name
+from shortlist.errors import InvalidInput, InvalidSetting
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -106,6 +107,8 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
+    if study.problem.noise.is_open:
+        return Outlook(*first, why_no_bound="σ is not known before it is estimated")
     instance, misfit = pilot_instance(study, pilot)
     if study.budget is not None:
         return Outlook(*first, misfit, errors=_error_forecast(study, instance))
@@ -129,7 +132,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
     problem = study.problem
     for name in pilot:
         if name not in problem.names:
-            raise unknown_name("arm", name, problem.names)
+            raise unknown_among("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = np.array(list(pilot.values()))
     known = problem.reduced[rows]
@@ -144,7 +147,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
         problem.features,
         means=problem.reduced @ theta,
         m=problem.m,
-        sigma=problem.sigma,
+        sigma=problem.sigma if problem.noise.each is None else problem.noise.each,
         arms=problem.names,
     )
     return instance, float(np.abs(known @ theta - means).max())
@@ -153,13 +156,14 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
 def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> Forecast | None:
     import numpy as np
 
+    from shortlist.algorithms.catalog import DEFAULT
     from shortlist.simulation.comparison import compare
 
     problem, first = study.problem, len(study.bound.engine.initial)
 
     def simulate(run: int, most: int) -> tuple[int, bool]:
         frame = compare(
-            settings.get("algorithm", "m-LinGapE"),
+            settings.get("algorithm", DEFAULT),
             instance,
             runs=1,
             start=run,

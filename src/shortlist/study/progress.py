@@ -34,7 +34,7 @@ def describe(study: Study, left: str = "") -> str:
     if waiting:
         parts.append(f"{waiting} waiting for earlier ones")
     if study.statistic is None:
-        return " · ".join([*parts, "initial pulls"])
+        return " · ".join([*parts, study.stage])
     if left:
         parts.append(left)
     names = list(study.shortlist)
@@ -97,9 +97,6 @@ def _left(study: Study) -> str:
     if study.budget is not None:
         return ""  # the budget stands beside the evaluations
     try:
-        projected = remaining(study, quick=True).evaluations
+        return remaining(study, quick=True).short
     except np.linalg.LinAlgError:
         return ""  # a line to look at must not end a run
-    if not projected:
-        return ""
-    return f"about {float(f'{projected:.2g}'):,.0f} left"

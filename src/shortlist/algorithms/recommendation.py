@@ -1,0 +1,86 @@
+"""Which algorithm to take where none is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from shortlist.algorithms.catalog import ALGORITHMS, DEFAULT, Algorithm, find_algorithm
+from shortlist.algorithms.contrasts import MOST
+from shortlist.algorithms.gifa import AUTO, GIFA
+from shortlist.algorithms.xy_halving import NAME as WITH_BUDGET
+from shortlist.algorithms.xy_halving import XYHalving
+from shortlist.errors import InvalidSetting
+from shortlist.problem import Problem
+
+# For more arms than a strategy keeps tables of.
+MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")
+
+
+def recommended(problem: Problem) -> Algorithm:
+    """The proven algorithm that is expected to need the fewest evaluations.
+
+    Examples
+    --------
+    >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
+    'Phased'
+    """
+    if problem.arms <= MOST and problem.noise.kind != "estimate":
+        return ALGORITHMS["Phased"]
+    return MANY_ARMS
+
+
+def meant(
+    choice: str | Algorithm | None, threshold: Any, problem: Problem, budget: object = None
+) -> tuple[str | Algorithm, Any]:
+    """Algorithm and threshold with every ``"auto"`` replaced by what it means on the problem.
+
+    Where nothing is named it is m-LinGapE, and with a budget XY-halving.
+
+    Examples
+    --------
+    >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
+    >>> meant("m-LinGapE", "auto", problem)
+    ('m-LinGapE', 'pilot')
+    """
+    if budget is not None:
+        choice = _with_budget(choice, budget)
+    elif choice is None:
+        choice = DEFAULT
+    if is_auto(choice):
+        choice = recommended(problem)
+    algorithm = find_algorithm(choice)
+    if not isinstance(algorithm, GIFA):  # its bound is its own
+        return choice, None if is_auto(threshold) else threshold
+    if is_auto(threshold):
+        return choice, algorithm.chosen_threshold(problem, threshold).name
+    if is_auto(algorithm.threshold):
+        return replace(algorithm, threshold=algorithm.chosen_threshold(problem)), threshold
+    return choice, threshold
+
+
+def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
+    """The only algorithm that works on a budget, where no other one was named."""
+    halving = XYHalving(budget=budget)  # type: ignore[arg-type]  # it is checked there
+    if choice is None or is_auto(choice) or choice in (WITH_BUDGET, halving):
+        return halving
+    if isinstance(choice, XYHalving):
+        raise InvalidSetting(
+            f"budget={budget} was given, and an algorithm with a budget of {choice.budget}: leave "
+            "out one of the two."
+        )
+    name = find_algorithm(choice).name
+    raise InvalidSetting(
+        f"budget={budget} and algorithm={name!r} contradict each other: {name} stops when it is "
+        f"certain enough, and only {WITH_BUDGET} works on a budget. Leave out one of the two."
+    )
+
+
+def is_left_open(choice: Any, budget: object) -> bool:
+    """Whether a stored study keeps the algorithm it was begun with, whatever is recommended now."""
+    return is_auto(choice) and budget is None
+
+
+def is_auto(choice: Any) -> bool:
+    """Whether it is the word."""
+    return isinstance(choice, str) and choice == AUTO
