@@ -150,7 +150,7 @@ def test_the_estimated_error_is_what_happens() -> None:
 def test_an_estimated_error_with_half_the_noise_is_found_out() -> None:
     """The planted bug: the test before would not let it pass."""
     generator = np.random.default_rng(3)
-    assert surprise([play(generator, sigma=0.25) for _ in range(400)]) > 3.0
+    assert surprise([play(generator, sigma=0.25) for _ in range(250)]) > 3.0
 
 
 def test_the_estimated_error_of_two_arms_is_a_normal_tail() -> None:
@@ -393,11 +393,11 @@ def test_the_design_is_that_of_the_interior_point_method() -> None:
         inverse = np.linalg.inv((arms.T * weights) @ arms)
         return float(np.einsum("pk,kl,pl->p", contrasts, inverse, contrasts).max())
 
-    best = value(optimal_design(arms, contrasts, 1e-4).arms)
+    best = value(optimal_design(arms, contrasts, 1e-2).arms)
     found = xy_design(arms, contrasts)
     assert found.sum() == pytest.approx(1.0)
     assert (found >= 0.0).all()
-    assert best * 0.999 <= value(found) <= 1.1 * best
+    assert best * 0.99 <= value(found) <= 1.1 * best
     assert value(found) < 0.9 * value(np.full(70, 1 / 70))
 
 
@@ -478,7 +478,7 @@ def test_runs_are_the_same_wherever_they_are_made() -> None:
     here = shortlist.compare(halving, INSTANCE, **options).frame
     with ThreadPoolExecutor(2) as pool:
         assert shortlist.compare(halving, INSTANCE, executor=pool, **options).frame.equals(here)
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert shortlist.compare(halving, INSTANCE, executor=pool, **options).frame.equals(here)
 
 
@@ -608,6 +608,29 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
     assert begin(None).bound.name == "m-LinGapE"
 
 
+def test_auto_with_a_budget_is_what_works_on_one(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"algorithm": "auto", "storage": tmp_path / "study.db"}
+    assert begin(50, **settings).bound.name == "XY-halving"
+    assert begin(50, **settings).budget == 50
+    with pytest.raises(errors.StudyMismatch, match="'budget': 50"):
+        begin(60, **settings)
+
+
+def test_noise_is_taken_as_that_of_the_noisiest_arm() -> None:
+    each = begin(20, sigma=[0.6, 0.1, 0.2, 0.3, 0.1])
+    alike = begin(20)
+    for study in (each, alike):
+        study.run(result, progress=False)
+    assert each.shortlist.error == alike.shortlist.error
+    assert each.posterior.pulls.tolist() == alike.posterior.pulls.tolist()
+    with pytest.raises(errors.InvalidSetting, match="give a number for sigma"):
+        begin(20, sigma="estimate")
+    bounded = begin(20, sigma="bounded", reward_range=(0.0, 1.0))
+    with pytest.raises(errors.InvalidInput, match="must lie in reward_range"):
+        bounded.tell(arm=0, value=1.5)
+    assert bounded.evaluations == 0
+
+
 # The command line
 
 
@@ -654,13 +677,20 @@ def test_a_screen_with_a_budget(screen: Path) -> None:
     assert "budget is final" in call("reopen", place, code=2)
 
 
+def test_a_budget_that_was_changed_is_noticed(screen: Path) -> None:
+    call("new", str(screen))
+    screen.write_text(screen.read_text().replace("budget = 12", "budget = 13"))
+    assert "Put it back as it was" in call("ask", str(screen), code=2)
+
+
 def fill(plate: Path) -> None:
     heading, *lines = plate.read_text().splitlines()
     filled = [f"{line}{MEANS[int(line.split(',')[2][1:])]}" for line in lines]
     plate.write_text("\n".join([heading, *filled]))
 
 
-def test_a_pilot_forecasts_the_error(screen: Path) -> None:
+def test_a_pilot_forecasts_the_error(screen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.cli.outlook.ERROR_RUNS", 40)
     screen.write_text(screen.read_text() + 'pilot = "pilot.csv"\n')
     forecast = json.loads(call("new", str(screen), "--json"))["outlook"]["errors"]
     assert forecast["runs"] >= 20

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import shortlist
 from shortlist.algorithms import recommendation
 from shortlist.algorithms.catalog import find_algorithm
+from shortlist.cli.app import app
 from shortlist.problem import Problem
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -57,6 +59,15 @@ def test_a_stored_study_keeps_what_auto_meant(
     assert later.bound.name == "Phased"
     assert later.evaluations == 3
     assert shortlist.Study(X, m=1, sigma=0.3, algorithm="auto").bound.name == "m-LinGapE"
+
+
+def test_a_screen_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "screen.toml"
+    file.write_text('arms = ["a", "b", "c"]\nm = 1\nsigma = 0.3\nalgorithm = "auto"\n')
+    for _ in range(2):
+        assert CliRunner().invoke(app, ["new", str(file)]).exit_code == 0
+        assert CliRunner().invoke(app, ["ask", str(file)]).exit_code == 0
+        monkeypatch.setattr(recommendation, "recommended", lambda _: find_algorithm("LUCB"))
 
 
 def test_a_comparison_takes_it() -> None:

@@ -19,7 +19,10 @@ from shortlist.problem import Problem, whole_number
 from shortlist.rules.thresholds import Threshold
 
 NAME = "XY-halving"
-SUMMARY = "a fixed budget in phases that halve the challengers; an extension without a theorem"
+SUMMARY = (
+    "a fixed budget, in phases that halve the challengers; an extension without a theorem (nearest: "
+    "Yang and Tan 2022, Azizi et al. 2022, Katz-Samuels et al. 2020)"
+)
 EXTENSION = (
     "XY-halving is an extension without a theorem (nearest: OD-LinBAI, Yang and Tan 2022; GSE, Azizi "
     "et al. 2022; Peace, Katz-Samuels et al. 2020)."
