@@ -138,13 +138,13 @@ def surprise(plays: list[tuple[float, bool]]) -> float:
 def test_the_estimated_error_is_what_happens() -> None:
     """Over random problems, and among those for which much or little was announced."""
     generator = np.random.default_rng(3)
-    plays = [play(generator) for _ in range(400)]
+    plays = [play(generator) for _ in range(300)]
     assert abs(surprise(plays)) < 3.0
     for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 1.0)):
         group = [each for each in plays if low <= each[0] < high]
         assert len(group) > 20
         assert abs(surprise(group)) < 3.0
-    assert abs(surprise([play(generator, epsilon=0.3) for _ in range(150)])) < 3.0
+    assert abs(surprise([play(generator, epsilon=0.3) for _ in range(100)])) < 3.0
 
 
 def test_an_estimated_error_with_half_the_noise_is_found_out() -> None:
