@@ -1034,7 +1034,7 @@ def test_json_has_the_same_keys_of_the_state_everywhere(plated: Path) -> None:
     keys = set(asked("tell", "screen.toml", "plate.csv")) - {"taken", "known", "blank"}
     assert keys == {
         *("study", "storage", "done", "evaluations", "pending", "waiting", "failed", "cancelled"),
-        *("statistic", "epsilon", "remaining", "shortlist"),
+        *("budget", "estimated_error", "statistic", "epsilon", "remaining", "shortlist"),
     }
     assert keys <= set(asked("status", "screen.toml"))
     assert keys <= set(asked("fail", "screen.toml", 0))
