@@ -212,8 +212,8 @@ class Engine:
         posterior = posterior.copy()
 
         def decide(supposing: list[int]) -> Decision:
-            memory = {"allocation": apart(now.allocation), "least": now.least.copy()}
-            beyond = self.round()._replace(**memory)
+            own, least = apart(now.allocation), now.least.copy()
+            beyond = self.round()._replace(allocation=own, least=least)
             return self.decide(posterior, beyond, seed, check_stop=False, supposing=supposing)[0]
 
         return decide
