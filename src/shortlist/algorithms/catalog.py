@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from shortlist.algorithms import game, gifa, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
+from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import InvalidSetting, unknown_name
 
-Algorithm = GIFA | Planned
+Algorithm = GIFA | Planned | MisLid
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
@@ -38,7 +39,14 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         return choice
     if not isinstance(choice, str):
         raise InvalidSetting(
-            f"an algorithm is a name or a shortlist.GIFA, got {type(choice).__name__}."
+            "an algorithm is a name, a shortlist.GIFA or a shortlist.MisLid, got "
+            f"{type(choice).__name__}."
+        )
+    if choice == MisLid.__name__:
+        raise InvalidSetting(
+            "MisLid must be told how far from linear the means may be, and there is no default: "
+            "pass algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in "
+            "a screen.toml."
         )
     name = ALIASES.get(choice, choice)
     published = "published" in choice

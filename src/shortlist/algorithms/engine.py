@@ -150,6 +150,10 @@ class Engine:
         offset = 0 if len(self.initial) else 1
         return float(self.rules["threshold"](int(time) + offset, log_det, self.constants))
 
+    def estimates(self, posterior: Posterior, now: rounds.Round) -> tuple[Reals, Reals]:
+        """Means, and the squares of their widths in units of Cσ."""
+        return posterior.means, posterior.variances
+
     def boundary(self, now: rounds.Round) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
         if "mth_gaps" not in self.rules["stopping"].needs:

@@ -57,7 +57,7 @@ def workspace(arms: int, rank: int) -> Workspace:
     """Scratch for so many arms."""
     sizes = {"price": 1, **dict.fromkeys(("theta", "d_theta", "across", "solved"), rank)}
     arrays = [np.zeros(sizes.get(name, arms)) for name in Workspace._fields[:-1]]
-    return Workspace(*arrays, np.zeros((rank, rank)))
+    return Workspace._make([*arrays, np.zeros((rank, rank))])
 
 
 @compiled(VOID(TABLE, REALS, TABLE))
@@ -137,9 +137,7 @@ def nearest_linear(
 
 
 @compiled(BOOLEAN(REAL, REALS, INTEGER, INTEGER, REAL, WORKSPACE))
-def nearest_of_all(
-    c: float, target: Reals, i: int, j: int, gap: float, work: Workspace
-) -> bool:
+def nearest_of_all(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) -> bool:
     """λ as if there were no features, if |η| ≤ c allows it by the fit in ``work.means``."""
     move_i = move_j = price = 0.0
     if i != NOBODY:

@@ -114,7 +114,19 @@ DEGENNE = Work(
   year      = {2020}
 }""",
 )
-
+MISLID = Work(
+    "Réda, Tirinzoni and Degenne 2021",
+    "C. Réda, A. Tirinzoni and R. Degenne. Dealing with misspecification in fixed-confidence linear "
+    "top-m identification. NeurIPS 34, 2021.",
+    r"""@inproceedings{reda2021dealing,
+  author    = {R\'{e}da, Cl\'{e}mence and Tirinzoni, Andrea and Degenne, R\'{e}my},
+  title     = {Dealing with misspecification in fixed-confidence linear top-m
+               identification},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {34},
+  year      = {2021}
+}""",
+)
 ROBBINS = Work(
     "Robbins 1970",
     "H. Robbins. Statistical methods related to the law of the iterated logarithm. The Annals of "
@@ -136,6 +148,7 @@ ALGORITHMS = {
     "UGapE": GABILLON,
     "LinGapE": XU,
     "LinGame": DEGENNE,
+    "MisLid": MISLID,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
 }
 # By the threshold's source; those "of the paper" are Réda et al.'s.

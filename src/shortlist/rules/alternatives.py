@@ -3,17 +3,16 @@
 The means are Xθ + η with |η| ≤ c. For a pair i inside and j outside the alternatives are those with
 λ_j − λ_i ≥ ε; how far they are is a quadratic program (``core.nearest``). Its dual,
 
-    ½ min Σ_a w_a (μ_a − λ_a)² = ½ max over s with Xᵀs = x_i − x_j of
+    min ½ Σ_a w_a (μ_a − λ_a)² = ½ max over s with Xᵀs = x_i − x_j of
         (sᵀμ + ε − c‖s − e_i + e_j‖₁)₊² / Σ_a s_a²/w_a,
 
 bounds it from below by any s. With s = e_i − e_j that is the classical distance, with the s of least
-squares at c = 0 the linear one; the best s between these two has a closed form. So only pairs whose
-bound is below the nearest alternative found so far are solved.
+squares and c = 0 the linear one; the best s between these two has a closed form. Only pairs whose
+bound is below the closest alternative found so far are solved, which is one or two as a rule.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from numba import types
 
 from shortlist.core.least_squares import Reals, Table
 from shortlist.core.nearest import (
+    FAINT,
     NOBODY,
     WORKSPACE,
     Workspace,
@@ -38,19 +38,17 @@ class Rivals(NamedTuple):
 
     weights: Reals
     fitted: Reals
-    theta: Reals
+    column: Reals
     gram: Table
     bounds: Table
     factor: Table
 
 
-_TYPES = dict.fromkeys(("gram", "bounds", "factor"), TABLE)
-RIVALS = types.NamedTuple([_TYPES.get(name, REALS) for name in Rivals._fields], Rivals)
-FAINT = 1e-12  # of the largest weight
+RIVALS = types.NamedTuple([REALS, REALS, REALS, TABLE, TABLE, TABLE], Rivals)
 
 
 class Alternatives(NamedTuple):
-    """All scratch, and the answer: ``pair`` is (i, j), ``means`` the alternative's."""
+    """All scratch, and the answer: the pair (i, j) with the price of its gap, and its means."""
 
     rivals: Rivals
     work: Workspace
@@ -58,11 +56,18 @@ class Alternatives(NamedTuple):
     means: Reals
 
 
+ALTERNATIVES = types.NamedTuple([RIVALS, WORKSPACE, REALS, REALS], Alternatives)
+
+
 def alternatives(arms: int, rank: int) -> Alternatives:
     """Scratch for so many arms."""
-    square, small = np.zeros((arms, arms)), np.zeros((rank, rank))
     rivals = Rivals(
-        np.zeros(arms), np.zeros(arms), np.zeros(rank), square, np.zeros((arms, arms)), small
+        weights=np.zeros(arms),
+        fitted=np.zeros(arms),
+        column=np.zeros(rank),
+        gram=np.zeros((arms, arms)),
+        bounds=np.zeros((arms, arms)),
+        factor=np.zeros((rank, rank)),
     )
     return Alternatives(rivals, workspace(arms, rank), np.zeros(3), np.zeros(arms))
 
@@ -71,7 +76,7 @@ def alternatives(arms: int, rank: int) -> Alternatives:
 def measure(features: Table, weights: Reals, means: Reals, rivals: Rivals) -> None:
     """G and the fitted means under these weights."""
     arms, rank = features.shape
-    w, theta, gram = rivals.weights, rivals.theta, rivals.gram
+    w, column, gram = rivals.weights, rivals.column, rivals.gram
     largest = 0.0
     for a in range(arms):
         largest = max(largest, weights[a])
@@ -80,10 +85,10 @@ def measure(features: Table, weights: Reals, means: Reals, rivals: Rivals) -> No
     factorize_weighted(features, w, rivals.factor)
     for a in range(arms):
         for k in range(rank):
-            theta[k] = features[a, k]
-        solve_factor(rivals.factor, theta)
+            column[k] = features[a, k]
+        solve_factor(rivals.factor, column)
         for b in range(a + 1):
-            gram[a, b] = gram[b, a] = inner(features, b, theta)
+            gram[a, b] = gram[b, a] = inner(features, b, column)
     for a in range(arms):
         rivals.fitted[a] = 0.0
         for b in range(arms):
@@ -92,7 +97,7 @@ def measure(features: Table, weights: Reals, means: Reals, rivals: Rivals) -> No
 
 @compiled(REAL(REAL, REALS, INTEGER, INTEGER, RIVALS))
 def lean(c: float, means: Reals, i: int, j: int, rivals: Rivals) -> float:
-    """(s − e_i + e_j)ᵀμ − c‖s − e_i + e_j‖₁ for the s of least squares: its bias at the worst."""
+    """(s − e_i + e_j)ᵀμ − c‖s − e_i + e_j‖₁ for the s of least squares: what it loses by η."""
     size = 0.0
     for a in range(means.shape[0]):
         share = rivals.weights[a] * (rivals.gram[a, i] - rivals.gram[a, j])
@@ -105,27 +110,21 @@ def lean(c: float, means: Reals, i: int, j: int, rivals: Rivals) -> float:
 
 
 @compiled(REAL(REAL, REALS, INTEGER, INTEGER, REAL, RIVALS))
-def distance_bound(
-    c: float, means: Reals, i: int, j: int, slack: float, rivals: Rivals
-) -> float:
-    """The least distance of an alternative, from below: the best s = s₁ + q(e_i − e_j − s₁)."""
-    gram = rivals.gram
-    alone = 1.0 / rivals.weights[i] + 1.0 / rivals.weights[j]
-    linear = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
-    gap, bias = means[i] - means[j] + slack, lean(c, means, i, j, rivals)
+def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, rivals: Rivals) -> float:
+    """How far an alternative is at least: by the best s = s₁ + q(e_i − e_j − s₁), 0 ≤ q ≤ 1."""
+    gap = means[i] - means[j] + slack
     if gap <= 0.0:
         return 0.0
-    rest = max(alone - linear, 0.0)
+    gram, loss = rivals.gram, lean(c, means, i, j, rivals)
+    linear = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
+    rest = max(1.0 / rivals.weights[i] + 1.0 / rivals.weights[j] - linear, 0.0)
     q = 0.0
-    if gap + bias <= 0.0:
+    if gap + loss <= 0.0:
         q = 1.0
-    elif bias < 0.0 and rest > 0.0:
-        q = min(1.0, -bias * linear / ((gap + bias) * rest))
-    seen = max(gap + (1.0 - q) * bias, 0.0)
+    elif loss < 0.0 and rest > 0.0:
+        q = min(1.0, -loss * linear / ((gap + loss) * rest))
+    seen = max(gap + (1.0 - q) * loss, 0.0)
     return 0.5 * seen * seen / (linear + q * q * rest)
-
-
-ALTERNATIVES = types.NamedTuple([RIVALS, WORKSPACE, REALS, REALS], Alternatives)
 
 
 @compiled(REAL(TABLE, REAL, REALS, REALS, MASK, REAL, ALTERNATIVES))

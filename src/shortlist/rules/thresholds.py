@@ -29,6 +29,7 @@ class Setting:
     weakest: float
     classical: bool
     indices: str
+    misspecification: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
-from shortlist.core.posterior import Posterior
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -100,7 +99,8 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         )
         return Projection(None, 1, None, words)
     generator = np.random.default_rng([study.seed, SALT])
-    draws = _drawn_means(engine, posterior, generator)
+    estimated, _ = engine.estimates(posterior, study.round)
+    draws = _drawn_means(engine, estimated, posterior.pulls, generator)
     seeds = generator.integers(0, 2**64, size=DRAWS, dtype=np.uint64)
     totals = np.sort(_totals(study, draws, seeds, quick=quick))
     told = posterior.observed
@@ -148,14 +148,16 @@ def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
     return int(np.linalg.matrix_rank(engine.features[pulls > 0])) if pulls.any() else 0
 
 
-def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.Generator) -> Reals:
-    """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
+def _drawn_means(
+    engine: AnyEngine, estimated: Reals, pulls: NDArray[np.int64], generator: np.random.Generator
+) -> Reals:
+    """The estimates plus Xθ with θ from N(0, σ²V⁻¹), a row a draw."""
     x = engine.features
-    upper = _factor(engine, posterior.pulls, engine.regularization).T
+    upper = _factor(engine, pulls, engine.regularization).T
     noise = generator.standard_normal((x.shape[1], DRAWS))
     # Read backwards, an upper triangle is a lower one.
     noise = _substituted(upper[::-1, ::-1], noise[::-1])[::-1]
-    return np.asarray(posterior.means + engine.sigma * (x @ noise).T)
+    return np.asarray(estimated + engine.sigma * (x @ noise).T)
 
 
 def _factor(engine: AnyEngine, pulls: NDArray[np.int64], ridge: float) -> Reals:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from shortlist.algorithms.bound import Bound
@@ -126,14 +125,11 @@ class View:
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
-        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses; they are
-        missing until the initial pulls are told.
+        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses (MisLid has
+        its own); they are missing until the initial pulls are told.
         """
-        if self.statistic is None:
-            return arm_table(self.problem, self.posterior, np.nan, None)
-        now = self.round
-        C = self.bound.engine.threshold(self.posterior, now)
-        return arm_table(self.problem, self.posterior, C, now.inside)
+        now = None if self.statistic is None else self.round
+        return arm_table(self.bound, self.posterior, now)
 
     def remaining(self, *, quick: bool = False) -> Projection:
         """How many more evaluations the stop is away, with a range, as far as the estimates tell.
