@@ -127,8 +127,11 @@ def _tracking(lacking: Reals, count: int) -> Integers:
     >>> _tracking(np.array([2.0, -1.0, 3.5]), 4).tolist()
     [1, 0, 3]
     """
-    plan = np.zeros(len(lacking), np.int64)
-    for _ in range(count):
+    ordered = np.sort(lacking)[::-1]
+    levels = (np.cumsum(ordered) - count) / np.arange(1, len(lacking) + 1)
+    level = levels[np.flatnonzero(ordered > levels)[-1]]  # they lack count above it, all together
+    plan = np.maximum(np.floor(lacking - level), 0.0).astype(np.int64)
+    for _ in range(count - int(plan.sum())):
         plan[np.argmax(lacking - plan)] += 1
     return plan
 
