@@ -416,6 +416,26 @@ def test_bounds_hold_at_all_looks_and_others_do_not(kind: Any) -> None:
         assert binom.cdf(covered(kind, 0.2, LIE, 60), 60, 0.8) < 1e-6  # a width that is
 
 
+def test_the_ellipsoid_needs_what_c_adds_to_it() -> None:
+    """With many arms and one feature most of the distance is η's, and β_lin alone has no room."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.5, 1.5, (40, 1))
+    task = Task(x, 2, 1.0, 0.05, 0.0)
+    held = enough = 0
+    for _ in range(100):
+        means = x[:, 0] + 0.2 * rng.choice([-1.0, 1.0], 40)
+        now = LikelihoodRatio.of(task, 0.2, 5)
+        pulls = np.full(40, 10)
+        now = now.after(pulls, pulls * means + np.sqrt(pulls) * rng.standard_normal(40))
+        far = float((pulls * (now.means - means) ** 2).sum())
+        held += far <= now.threshold_at(now.known.pulls) ** 2
+        enough += far <= 2.0 * mixture(now.linear, now.dimensions(now.known.pulls))
+        linear, unstructured = now._squares(now.known.pulls)
+        assert linear < unstructured  # so it is the linear bound that is tested
+    assert binom.cdf(held, 100, 0.95) > 0.01
+    assert enough < 50
+
+
 @pytest.mark.parametrize("kind", [PairBounds, LikelihoodRatio])
 def test_risk_is_shared_and_never_more_than_delta(kind: Any) -> None:
     task = Task(LIAR.features, 3, 0.3, 0.05, 0.0)
