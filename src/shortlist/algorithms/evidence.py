@@ -26,7 +26,7 @@ def mixture(log_risk: float, ratios: Any) -> float:
     Examples
     --------
     >>> [round(mixture(3.0, np.full(5, ratio)), 1) for ratio in (1.0, 10.0, 100.0)]
-    [8.7, 12.1, 17.6]
+    [8.7, 12.2, 17.6]
     """
     grown = np.asarray(ratios) / SHARE
     return float((1.0 + 1.0 / grown.min()) * (log_risk + 0.5 * np.log1p(grown).sum()))
