@@ -78,6 +78,7 @@ ALGORITHMS = [
     "LUCB both (as published)",
     "LinGame",
     "Uniform",
+    "Phased",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
 ]  # fmt: skip
 

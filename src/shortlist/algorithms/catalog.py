@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa, uniform
+from shortlist.algorithms import game, gifa, phased, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.planned import Planned
@@ -12,6 +12,7 @@ Algorithm = GIFA | Planned | MisLid
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
+    **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
 }
 

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms import follow, plan
+from shortlist.algorithms import follow
 from shortlist.algorithms import round as rounds
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.engine import Runs
 from shortlist.algorithms.onward import normal
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
+from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
 from shortlist.core.rule import Rule
+
+with notice("compiling the plans for this machine: once only"):
+    from shortlist.algorithms import plan
 
 LOOKS = 20  # about how many a study still takes
 PULL = 15.0  # nanoseconds of a simulated one

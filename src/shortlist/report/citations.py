@@ -127,6 +127,18 @@ MISLID = Work(
   year      = {2021}
 }""",
 )
+FIEZ = Work(
+    "Fiez, Jain, Jamieson and Ratliff 2019",
+    "T. Fiez, L. Jain, K. Jamieson and L. Ratliff. Sequential experimental design for transductive "
+    "linear bandits. NeurIPS 2019.",
+    r"""@inproceedings{fiez2019sequential,
+  author    = {Fiez, Tanner and Jain, Lalit and Jamieson, Kevin and Ratliff, Lillian},
+  title     = {Sequential experimental design for transductive linear bandits},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {32},
+  year      = {2019}
+}""",
+)
 ROBBINS = Work(
     "Robbins 1970",
     "H. Robbins. Statistical methods related to the law of the iterated logarithm. The Annals of "
@@ -149,6 +161,7 @@ ALGORITHMS = {
     "LinGapE": XU,
     "LinGame": DEGENNE,
     "MisLid": MISLID,
+    "Phased": FIEZ,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
 }
 # By the threshold's source; those "of the paper" are Réda et al.'s.
