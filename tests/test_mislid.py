@@ -26,7 +26,7 @@ from shortlist.core.nearest import NOBODY, nearest, workspace
 from shortlist.problem import Problem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
-from shortlist.rules.alternatives import alternatives, closest, distance_bound, measure
+from shortlist.rules.misspecified_alternative import alternatives, closest, distance_bound, measure
 from shortlist.rules.pairs import Known, reliance
 from shortlist.simulation.instances import Instance
 

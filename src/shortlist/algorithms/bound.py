@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from shortlist.algorithms.any_engine import AnyEngine
+from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
@@ -29,6 +31,8 @@ class Bound:
         Why the rules themselves are not covered by a theorem; empty if they are.
     extends : str
         What it carries further than its theorem does; empty if the theorem covers it.
+    again : callable, optional
+        The same algorithm and threshold on another problem, where σ may be estimated.
     """
 
     name: str
@@ -38,11 +42,19 @@ class Bound:
     engine: AnyEngine
     unproven_rules: list[str]
     extends: str = ""
+    again: Callable[[Problem], Bound] | None = None
+
+    def estimated(self, replicates: Sequence[Sequence[float]]) -> Bound:
+        """The same with σ from replicates of the initial pulls."""
+        assert self.again is not None
+        noise = self.problem.noise.estimated(replicates, self.problem.delta)
+        return self.again(replace(self.problem, noise=noise))
 
     @property
     def why_heuristic(self) -> list[str]:
         """Why no theorem covers the answer; empty if one does."""
-        return self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        known = self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        return known + self.problem.noise.flaws
 
     @property
     def proven(self) -> bool:
@@ -52,7 +64,7 @@ class Bound:
     @property
     def assumptions(self) -> str:
         """What the proof needs; without features nothing has to be linear in them."""
-        words = self.threshold.assumptions
+        words = self.threshold.assumptions.replace(GIVEN, self.problem.noise.assumption)
         if not self.setting.classical:
             return words
         linear = "the means are linear in the features"
@@ -63,7 +75,7 @@ class Bound:
         problem = self.problem
         slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
         bound = "" if problem.S is None else f", S = {problem.S:g}"
-        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, σ = {problem.sigma:g}{bound}"
+        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {problem.noise.figure}{bound}"
         claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
         if self.why_heuristic:
             return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa, phased, uniform
+from shortlist.algorithms import frank_wolfe, game, gifa, phased, track_and_stop, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.planned import Planned
@@ -12,6 +12,8 @@ Algorithm = GIFA | Planned | MisLid
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
+    **frank_wolfe.ALGORITHMS,
+    **track_and_stop.ALGORITHMS,
     **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
 }
@@ -19,6 +21,8 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 def algorithms() -> dict[str, str]:
     """The names of all algorithms, with a line about each.
+
+    MisLid is not among them: a name does not say its c. It is ``shortlist.MisLid``.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Task
 from shortlist.core.nearest import NOBODY, nearest
-from shortlist.rules.alternatives import alternatives, measure
+from shortlist.rules.misspecified_alternative import alternatives, measure
 from shortlist.rules.pairs import Known, reliance
 
 # Of the first pulls: what the mixtures' prior is worth. A larger share makes the bounds wider at
@@ -113,7 +113,8 @@ class Evidence(ABC):
         bias = np.array([reliance(known, a, NOBODY) for a in range(len(self.means))])
         off = np.abs(known.fitted - self.means)
         noise = linear * np.sqrt(np.maximum(np.diagonal(known.gram), 0.0))
-        return np.asarray(noise + self.c * bias + off)
+        with np.errstate(over="ignore"):
+            return np.asarray(noise + self.c * bias + off)
 
     @abstractmethod
     def boundary(self, inside: Mask) -> Boundary:

@@ -21,7 +21,7 @@ import numpy as np
 from shortlist.algorithms.evidence import Boundary, Evidence, mixture
 from shortlist.algorithms.strategy import Mask, Reals, Task
 from shortlist.core.nearest import nearest, workspace
-from shortlist.rules.alternatives import alternatives, closest
+from shortlist.rules.misspecified_alternative import alternatives, closest
 
 TRIES = 4  # alternatives a bound on a difference is sought with; it hardly moves after two
 
@@ -55,7 +55,8 @@ class LikelihoodRatio(Evidence):
         return cls(**start, linear=half, unstructured=half)
 
     def _misfit(self, pulls: Reals) -> float:
-        return 2.0 * (self.c / self.task.sigma) ** 2 * float(pulls.sum())
+        off = self.c / self.task.sigma
+        return 2.0 * off * off * float(pulls.sum())  # off**2 would raise where it is infinite
 
     def _squares(self, pulls: Reals) -> tuple[float, float]:
         """C²/2 by either bound."""
@@ -83,7 +84,8 @@ class LikelihoodRatio(Evidence):
         """An upper bound on μ_i − μ_j, by an s that the alternative's multipliers make.
 
         It holds for any s with Xᵀs = x_j − x_i: μ_j − μ_i = sᵀμ − (s − e_j + e_i)ᵀη, where sᵀμ̃ is
-        off by σC·sqrt(Σ s_a²/N_a) at most. What rounding has left of Xᵀs is taken away first.
+        off by σC·sqrt(Σ s_a²/N_a) at most. What rounding has left of Xᵀs is taken away first. The
+        s of the two arms alone is tried too: what rounding adds to the other counts c times.
         """
         features, pulls = self.task.features, self.known.pulls
         s = pulls * (self.means - alternative) / price if price > 0.0 else np.zeros(len(pulls))
@@ -93,9 +95,12 @@ class LikelihoodRatio(Evidence):
         basis = np.linalg.qr(root[:, None] * features)[0]
         over = (s - own) / root
         rest = root * (over - basis @ (basis.T @ over))
-        s = own + rest
-        noise = self.task.sigma * threshold * math.sqrt(float((s * s / pulls).sum()))
-        return noise + self.c * float(np.abs(rest).sum()) - float(s @ self.means)
+        scale = self.task.sigma * threshold
+
+        def bound(s: Reals, bias: float) -> float:
+            return scale * math.sqrt(float((s * s / pulls).sum())) + bias - float(s @ self.means)
+
+        return min(bound(own + rest, self.c * float(np.abs(rest).sum())), bound(own, 0.0))
 
     def differences(self, j: int, at: Boundary) -> tuple[Reals, Reals, Reals]:
         """μ̃_i − μ̃_j, and the farthest that the ellipsoid reaches on either side."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -24,13 +25,15 @@ from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.strategy import Integers, Reals, Strategy, Task
 from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.noise import GIVEN
 from shortlist.problem import Problem
-from shortlist.rules.alternatives import alternatives, closest, measure
+from shortlist.rules.misspecified_alternative import alternatives, closest, measure
 from shortlist.rules.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.rules.thresholds import Threshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
 GROWTH = 0.03  # of all pulls from one look to the next; 0.01 was no better
+MOST = 4000  # arms; the tables then take a gigabyte
 STEPS = 5  # of the learner a plan; 20 were no better
 
 STOPS: dict[str, Callable[[Task, float, int], Evidence]] = {
@@ -44,6 +47,11 @@ class Misspecified(Strategy):
 
     def __init__(self, task: Task, misspecification: float, stop: str) -> None:
         arms, rank = task.features.shape
+        if arms > MOST:
+            raise InvalidSetting(
+                f"MisLid's bounds take tables of K × K, and K = {arms:,} is beyond {MOST:,}: use "
+                "m-LinGapE, or leave out arms that are known to be bad."
+            )
         first = max(1, min(FIRST, AT_MOST // arms))
         # With as many dimensions as arms all means are linear, whatever c.
         c = misspecification if rank < arms else 0.0
@@ -152,8 +160,7 @@ def _threshold(c: float, stop: str) -> Threshold:
         ),
         lambda setting, ridge: [],
         proven=True,
-        assumptions=f"the noise is σ-sub-Gaussian and no mean is further than c = {c:g} from linear "
-        "in the features",
+        assumptions=f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
         source="Robbins 1970",
     )
 
@@ -186,11 +193,14 @@ class MisLid:
 
     misspecification: float
     stop: Literal["pairs", "glr"] = "pairs"
+    summary: ClassVar[str] = (
+        "Réda et al. 2021b; means linear to within c; pulls by a game against the closest"
+    )
 
     def __post_init__(self) -> None:
         c = self.misspecification
         known = isinstance(c, numbers.Real) and not isinstance(c, bool)
-        if not known or not 0.0 <= float(c) < math.inf:
+        if not known or not 0.0 <= c <= sys.float_info.max:
             raise InvalidSetting(
                 f"misspecification must be a number, 0 or more and finite, got {c!r}: it is how "
                 "far a mean may be from linear; 0 is a linear model."
@@ -204,11 +214,6 @@ class MisLid:
         """For tables."""
         published = ", glr" if self.stop == "glr" else ""
         return f"MisLid (c = {self.misspecification:g}{published})"
-
-    @property
-    def summary(self) -> str:
-        """What it is, in a line."""
-        return "Réda et al. 2021b; means linear to within c; pulls by a game against the closest"
 
     @property
     def planned(self) -> Planned:

@@ -71,6 +71,11 @@ class Planned:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
             )
+        if problem.noise.kind == "estimate":
+            raise InvalidSetting(
+                f"{self.name} makes plans of its own, without the replicates that sigma='estimate' "
+                "needs: give a number for sigma, or another algorithm, such as m-LinGapE."
+            )
         features = problem.reduced
         setting = Setting(
             arms=problem.arms,

@@ -102,6 +102,7 @@ class StepwiseEngine:
     regularization = 0.0
     shift = 0.0
     compiled = True  # what is done for every result is
+    has_pilot = False
     alone = False
     stop = "lucb"
     lagged = False
@@ -120,6 +121,11 @@ class StepwiseEngine:
     def sigma(self) -> float:
         """The noise is σ-sub-Gaussian."""
         return self.task.sigma
+
+    @property
+    def weights(self) -> Reals:
+        """All evaluations count alike: σ is that of the noisiest arm."""
+        return np.ones(len(self.features))
 
     @property
     def epsilon(self) -> float:
@@ -152,6 +158,10 @@ class StepwiseEngine:
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision reads it."""
         return Posterior(self.features)
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms to pull before the next decision, in order, and how often each has been by now."""
+        return self.initial, posterior.pulls
 
     def round(self) -> Course:
         """A course before its first result."""

@@ -127,6 +127,18 @@ MISLID = Work(
   year      = {2021}
 }""",
 )
+WANG = Work(
+    "Wang, Tzeng and Proutière 2021",
+    "P.-A. Wang, R.-C. Tzeng and A. Proutière. Fast pure exploration via Frank–Wolfe. "
+    "NeurIPS 34, 2021.",
+    r"""@inproceedings{wang2021fast,
+  author    = {Wang, Po-An and Tzeng, Ruo-Chun and Prouti\`{e}re, Alexandre},
+  title     = {Fast pure exploration via {Frank--Wolfe}},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {34},
+  year      = {2021}
+}""",
+)
 FIEZ = Work(
     "Fiez, Jain, Jamieson and Ratliff 2019",
     "T. Fiez, L. Jain, K. Jamieson and L. Ratliff. Sequential experimental design for transductive "
@@ -154,6 +166,22 @@ ROBBINS = Work(
 }""",
 )
 
+KAUFMANN = Work(
+    "Kaufmann and Koolen 2021",
+    "E. Kaufmann and W. M. Koolen. Mixture martingales revisited with applications to sequential "
+    "tests and confidence intervals. Journal of Machine Learning Research 22(246):1–44, 2021.",
+    r"""@article{kaufmann2021mixture,
+  author  = {Kaufmann, Emilie and Koolen, Wouter M.},
+  title   = {Mixture martingales revisited with applications to sequential tests and confidence
+             intervals},
+  journal = {Journal of Machine Learning Research},
+  volume  = {22},
+  number  = {246},
+  pages   = {1--44},
+  year    = {2021}
+}""",
+)
+
 # By the first word of the algorithm's name; all others are Réda et al.'s.
 ALGORITHMS = {
     "LUCB": KALYANAKRISHNAN,
@@ -163,9 +191,13 @@ ALGORITHMS = {
     "MisLid": MISLID,
     "Phased": FIEZ,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
+    "FWS": WANG,
+    "lazy": JEDRA,
 }
 # By the threshold's source; those "of the paper" are Réda et al.'s.
 SOURCES = {
+    "Robbins 1970, with a prior from a pilot": ROBBINS,
+    KAUFMANN.short: KAUFMANN,
     "Jedra and Proutière 2020": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,

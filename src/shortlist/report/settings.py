@@ -42,7 +42,7 @@ def settings(study: Study) -> list[tuple[str, str]]:
         ("Threshold", bound.threshold.name),
         ("Risk, δ", f"{problem.delta:g}"),
         ("Slack, ε", f"{problem.epsilon:g}"),
-        ("Noise, σ", f"{problem.sigma:g}"),
+        ("Noise, σ", problem.noise.figure.removeprefix("σ = ")),
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}"),
         ("Arms, K", f"{problem.arms:,}"),

@@ -54,13 +54,12 @@ class Shortlist:
         return f"{figures}\n{self.evaluations} evaluations, {state}\n{self.guarantee}"
 
 
-def arm_table(bound: Bound, posterior: Posterior, now: Any) -> pd.DataFrame:
+def arm_table(bound: Bound, posterior: Posterior, C: float, now: Any) -> pd.DataFrame:
     """Every arm with its interval, as the round ``now`` has it; None: nothing is known yet."""
     problem = bound.problem
     means = width = np.full(problem.arms, np.nan)
     if now is not None:
         estimated, variances = bound.engine.estimates(posterior, now)
-        C = bound.engine.threshold(posterior, now)
         means = estimated.copy()
         width = C * problem.sigma * np.sqrt(np.maximum(variances, 0.0))
     return pd.DataFrame(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shortlist.algorithms.engine import run_seeds
 from shortlist.algorithms.follow import LOOK, REOPEN, TAKE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.noise import Noise
 from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial
 
 Event = Literal["renewed", "reopened"]
@@ -283,8 +284,8 @@ def check_pending(trial: Trial) -> None:
         )
 
 
-def checked_value(value: object) -> float:
-    """A result that can be told.
+def checked_value(value: object, noise: Noise | None = None) -> float:
+    """A result that can be told, and that the noise as it is known allows.
 
     Examples
     --------
@@ -306,4 +307,6 @@ def checked_value(value: object) -> float:
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
             "an evaluation that came to nothing."
         )
+    if noise is not None:
+        noise.check(number)
     return number

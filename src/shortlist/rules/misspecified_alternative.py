@@ -123,7 +123,7 @@ def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, rivals:
         q = 1.0
     elif loss < 0.0 and rest > 0.0:
         q = min(1.0, -loss * linear / ((gap + loss) * rest))
-    seen = max(gap + (1.0 - q) * loss, 0.0)
+    seen = gap if q == 1.0 else max(gap + (1.0 - q) * loss, 0.0)  # the loss may be infinite
     return 0.5 * seen * seen / (linear + q * q * rest)
 
 
