@@ -26,6 +26,9 @@ from shortlist.core.nearest import NOBODY, nearest, workspace
 from shortlist.problem import Problem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
+from shortlist.report.page import html
+from shortlist.report.reading import Reading
+from shortlist.report.settings import settings
 from shortlist.rules.misspecified_alternative import alternatives, closest, distance_bound, measure
 from shortlist.rules.pairs import Known, reliance
 from shortlist.simulation.instances import Instance
@@ -314,6 +317,20 @@ def test_with_any_misspecification_the_stop_is_a_classical_one(kind: Any, c: flo
 
 
 @pytest.mark.parametrize("stop", ["pairs", "glr"])
+def test_a_misspecification_may_be_as_small_or_large_as_numbers_are(stop: Any) -> None:
+    pulls = {
+        c: shortlist.compare(
+            MisLid(misspecification=c, stop=stop), LIAR, runs=3, progress=False
+        ).frame["pulls"].tolist()
+        for c in (0.0, 5e-324, 1e-200, 50.0, 1e12, 1e308)
+    }  # fmt: skip
+    assert pulls[50.0] == pulls[1e12] == pulls[1e308]
+    for tiny in (5e-324, 1e-200):  # half of δ is kept for the other bound, so not quite the same
+        ratio = np.sum(pulls[tiny]) / np.sum(pulls[0.0])
+        assert 0.9 < ratio < 1.4
+
+
+@pytest.mark.parametrize("stop", ["pairs", "glr"])
 def test_with_any_misspecification_features_do_not_matter(stop: Any) -> None:
     """Other features, the same pulls, run by run; and without any, as many but for ties."""
     frames = []
@@ -562,8 +579,24 @@ def test_guarantee_and_reports_name_c() -> None:
     assert words.startswith("Proven: with probability at least 0.95")
     assert "no mean is further than c = 0.15 from linear in the features" in words
     assert "within c = 0.15 of θ·x" in dict(assumptions(study))["Model"]
-    assert "linear in them to within c = 0.15" in methods(study)
-    assert "Tirinzoni" in methods(study)
+    assert dict(settings(study))["Misspecification, c"] == "0.15"
+    written = methods(Reading(study))
+    assert "linear in them to within c = 0.15" in written
+    assert "Tirinzoni" in written
+    page = html(study)
+    for words in ("MisLid (c = 0.15)", "further than c = 0.15", "Misspecification, c"):
+        assert words in page
+
+
+def test_the_guarantee_names_the_noise_as_it_was_told() -> None:
+    bounded = begin(sigma="bounded", reward_range=(-3.0, 3.0)).bound
+    assert "between -3 and 3" in bounded.guarantee()
+    assert "c = 0.15 from linear" in bounded.guarantee()
+    each = begin(sigma=[0.1] * 9 + [0.3]).bound
+    assert each.proven
+    assert each.engine.sigma == 0.3  # the largest holds for all
+    with pytest.raises(errors.InvalidSetting, match="sigma='estimate'"):
+        begin(sigma="estimate")
 
 
 def test_health_tests_c_and_not_linearity() -> None:
@@ -591,7 +624,7 @@ def test_with_as_many_features_as_arms_nothing_is_assumed() -> None:
     assert frames[0]["pulls"].tolist() == frames[1]["pulls"].tolist()
 
 
-@pytest.mark.parametrize("c", [-0.1, math.inf, math.nan, "0.1", True, None])
+@pytest.mark.parametrize("c", [-0.1, math.inf, math.nan, 10**400, "0.1", True, None, [0.1]])
 def test_a_misspecification_is_a_number(c: Any) -> None:
     with pytest.raises(errors.InvalidSetting, match="misspecification must be a number, 0 or more"):
         MisLid(misspecification=c)
@@ -605,6 +638,16 @@ def test_other_words_are_refused_with_reasons() -> None:
     with pytest.raises(errors.InvalidSetting, match="takes no other"):
         begin(threshold="frequentist")
     assert MisLid(misspecification=1) == MisLid(misspecification=np.float64(1.0))
+
+
+def test_more_arms_than_tables_are_kept_for_are_refused() -> None:
+    features = np.random.default_rng(0).standard_normal((mislid.MOST + 1, 2))
+    with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
+        shortlist.Study(features, 2, sigma=1.0, algorithm=MisLid(misspecification=0.1))
+
+
+def test_auto_leaves_it_its_own_threshold() -> None:
+    assert begin(threshold="auto").bound.threshold.name == "misspecified_pairs"
 
 
 def test_first_pulls_are_fewer_where_arms_are_many() -> None:
@@ -629,3 +672,16 @@ def test_a_screen_file_takes_a_misspecification(tmp_path: Path) -> None:
     screen.write_text(base + 'misspecification = 0.15\nalgorithm = "LUCB"\n')
     refused = CliRunner().invoke(app, ["new", str(screen)])
     assert refused.exit_code != 0
+    for bad in ("-0.1", "inf", "nan", "true", '"0.1"'):
+        screen.write_text(base + f'name = "bad"\nmisspecification = {bad}\n')
+        refused = CliRunner().invoke(app, ["new", str(screen)])
+        assert refused.exit_code == 2, bad
+        assert "misspecification must be a number" in " ".join(refused.output.split())
+    screen.write_text(base + 'name = "bad"\nalgorithm = "MisLid"\n')
+    refused = CliRunner().invoke(app, ["new", str(screen)])
+    assert "misspecification = …" in " ".join(refused.output.split())
+
+
+def test_the_list_of_algorithms_names_it() -> None:
+    listed = CliRunner().invoke(app, ["algorithms"]).output
+    assert f"{MisLid.summary}\n" in listed

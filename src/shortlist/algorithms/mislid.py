@@ -27,13 +27,13 @@ from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
 from shortlist.problem import Problem
-from shortlist.rules.misspecified_alternative import alternatives, closest, measure
 from shortlist.rules.game import FIRST_MIXABILITY, hedge, learn
+from shortlist.rules.misspecified_alternative import alternatives, closest, measure
 from shortlist.rules.thresholds import Threshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
 GROWTH = 0.03  # of all pulls from one look to the next; 0.01 was no better
-MOST = 4000  # arms; the tables then take a gigabyte
+MOST = 4000  # arms; a table of K × K is then 128 MB, and there are several
 STEPS = 5  # of the learner a plan; 20 were no better
 
 STOPS: dict[str, Callable[[Task, float, int], Evidence]] = {
