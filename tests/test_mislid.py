@@ -240,8 +240,9 @@ def test_without_misspecification_alternatives_are_linear(seed: int) -> None:
     value, moved = linear_answer(features, weights, means, inside)
     assert closest(features, c, weights, means, inside, 0.0, found) == pytest.approx(value)
     np.testing.assert_allclose(found.means, moved, atol=1e-7)
-    tiny = closest(features, 1e-9, weights, means, inside, 0.0, found)
-    assert tiny == pytest.approx(value, rel=1e-5)
+    for tiny in (1e-9, 1e-11, 1e-14, 5e-324):
+        closely = closest(features, tiny, weights, means, inside, 0.0, found)
+        assert closely == pytest.approx(value, rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -339,7 +340,7 @@ def test_with_any_misspecification_features_do_not_matter(stop: Any) -> None:
             features, means=LIAR.means, m=3, sigma=LIAR.sigma
         )
         algorithm = MisLid(misspecification=50.0, stop=stop)
-        frames.append(shortlist.compare(algorithm, instance, runs=20, progress=False).frame)
+        frames.append(shortlist.compare(algorithm, instance, runs=8, progress=False).frame)
     here, other, none = frames
     assert here["pulls"].tolist() == other["pulls"].tolist()
     ratio = none["samples"].mean() / here["samples"].mean()
@@ -395,7 +396,7 @@ def test_reliance_is_what_the_estimate_owes_to_the_model() -> None:
     assert isinstance(now.known, Known)
 
 
-def covered(kind: Any, scale: float, c: float, runs: int = 300) -> int:
+def covered(kind: Any, scale: float, c: float, runs: int) -> int:
     """In how many runs all bounds on differences that matter held at all looks, so scaled."""
     rng = np.random.default_rng(11)
     instance = LIAR
@@ -427,10 +428,11 @@ def covered(kind: Any, scale: float, c: float, runs: int = 300) -> int:
 
 @pytest.mark.parametrize("kind", [PairBounds, LikelihoodRatio])
 def test_bounds_hold_at_all_looks_and_others_do_not(kind: Any) -> None:
-    assert binom.cdf(covered(kind, 1.0, LIE, 60), 60, 0.8) > 0.01
-    assert binom.cdf(covered(kind, 1.0, 0.0, 60), 60, 0.8) < 1e-6  # a c that is too small
+    runs = 60 if kind is PairBounds else 20  # the likelihood ratio solves programs for each bound
+    assert binom.cdf(covered(kind, 1.0, LIE, runs), runs, 0.8) > 0.01
+    assert binom.cdf(covered(kind, 1.0, 0.0, runs), runs, 0.8) < 1e-6  # a c that is too small
     if kind is PairBounds:
-        assert binom.cdf(covered(kind, 0.2, LIE, 60), 60, 0.8) < 1e-6  # a width that is
+        assert binom.cdf(covered(kind, 0.2, LIE, runs), runs, 0.8) < 1e-6  # a width that is
 
 
 def test_the_ellipsoid_needs_what_c_adds_to_it() -> None:
@@ -475,7 +477,7 @@ def errs(algorithm: Any, runs: int, instance: Instance = LIAR) -> int:
 
 
 def test_where_a_linear_algorithm_errs_mislid_does_not() -> None:
-    runs = 60
+    runs = 24
     for linear in ("m-LinGapE", MisLid(misspecification=0.0)):
         assert binom.sf(errs(linear, runs) - 1, runs, 0.05) < 1e-6
     for honest in (
@@ -489,13 +491,13 @@ def test_where_a_linear_algorithm_errs_mislid_does_not() -> None:
 def test_on_other_instances_it_does_not_err_either() -> None:
     """Random ones, a few runs of each, whose boundary is at least as wide as the lie."""
     wrong = runs = 0
-    for seed in range(60):
+    for seed in range(30):
         instance = lying(seed, K=8, N=2, m=2, c=0.08, sigma=0.3)
         ordered = np.sort(instance.means)
         if ordered[-2] - ordered[-3] > 0.08:
-            wrong += errs(MisLid(misspecification=0.08), 5, instance)
-            runs += 5
-    assert runs >= 100
+            wrong += errs(MisLid(misspecification=0.08), 4, instance)
+            runs += 4
+    assert runs >= 50
     assert binom.sf(wrong - 1, runs, 0.05) > 0.01
 
 
@@ -590,7 +592,7 @@ def test_guarantee_and_reports_name_c() -> None:
 
 def test_the_guarantee_names_the_noise_as_it_was_told() -> None:
     bounded = begin(sigma="bounded", reward_range=(-3.0, 3.0)).bound
-    assert "between -3 and 3" in bounded.guarantee()
+    assert "provided all results lie in that range" in bounded.guarantee()
     assert "c = 0.15 from linear" in bounded.guarantee()
     each = begin(sigma=[0.1] * 9 + [0.3]).bound
     assert each.proven

@@ -21,6 +21,7 @@ NOBODY = -1
 MOST_STEPS = 60  # ten are usual
 EXACT, ROUNDING = 1e-13, 1e-22  # duality gap, over the value and over Σ w·spread²
 FARTHEST = 0.999  # of the way to a bound
+NEGLIGIBLE = 1e-12  # c, over the spread to be explained: below, the multipliers overflow
 FAINT = 1e-12  # of the largest weight: some weight must bind θ
 PIVOT = 1e-15  # of the diagonal: a direction of θ that makes no difference
 
@@ -321,16 +322,16 @@ def nearest(
         largest = max(largest, weights[a])
     for a in range(arms):
         work.weights[a] = max(weights[a] / largest, FAINT)
-    if c == 0.0:
+    spread, found = 0.0, False
+    if c > 0.0:
+        fit(features, target, work)
+        found = nearest_of_all(c, target, i, j, gap, work)
+        if not found:
+            spread = begin(c, target, i, j, gap, work)
+    if not found and c <= NEGLIGIBLE * spread:
         nearest_linear(features, target, i, j, gap, work)
-        work.price[0] *= largest
-        return largest * distance(target, work)
-    fit(features, target, work)
-    if nearest_of_all(c, target, i, j, gap, work):
-        work.price[0] *= largest
-        return largest * distance(target, work)
-    spread = begin(c, target, i, j, gap, work)
-    for _ in range(MOST_STEPS):
+        found = True
+    for _ in range(0 if found else MOST_STEPS):
         before = complementarity(0.0, work)
         give = curvature(features, target, i, j, work)
         direct(features, target, i, j, gap, give, 0.0, 0.0, work)
