@@ -39,7 +39,7 @@ from shortlist.theory import lower_bound
 from shortlist.theory.interior_point import optimal_design
 
 NAMES: list[Any] = [n for n, algorithm in ALGORITHMS.items() if isinstance(algorithm, Planned)]
-NAMES += [MisLid(misspecification=0.05), MisLid(misspecification=0.05, stop="glr")]
+NAMES += [MisLid(misspecification=0.05)]
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 THETA = np.array([1.0, 0.3])
 MEANS = X @ THETA
