@@ -544,7 +544,7 @@ def test_a_stored_study_knows_its_misspecification(tmp_path: Path) -> None:
     study.run(result, progress=False, max_evaluations=140)
     loaded = shortlist.Study.load(tmp_path / "study.db")
     assert loaded.bound.name == "MisLid (c = 0.3)"
-    assert loaded.bound.setting.misspecification == 0.1 + 0.2
+    assert loaded.bound.misspecification == 0.1 + 0.2
     assert loaded.statistic == study.statistic
     memory = begin(0.1 + 0.2)
     memory.run(result, progress=False, max_evaluations=140)

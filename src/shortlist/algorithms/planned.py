@@ -89,12 +89,17 @@ class Planned:
             weakest=0.0,
             classical=problem.is_classical,
             indices="paired",
-            misspecification=self.misspecification,
         )
         self.threshold.check(setting)
         task = Task(features, problem.m, problem.sigma, problem.delta, problem.epsilon)
         engine = StepwiseEngine(self.strategy, task)
-        unproven = list(self.unproven)
         return Bound(
-            self.name, problem, self.threshold, setting, engine, unproven, extends=self.extends
+            self.name,
+            problem,
+            self.threshold,
+            setting,
+            engine,
+            list(self.unproven),
+            extends=self.extends,
+            misspecification=self.misspecification,
         )

@@ -98,10 +98,10 @@ def _model(study: Study) -> str:
             f"The mean of every arm is linear in {features}. With as many independent features as "
             "arms this is no restriction."
         )
-    if setting.misspecification:
+    if study.bound.misspecification:
         return (
             "The mean of every arm is within c = "
-            f"{setting.misspecification:g} of θ·x, linear in {features}, with one unknown θ for all "
+            f"{study.bound.misspecification:g} of θ·x, linear in {features}, with one unknown θ for all "
             "arms. c was given, not estimated. If a mean departs further, the claim does not hold."
         )
     return (

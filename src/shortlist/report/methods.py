@@ -80,7 +80,7 @@ def _design(study: Study) -> list[str]:
         "No model related the means of the arms."
         if bound.setting.classical
         else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
-        f"means were modelled as linear in them{_within(bound.setting.misspecification)}."
+        f"means were modelled as linear in them{_within(bound.misspecification)}."
     )
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [

@@ -32,7 +32,6 @@ class Setting:
     classical: bool
     indices: str
     m: int = 1
-    misspecification: float = 0.0
 
 
 @dataclass(frozen=True)

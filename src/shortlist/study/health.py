@@ -210,8 +210,8 @@ def _fit(study: View, results: _Results) -> Finding:
     if study.bound.setting.classical or problem.rank == problem.arms:
         words = "Every arm has a mean of its own: there is no fit to fail."
         return Finding("fit", "fine", words, "The guarantee assumes nothing about the means.")
-    if study.bound.setting.misspecification:
-        return _fit_within(study, results, study.bound.setting.misspecification)
+    if study.bound.misspecification:
+        return _fit_within(study, results, study.bound.misspecification)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
