@@ -40,6 +40,7 @@ def main(runs: int) -> None:
             "UGapE",
             MisLid(misspecification=c),
             MisLid(misspecification=2 * c),
+            MisLid(misspecification=10.0),  # so large that the features are of no use
             MisLid(misspecification=c, stop="glr"),
             MisLid(misspecification=2 * c, stop="glr"),
         ]
