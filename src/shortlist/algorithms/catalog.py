@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import frank_wolfe, game, gifa, phased, track_and_stop, uniform
+from shortlist.algorithms import (
+    elimination,
+    frank_wolfe,
+    game,
+    gifa,
+    phased,
+    track_and_stop,
+    uniform,
+)
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.planned import Planned
@@ -14,6 +22,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     **game.ALGORITHMS,
     **frank_wolfe.ALGORITHMS,
     **track_and_stop.ALGORITHMS,
+    **elimination.ALGORITHMS,
     **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
 }
