@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.algorithms.catalog import algorithms as algorithms
     from shortlist.algorithms.gifa import GIFA as GIFA
+    from shortlist.algorithms.mislid import MisLid as MisLid
     from shortlist.algorithms.xy_halving import XYHalving as XYHalving
     from shortlist.core.rule import rule as rule
     from shortlist.simulation import instances as instances
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GIFA",
+    "MisLid",
     "Study",
     "XYHalving",
     "algorithms",
@@ -54,6 +56,7 @@ _MODULES = {
 }
 _HOMES = {
     "GIFA": "shortlist.algorithms.gifa",
+    "MisLid": "shortlist.algorithms.mislid",
     "Study": "shortlist.study.study",
     "XYHalving": "shortlist.algorithms.xy_halving",
     "compare": "shortlist.simulation.comparison",

@@ -31,6 +31,8 @@ class Bound:
         Why the rules themselves are not covered by a theorem; empty if they are.
     extends : str
         What it carries further than its theorem does; empty if the theorem covers it.
+    misspecification : float
+        How far from linear in the features the means may be.
     again : callable, optional
         The same algorithm and threshold on another problem, where σ may be estimated.
     """
@@ -42,6 +44,7 @@ class Bound:
     engine: AnyEngine
     unproven_rules: list[str]
     extends: str = ""
+    misspecification: float = 0.0
     again: Callable[[Problem], Bound] | None = None
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> Bound:

@@ -12,12 +12,13 @@ from shortlist.algorithms import (
     uniform,
 )
 from shortlist.algorithms.gifa import ALIASES, GIFA
+from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.xy_halving import NAME as WITH_BUDGET
 from shortlist.algorithms.xy_halving import XYHalving
 from shortlist.errors import InvalidSetting, unknown_name
 
-Algorithm = GIFA | Planned | XYHalving
+Algorithm = GIFA | Planned | MisLid | XYHalving
 DEFAULT = "m-LinGapE"
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
@@ -32,6 +33,8 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 def algorithms() -> dict[str, str]:
     """The names of all algorithms, with a line about each.
+
+    MisLid is not among them: a name does not say its c. It is ``shortlist.MisLid``.
 
     Examples
     --------
@@ -53,7 +56,14 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         return choice
     if not isinstance(choice, str):
         raise InvalidSetting(
-            f"an algorithm is a name or a shortlist.GIFA, got {type(choice).__name__}."
+            "an algorithm is a name, a shortlist.GIFA or a shortlist.MisLid, got "
+            f"{type(choice).__name__}."
+        )
+    if choice == MisLid.__name__:
+        raise InvalidSetting(
+            "MisLid must be told how far from linear the means may be, and there is no default: "
+            "pass algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in "
+            "a screen.toml."
         )
     if choice == WITH_BUDGET:
         raise InvalidSetting(

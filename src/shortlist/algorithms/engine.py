@@ -169,6 +169,10 @@ class Engine:
             return arms, posterior.pulls - posterior.pilot
         return self.initial, posterior.pulls
 
+    def estimates(self, posterior: Posterior, now: rounds.Round) -> tuple[Reals, Reals]:
+        """Means, and the squares of their widths in units of Cσ."""
+        return posterior.means, posterior.variances
+
     def boundary(self, now: rounds.Round) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
         if "mth_gaps" not in self.rules["stopping"].needs:
@@ -314,12 +318,7 @@ class Engine:
         return int(nanoseconds / round_cost(self))
 
     def play_on(
-        self,
-        posterior: Posterior,
-        now: rounds.Round,
-        means: Reals,
-        seed: np.uint64,
-        most: int,
+        self, posterior: Posterior, now: rounds.Round, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, NDArray[np.int64]]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
         return play_on(self, posterior, means, seed, most)

@@ -34,6 +34,8 @@ class Planned:
         What it carries further than its theorem does; empty if the theorem covers it.
     only_m : int, optional
         The only m it is defined for.
+    misspecification : float
+        How far from linear in the features the means may be.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Planned:
     unproven: tuple[str, ...] = ()
     extends: str = ""
     only_m: int | None = None
+    misspecification: float = 0.0
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
         """The algorithm on a problem."""
@@ -90,7 +93,13 @@ class Planned:
         self.threshold.check(setting)
         task = Task(features, problem.m, problem.sigma, problem.delta, problem.epsilon)
         engine = StepwiseEngine(self.strategy, task)
-        unproven = list(self.unproven)
         return Bound(
-            self.name, problem, self.threshold, setting, engine, unproven, extends=self.extends
+            self.name,
+            problem,
+            self.threshold,
+            setting,
+            engine,
+            list(self.unproven),
+            extends=self.extends,
+            misspecification=self.misspecification,
         )

@@ -8,6 +8,7 @@ import typer
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
     from shortlist.algorithms.catalog import algorithms as catalog
+    from shortlist.algorithms.mislid import MisLid
     from shortlist.algorithms.xy_halving import NAME, SUMMARY
 
     known = catalog()
@@ -16,6 +17,8 @@ def algorithms() -> None:
     width = max(map(len, plain))
     for name in plain:
         typer.echo(f"{name:{width}}  {known[name]}")
+    typer.echo("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
+    typer.echo(f"{MisLid.__name__:{width}}  {MisLid.summary}")
     typer.echo(f"\nWith a fixed budget in place of a guarantee (budget = …):\n{NAME}  {SUMMARY}")
     typer.echo("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:

@@ -82,7 +82,7 @@ def _design(study: Study) -> list[str]:
         "No model related the means of the arms."
         if bound.setting.classical
         else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
-        "means were modelled as linear in them."
+        f"means were modelled as linear in them{_within(bound.misspecification)}."
     )
     if study.budget is not None:
         return [
@@ -106,6 +106,10 @@ def _design(study: Study) -> list[str]:
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
         f"ε = {problem.epsilon:g}, {_noise(problem.noise)}{S}.",
     ]
+
+
+def _within(misspecification: float) -> str:
+    return f" to within c = {misspecification:g}" if misspecification else ""
 
 
 def _noise(noise: Noise) -> str:

@@ -56,6 +56,8 @@ def settings(study: Study) -> list[tuple[str, str]]:
     ]
     if study.budget is not None:
         rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
+    if bound.misspecification:
+        rows.append(("Misspecification, c", f"{bound.misspecification:g}"))
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software()]

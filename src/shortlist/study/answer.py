@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from shortlist.algorithms.bound import Bound
 from shortlist.core.posterior import Posterior
-from shortlist.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +58,14 @@ class Shortlist:
         return f"{figures}\n{self.evaluations} evaluations, {state}\n{self.guarantee}"
 
 
-def arm_table(
-    problem: Problem, posterior: Posterior, C: float, inside: NDArray[np.bool_] | None
-) -> pd.DataFrame:
-    """Every arm with its interval μ̂ ± Cσ‖x‖_{V⁻¹}; without candidates nothing is known yet."""
-    means = np.full(problem.arms, np.nan) if inside is None else posterior.means.copy()
-    width = C * problem.sigma * np.sqrt(np.maximum(posterior.variances, 0.0))
+def arm_table(bound: Bound, posterior: Posterior, C: float, now: Any) -> pd.DataFrame:
+    """Every arm with its interval, as the round ``now`` has it; None: nothing is known yet."""
+    problem = bound.problem
+    means = width = np.full(problem.arms, np.nan)
+    if now is not None:
+        estimated, variances = bound.engine.estimates(posterior, now)
+        means = estimated.copy()
+        width = C * problem.sigma * np.sqrt(np.maximum(variances, 0.0))
     return pd.DataFrame(
         {
             "name": problem.names,
@@ -71,6 +73,6 @@ def arm_table(
             "mean": means,
             "lower": means - width,
             "upper": means + width,
-            "in_shortlist": False if inside is None else inside.copy(),
+            "in_shortlist": False if now is None else now.inside.copy(),
         }
     )

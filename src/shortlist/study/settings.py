@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.gifa import GIFA
+from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.named_rules import RULES, find_threshold
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.xy_halving import XYHalving
@@ -178,6 +179,9 @@ def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
         return {"name": algorithm.name}
     if isinstance(algorithm, XYHalving):
         return {"name": algorithm.name, "budget": algorithm.budget}
+    if isinstance(algorithm, MisLid):
+        # Named by its class: the parameters beside it are what its name in tables is made of.
+        return {"name": MisLid.__name__, **asdict(algorithm)}
     if isinstance(algorithm, Planned):
         return {"name": algorithm.name, "strategy": OWN}
     assert isinstance(algorithm.threshold, Threshold)
@@ -202,6 +206,8 @@ def _algorithm(words: dict[str, Any]) -> str | Algorithm:
     if len(words) == 1:
         return str(words["name"])
     try:
+        if words.get("name") == MisLid.__name__:
+            return MisLid(**{key: value for key, value in words.items() if key != "name"})
         return XYHalving(**words) if "budget" in words else GIFA(**words)
     except TypeError as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None

@@ -51,7 +51,7 @@ class Study(View):
     budget : int, optional
         Stop after so many results, neither earlier nor later, and estimate how probable a wrong
         answer is. Without it the study stops when it is certain enough.
-    algorithm : str, GIFA or Planned, optional
+    algorithm : str, GIFA, Planned or MisLid, optional
         See ``shortlist.algorithms``; by default m-LinGapE, and XY-halving with a budget.
     threshold : optional
         In place of the algorithm's own.
@@ -146,7 +146,7 @@ class Study(View):
             Where it is kept.
         name : str, optional
             Which one; may be left out where there is only one.
-        algorithm : GIFA or Planned, optional
+        algorithm : GIFA, Planned or MisLid, optional
             Needed again if it has parts of your own: storage keeps names, never code.
         """
         from shortlist.study.storage import StoredStudy
