@@ -66,6 +66,13 @@ class AnyEngine(Protocol):
         """Whether the stop compares the arms' own intervals, not differences of two means."""
 
     @property
+    def interval_words(self) -> str:
+        """What an arm's own interval is, in signs."""
+
+    def intervals(self, now: Any) -> tuple[Reals, Reals] | None:
+        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
+
+    @property
     def stop(self) -> str:
         """The stopping rule's name."""
 

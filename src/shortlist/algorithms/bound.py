@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shortlist.algorithms.any_engine import AnyEngine
+from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
@@ -29,6 +30,8 @@ class Bound:
         Why the rules themselves are not covered by a theorem; empty if they are.
     extends : str
         What it carries further than its theorem does; empty if the theorem covers it.
+    reward_range : tuple of float, optional
+        Where every result must lie. The bound then rests on it, and σ is not used.
     """
 
     name: str
@@ -38,6 +41,20 @@ class Bound:
     engine: AnyEngine
     unproven_rules: list[str]
     extends: str = ""
+    reward_range: tuple[float, float] | None = None
+
+    def check(self, value: float) -> None:
+        """Raise for a result that the algorithm cannot take in."""
+        if (
+            self.reward_range is not None
+            and not self.reward_range[0] <= value <= self.reward_range[1]
+        ):
+            low, high = self.reward_range
+            raise InvalidInput(
+                f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing was "
+                "told. Start anew with an algorithm that uses σ (LUCB, Racing), or with results "
+                "scaled to this range; to cut one off would bias the mean."
+            )
 
     @property
     def why_heuristic(self) -> list[str]:
@@ -63,7 +80,8 @@ class Bound:
         problem = self.problem
         slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
         bound = "" if problem.S is None else f", S = {problem.S:g}"
-        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, σ = {problem.sigma:g}{bound}"
+        noise = f"σ = {problem.sigma:g}" if self.reward_range is None else "σ is not used"
+        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {noise}{bound}"
         claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
         if self.why_heuristic:
             return (

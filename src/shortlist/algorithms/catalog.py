@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa, uniform
+from shortlist.algorithms import game, gifa, kl_lucb, kl_racing, racing, uniform
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import InvalidSetting, unknown_name
@@ -12,6 +12,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
     **uniform.ALGORITHMS,
+    **kl_lucb.ALGORITHMS,
+    **kl_racing.ALGORITHMS,
+    **racing.ALGORITHMS,
 }
 
 

@@ -126,6 +126,11 @@ class Engine:
         """Whether the stop compares the arms' own intervals, not differences of two means."""
         return self.rules["indices"].name == "individual"
 
+    interval_words = "μ̂ ± Cσ‖x‖"
+
+    def intervals(self, now: rounds.Round) -> None:
+        """Every arm's own interval, where it is another; here it never is."""
+
     @property
     def stop(self) -> str:
         """The stopping rule's name."""

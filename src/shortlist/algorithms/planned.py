@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.stepwise import StepwiseEngine
 from shortlist.algorithms.strategy import Strategy, Task
@@ -34,6 +36,10 @@ class Planned:
         What it carries further than its theorem does; empty if the theorem covers it.
     only_m : int, optional
         The only m it is defined for.
+    classical : bool
+        Forget the features: every arm is its own dimension.
+    reward_range : tuple of float, optional
+        Where every result must lie. The bound then rests on it, and σ is not used.
 
     Examples
     --------
@@ -56,6 +62,8 @@ class Planned:
     unproven: tuple[str, ...] = ()
     extends: str = ""
     only_m: int | None = None
+    classical: bool = False
+    reward_range: tuple[float, float] | None = None
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
         """The algorithm on a problem."""
@@ -68,24 +76,32 @@ class Planned:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
             )
-        features = problem.reduced
+        features = np.eye(problem.arms) if self.classical else problem.reduced
+        sigma = problem.sigma
+        if self.reward_range is not None:
+            sigma = (self.reward_range[1] - self.reward_range[0]) / 2.0
         setting = Setting(
             arms=problem.arms,
-            dimension=problem.dimension,
+            dimension=problem.arms if self.classical else problem.dimension,
             rank=features.shape[1],
-            longest=problem.longest,
-            sigma=problem.sigma,
+            longest=1.0 if self.classical else problem.longest,
+            sigma=sigma,
             delta=problem.delta,
             S=problem.S,
             regularization=0.0,
             weakest=0.0,
-            classical=problem.is_classical,
+            classical=self.classical or problem.is_classical,
             indices="paired",
         )
         self.threshold.check(setting)
-        task = Task(features, problem.m, problem.sigma, problem.delta, problem.epsilon)
-        engine = StepwiseEngine(self.strategy, task)
-        unproven = list(self.unproven)
+        task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)
         return Bound(
-            self.name, problem, self.threshold, setting, engine, unproven, extends=self.extends
+            self.name,
+            problem,
+            self.threshold,
+            setting,
+            StepwiseEngine(self.strategy, task, self.reward_range),
+            list(self.unproven),
+            extends=self.extends,
+            reward_range=self.reward_range,
         )

@@ -72,13 +72,13 @@ def intervals(study: Study, *, ax: Any = None) -> Figure:
         say(panel, nothing_yet(study))
         return figure
     arms = most_contested(look)
-    alone = study.bound.engine.alone
+    alone, signs = study.bound.engine.alone, study.bound.engine.interval_words
     figure, panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
     if alone:
         _draw(panels[0], look, arms, OWN)
         _shade(panels[0], study, look)
-        caption(panels[0], "mean, with its interval μ̂ ± Cσ‖x‖", words, NARROW)
+        caption(panels[0], f"mean, with its interval {signs}", words, NARROW)
     else:
         _draw(panels[-1], look, arms, GAPS)
         panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
@@ -88,7 +88,7 @@ def intervals(study: Study, *, ax: Any = None) -> Figure:
         _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
         own = "Each arm by itself. These intervals do not stop the study."
-        caption(panels[0], "mean, with its interval μ̂ ± Cσ‖x‖", own, NARROW)
+        caption(panels[0], f"mean, with its interval {signs}", own, NARROW)
     title = textwrap.fill(headline(study, look.evaluation), 72 * len(panels))
     if ax is None:
         figure.suptitle(title, fontsize=10, parse_math=False)

@@ -23,15 +23,7 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     ['Noise', 'Model', 'Independence', 'Order']
     """
     problem, bound = study.problem, study.bound
-    found = [
-        (
-            "Noise",
-            f"The noise of every result is σ-sub-Gaussian with σ = {problem.sigma:g}: for normal "
-            "noise σ is its standard deviation, for bounded results half their range. σ was given, "
-            "not estimated. If the true noise is larger, the claim does not hold.",
-        ),
-        ("Model", _model(study)),
-    ]
+    found = [("Noise", _noise(study)), ("Model", _model(study))]
     if bound.threshold.needs_S:
         found.append(
             (
@@ -61,6 +53,20 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
 def warned(study: Study) -> list[str]:
     """The assumptions that the data speak against."""
     return [finding.name for finding in examine(study) if finding.level == "warning"]
+
+
+def _noise(study: Study) -> str:
+    if study.bound.reward_range is not None:
+        low, high = study.bound.reward_range
+        return (
+            f"Every result lies between {low:g} and {high:g}; one that did not was refused. Nothing "
+            f"else is assumed of the noise, and σ = {study.problem.sigma:g} was not used."
+        )
+    return (
+        f"The noise of every result is σ-sub-Gaussian with σ = {study.problem.sigma:g}: for normal "
+        "noise σ is its standard deviation, for bounded results half their range. σ was given, "
+        "not estimated. If the true noise is larger, the claim does not hold."
+    )
 
 
 def _model(study: Study) -> str:

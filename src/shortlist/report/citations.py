@@ -130,12 +130,30 @@ ROBBINS = Work(
 }""",
 )
 
+KAUFMANN = Work(
+    "Kaufmann and Kalyanakrishnan 2013",
+    "E. Kaufmann and S. Kalyanakrishnan. Information complexity in bandit subset selection. COLT "
+    "2013, PMLR 30:228–251.",
+    r"""@inproceedings{kaufmann2013information,
+  author    = {Kaufmann, Emilie and Kalyanakrishnan, Shivaram},
+  title     = {Information complexity in bandit subset selection},
+  booktitle = {Proceedings of the 26th Annual Conference on Learning Theory (COLT)},
+  series    = {Proceedings of Machine Learning Research},
+  volume    = {30},
+  pages     = {228--251},
+  year      = {2013}
+}""",
+)
+
 # By the first word of the algorithm's name; all others are Réda et al.'s.
 ALGORITHMS = {
     "LUCB": KALYANAKRISHNAN,
     "UGapE": GABILLON,
     "LinGapE": XU,
     "LinGame": DEGENNE,
+    "KL-LUCB": KAUFMANN,
+    "KL-Racing": KAUFMANN,
+    "Racing": KAUFMANN,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
 }
 # By the threshold's source; those "of the paper" are Réda et al.'s.
@@ -143,6 +161,7 @@ SOURCES = {
     "Jedra and Proutière 2020": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,
+    "Kaufmann and Kalyanakrishnan 2013": KAUFMANN,
     "Robbins 1970": ROBBINS,
 }
 

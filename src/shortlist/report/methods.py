@@ -78,6 +78,9 @@ def _design(study: Study) -> list[str]:
         "means were modelled as linear in them."
     )
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
+    noise = f"σ-sub-Gaussian noise with σ = {problem.sigma:g}"
+    if bound.reward_range is not None:
+        noise = "results from {:g} to {:g}".format(*bound.reward_range)
     return [
         f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "
         f"confidence ({REDA.short}).",
@@ -85,7 +88,7 @@ def _design(study: Study) -> list[str]:
         f"The algorithm was {plain(bound.name)} ({whose}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, σ-sub-Gaussian noise with σ = {problem.sigma:g}{S}.",
+        f"ε = {problem.epsilon:g}, {noise}{S}.",
     ]
 
 

@@ -74,6 +74,21 @@ class Instance:
             )
         return problem
 
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Where every reward lies; None if a rule of the user's own answers the pulls.
+
+        Examples
+        --------
+        >>> classic(K=3, m=1, omega=0.1).reward_range
+        (-inf, inf)
+        """
+        if self.reward is models.bernoulli:
+            return 0.0, 1.0
+        if self.reward is models.recorded:
+            return float(self.parameters.min()), float(self.parameters.max())
+        return (-np.inf, np.inf) if self.reward is models.gaussian else None
+
     def acceptable(self, epsilon: float = 0.0) -> NDArray[np.bool_]:
         """The arms that a right answer may hold: μ_a ≥ μ_m − ε."""
         return np.asarray(self.means >= np.sort(self.means)[-self.m] - epsilon)

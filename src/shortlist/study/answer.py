@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from shortlist.core.posterior import Posterior
 from shortlist.problem import Problem
 
+Reals = NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False)
 class Shortlist:
@@ -55,18 +57,26 @@ class Shortlist:
 
 
 def arm_table(
-    problem: Problem, posterior: Posterior, C: float, inside: NDArray[np.bool_] | None
+    problem: Problem,
+    posterior: Posterior,
+    C: float,
+    inside: NDArray[np.bool_] | None,
+    intervals: tuple[Reals, Reals] | None = None,
 ) -> pd.DataFrame:
-    """Every arm with its interval μ̂ ± Cσ‖x‖_{V⁻¹}; without candidates nothing is known yet."""
+    """Every arm with its interval; without candidates nothing is known yet.
+
+    It is μ̂ ± Cσ‖x‖_{V⁻¹}, if no other ``intervals`` are given.
+    """
     means = np.full(problem.arms, np.nan) if inside is None else posterior.means.copy()
     width = C * problem.sigma * np.sqrt(np.maximum(posterior.variances, 0.0))
+    lower, upper = (means - width, means + width) if intervals is None else intervals
     return pd.DataFrame(
         {
             "name": problem.names,
             "pulls": posterior.pulls.copy(),
             "mean": means,
-            "lower": means - width,
-            "upper": means + width,
+            "lower": lower,
+            "upper": upper,
             "in_shortlist": False if inside is None else inside.copy(),
         }
     )

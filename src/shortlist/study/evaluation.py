@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from shortlist.errors import unknown_name
+from shortlist.errors import InvalidInput, unknown_name
 from shortlist.problem import whole_number
 from shortlist.study.executors import check_sendable, find_executor, is_lost
 from shortlist.study.journal import Journal, is_free
@@ -155,7 +155,12 @@ class Flight:
                 if trial.state != "pending":
                     continue  # its lease ran out, and another evaluation of it was told
                 if error is None:
-                    if not self.is_full:
+                    outside = self._outside(value)
+                    if outside is not None:
+                        # No failure, however many may be: to leave such results out would bias
+                        # what is kept. The trial stays open.
+                        ending = ending or outside
+                    elif not self.is_full:
                         self._journal.close(transaction, trial, "told", value=value)
                         self._told += 1
                     continue
@@ -171,6 +176,14 @@ class Flight:
             if sent.state != "pending":
                 self._trials.pop(sent.number, None)
         return lost, ending
+
+    def _outside(self, value: float | None) -> InvalidInput | None:
+        """Why the algorithm cannot take a result in."""
+        try:
+            self._journal.model.bound.check(value or 0.0)
+        except InvalidInput as error:
+            return error
+        return None
 
     def end(self, *, cancel: bool) -> None:
         """Tell what is there, and cancel the rest, or give it back to be asked for again."""

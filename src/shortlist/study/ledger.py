@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import run_seeds
 from shortlist.algorithms.follow import LOOK, REOPEN, TAKE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
@@ -283,8 +284,8 @@ def check_pending(trial: Trial) -> None:
         )
 
 
-def checked_value(value: object) -> float:
-    """A result that can be told.
+def checked_value(value: object, bound: Bound | None = None) -> float:
+    """A result that can be told, and that the algorithm can take in.
 
     Examples
     --------
@@ -306,4 +307,6 @@ def checked_value(value: object) -> float:
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
             "an evaluation that came to nothing."
         )
+    if bound is not None:
+        bound.check(number)
     return number

@@ -220,7 +220,7 @@ class Study(View):
             raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
         if trial is not None:
             return self.tell_many([(trial, value)], if_told=if_told)[0]
-        result = checked_value(value)
+        result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
         with self._journal.change() as transaction:
             return self._journal.add(transaction, index, result)
@@ -242,7 +242,7 @@ class Study(View):
         """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        checked = [(trial, checked_value(value)) for trial, value in results]
+        checked = [(trial, checked_value(value, self.bound)) for trial, value in results]
         with self._journal.change() as transaction:
             found = [(self._journal.ledger.find(trial), value) for trial, value in checked]
             if len({trial.number for trial, _ in found}) < len(found):

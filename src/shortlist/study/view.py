@@ -126,14 +126,14 @@ class View:
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
-        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses; they are
-        missing until the initial pulls are told.
+        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
+        algorithm's own kind, as it last looked; they are missing until the initial pulls are told.
         """
         if self.statistic is None:
             return arm_table(self.problem, self.posterior, np.nan, None)
-        now = self.round
-        C = self.bound.engine.threshold(self.posterior, now)
-        return arm_table(self.problem, self.posterior, C, now.inside)
+        now, engine = self.round, self.bound.engine
+        C = engine.threshold(self.posterior, now)
+        return arm_table(self.problem, self.posterior, C, now.inside, engine.intervals(now))
 
     def remaining(self, *, quick: bool = False) -> Projection:
         """How many more evaluations the stop is away, with a range, as far as the estimates tell.
