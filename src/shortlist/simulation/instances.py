@@ -62,7 +62,7 @@ class Instance:
             sigma=self.sigma,
             delta=delta,
             epsilon=epsilon,
-            S=self.S if S is None else S,
+            S=self.S or None if S is None else S,
             arms=self.names,
         )
         ordered = np.sort(self.means)[::-1]
