@@ -81,17 +81,16 @@ CONTEST = types.NamedTuple([_TYPES.get(name, REALS) for name in Contest._fields]
 
 def new_contest(arms: int) -> Contest:
     """Nothing is known, and everybody is to be pulled once."""
-    none, nobody, zeros = np.zeros(arms, np.int64), np.zeros(arms, np.bool_), np.zeros(arms)
     return Contest(
-        pulls=none,
-        sums=zeros,
-        standing=none,
-        means=zeros,
-        inside=nobody,
-        before=nobody,
-        worst=zeros,
+        pulls=np.zeros(arms, np.int64),
+        sums=np.zeros(arms),
+        standing=np.zeros(arms, np.int64),
+        means=np.zeros(arms),
+        inside=np.zeros(arms, np.bool_),
+        before=np.zeros(arms, np.bool_),
+        worst=np.zeros(arms),
         plan=np.ones(arms, np.int64),
-        scratch=none,
+        scratch=np.zeros(arms, np.int64),
         pair=np.array([-1, -1, 0], np.int64),
         figures=np.full(2, np.inf),
     )
