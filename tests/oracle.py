@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scipy.special import zeta
 
 Array = NDArray[np.float64]
 
@@ -77,6 +78,8 @@ TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         },
     ),
     "LinGame": (("tracking",), {"allocation": "game"}),
+    "FWS": (("tracking",), {"allocation": "frank_wolfe"}),
+    "lazy track-and-stop": (("tracking",), {"allocation": "lazy"}),
     "LinGapE": (("greedy", "optimized"), {}),
     "m-LinGapE": (("greedy", "optimized", "largest_variance"), {}),
     "LinGIFA": (
@@ -174,7 +177,9 @@ class Oracle:
     epsilon: float
     seed: int
     initial: Sequence[int]
+    again: Sequence[int] = ()
     S: float | None = None
+    aside: int = 0  # results set aside as a pilot
     history: list[tuple[int, float]] = field(default_factory=list)
     inside: frozenset[int] = frozenset()
     last_pair: tuple[int, int] | None = None
@@ -183,6 +188,9 @@ class Oracle:
     losses: dict[frozenset[int], Array] = field(default_factory=dict)
     mixability: dict[frozenset[int], float] = field(default_factory=dict)
     due: Array | None = None
+    spanner: Sequence[int] = ()  # arms for forced exploration, and w* of given means and J
+    optimal: Callable[[Array, frozenset[int]], Array | None] | None = None
+    shares: Array | None = None
 
     def __post_init__(self) -> None:
         self.arms = len(self.features)
@@ -211,14 +219,15 @@ class Oracle:
         return np.bincount([arm for arm, _ in self.history], minlength=self.arms)
 
     def design_matrix(self) -> Array:
-        """V = λI + Σ x xᵀ."""
-        explored = self.Z.T @ (self.counts()[:, None] * self.Z)
+        """V = λI + Σ x xᵀ, without what was set aside."""
+        pulled = self.Z[[arm for arm, _ in self.history[self.aside :]]]
+        explored = pulled.T @ pulled
         return self.recipe.regularization * np.eye(self.Z.shape[1]) + explored
 
     def means(self, inverse: Array) -> Array:
         """μ̂_a = x_aᵀ V⁻¹ Σ r x."""
-        pulled = [arm for arm, _ in self.history]
-        rewards = np.array([reward for _, reward in self.history])
+        pulled = [arm for arm, _ in self.history[self.aside :]]
+        rewards = np.array([reward for _, reward in self.history[self.aside :]])
         return self.Z @ (inverse @ (rewards @ self.Z[pulled]))
 
     # Gap indices
@@ -233,6 +242,16 @@ class Oracle:
             u = 0.1
             logdet = np.linalg.slogdet(np.eye(N) + A / (u * self.weakest))[1]
             return math.sqrt(2 * (1 + u) * (confidence + logdet / 2))
+        if recipe.threshold == "pilot":
+            if not self.aside:
+                return math.sqrt(2 * math.log(t / self.delta))
+            return math.sqrt(2 * confidence + self.learnt())
+        if recipe.threshold == "two_arms":  # Kaufmann and Koolen 2021, for a pair of averages
+            x = math.log(self.m * (K - self.m) / self.delta) / 2
+            powers = np.linspace(0.5, 1.0, 200_001)[1:-1]
+            g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
+            least = float(np.min((g - np.log(1 - powers) / 2 + x) / powers))
+            return math.sqrt(4 * least + 8 * math.log(4 + math.log(t / 2)))
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
         if recipe.threshold == "heuristic":
@@ -251,6 +270,32 @@ class Oracle:
             spread = N * math.log(1 + (t + 1) * longest**2 / (ridge * N))
             return math.sqrt(2 * confidence + spread) + bias
         raise ValueError(recipe.threshold)
+
+    def learnt(self) -> float:
+        """ln det(Λ⁻¹(Λ + A)) + (θ̂ − ν)ᵀ (A⁻¹ + Λ⁻¹)⁻¹ (θ̂ − ν)/σ², before and after the pilot."""
+        matrices, estimates = [], []
+        for part in (self.history[: self.aside], self.history[self.aside :]):
+            x, y = self.Z[[arm for arm, _ in part]], np.array([reward for _, reward in part])
+            matrices.append(x.T @ x)
+            estimates.append(np.linalg.solve(x.T @ x, x.T @ y))
+        before, since = matrices
+        away = estimates[1] - estimates[0]
+        logdet = np.linalg.slogdet(before + since)[1] - np.linalg.slogdet(before)[1]
+        joint = np.linalg.inv(np.linalg.inv(before) + np.linalg.inv(since))
+        return float(logdet + away @ joint @ away / self.sigma**2)
+
+    def pilot_is_over(self, inverse: Array, means: Array, b: int, c: int, near: set[str]) -> bool:
+        """Whether (μ̂_b − μ̂_c + ε)² ≥ r σ² times the square of the pair's width without C."""
+        if self.recipe.indices == "individual":
+            norms = self.norms(inverse)
+            width = norms[b] + norms[c]
+        else:
+            pair = self.Z[b] - self.Z[c]
+            width = math.sqrt(pair @ inverse @ pair)
+        gap, wanted = means[b] - means[c] + self.epsilon, math.sqrt(self.rank) * self.sigma * width
+        if abs(gap - wanted) <= NEAR * (abs(means).max() + wanted):
+            near.add("stop")
+        return bool(gap >= wanted)
 
     def norms(self, inverse: Array) -> Array:
         """‖x_a‖_{V⁻¹}."""
@@ -346,13 +391,82 @@ class Oracle:
             behind = {a: -counts[a] * total / abs(w[a]) for a in range(self.arms) if w[a] != 0}
             return self.best(behind, SELECTION, hint, near, exact=self.rank == self.arms)
         if rule == "tracking":
-            target, counts = self.play(inverse), self.counts()
-            ahead = {a: target[a] - counts[a] for a in range(self.arms)}
-            return self.best(ahead, SELECTION, hint, near)
+            return self.track(inverse, hint, near)
         raise ValueError(rule)
 
+    def track(self, inverse: Array, hint: int | None, near: set[str]) -> int:
+        """The arm furthest behind its allocation, or one of the spanner if A is too weak."""
+        rule, counts = self.recipe.allocation, self.counts()
+        if rule == "game_as_published":
+            target = self.t * self.play(inverse)
+        else:
+            if self.due is None:
+                self.due = counts.astype(float)
+            plan = {"game": self.play, "frank_wolfe": self.frank_wolfe, "lazy": self.lazy}
+            target = self.due = self.due + plan[str(rule)](inverse)
+        if rule == "lazy":
+            A = self.Z.T @ (counts[:, None] * self.Z)
+            x = self.Z[list(self.spanner)]
+            weakest = np.linalg.eigvalsh(x.T @ x)[0] / math.sqrt(len(x))
+            if np.linalg.eigvalsh(A)[0] < weakest * math.sqrt(self.t):
+                return min(self.spanner, key=lambda arm: counts[arm])
+        ahead = {a: target[a] - counts[a] for a in range(self.arms)}
+        return self.best(ahead, SELECTION, hint, near)
+
+    def even(self) -> Array:
+        """Even shares of the spanner."""
+        shares = np.zeros(self.arms)
+        shares[list(self.spanner)] = 1 / len(self.spanner)
+        return shares
+
+    def lazy(self, inverse: Array) -> Array:
+        """The w* of the means, as it was when t last passed a power of 2 (Jedra, Proutière 2020)."""
+        if self.shares is None or self.t & (self.t - 1) == 0:
+            assert self.optimal is not None
+            found = self.optimal(self.means(inverse), self.inside)
+            if found is not None:
+                self.shares = found
+            elif self.shares is None:
+                self.shares = self.even()
+        return self.shares
+
+    def frank_wolfe(self, inverse: Array) -> Array:
+        """FWS's z (Wang et al. 2021), with all near pieces in one linear program."""
+        assert self.due is not None
+        t, K = self.t + 1, self.arms
+        if math.isqrt(t // len(self.spanner)) ** 2 == t // len(self.spanner):
+            return self.even()
+        means, w = self.means(inverse), self.due / self.t
+        W = np.linalg.inv(self.Z.T @ (w[:, None] * self.Z))
+        values, gradients = [], []
+        for i in self.inside:
+            for j in set(range(K)) - self.inside:
+                y = self.Z[i] - self.Z[j]
+                margin, square = max(means[i] - means[j] + self.epsilon, 0.0), y @ W @ y
+                if square > 1e-20:
+                    values.append(margin**2 / square / (2 * self.sigma**2))
+                    gradients.append((self.Z @ W @ y) ** 2 * values[-1] / square)
+        if min(values, default=0.0) == 0.0:
+            return self.even()
+        close = np.array(values) < min(values) + t**-0.9 / K
+        payoffs = np.array(gradients)[close] - np.array(values)[close, None]
+        payoffs /= np.abs(payoffs).max()
+        if len(payoffs) == 1:
+            return np.eye(K)[payoffs[0].argmax()]
+        # The largest v with Σ_a z_a payoffs[p, a] ≥ v for every p.
+        answer = linprog(
+            np.r_[np.zeros(K), -1],
+            A_ub=np.c_[-payoffs, np.ones(len(payoffs))],
+            b_ub=np.zeros(len(payoffs)),
+            A_eq=np.r_[np.ones(K), 0][None],
+            b_eq=[1],
+            bounds=[(0, None)] * K + [(None, None)],
+        )
+        assert answer.status == 0, answer.message
+        return answer.x[:K]
+
     def play(self, inverse: Array) -> Array:
-        """The pulls that LinGame wants every arm to have (Degenne et al. 2020; erratum 8)."""
+        """LinGame's shares (Degenne et al. 2020; erratum 8)."""
         K, J = self.arms, self.inside
         published = self.recipe.allocation == "game_as_published"
         means = self.means(inverse)
@@ -365,13 +479,16 @@ class Oracle:
             V = self.Z.T @ (w[:, None] * self.Z)
             answered = np.linalg.inv(V + 1e-12 * np.trace(V) * np.eye(len(V)))
 
+        slack = 0.0 if published else self.epsilon
+
         def distance(pair: tuple[int, int]) -> float:
             y = self.Z[pair[0]] - self.Z[pair[1]]
-            return float((means[pair[0]] - means[pair[1]]) ** 2 / (y @ answered @ y))
+            return float((means[pair[0]] - means[pair[1]] + slack) ** 2 / (y @ answered @ y))
 
         i, j = min(((i, j) for i in sorted(J) for j in range(K) if j not in J), key=distance)
         y = self.Z[i] - self.Z[j]
-        moved = np.abs(self.Z @ answered @ y) * (means[i] - means[j]) / (y @ answered @ y)
+        moved = np.abs(self.Z @ answered @ y) * (means[i] - means[j] + slack)
+        moved /= y @ answered @ y
         norms, most = self.norms(inverse), math.log(self.t)
         if published:
             gains = (moved + np.sqrt(2 * most * norms)) ** 2 / 2
@@ -381,10 +498,7 @@ class Oracle:
         mixed = math.log(float(w @ np.exp(rate * (gains - gains.max())))) / rate + gains.max()
         self.losses[J] = losses - gains
         self.mixability[J] += max(mixed - float(w @ gains), 0.0)
-        if published:
-            return self.t * w
-        self.due = (self.counts() if self.due is None else self.due) + w
-        return self.due
+        return w
 
     def design(self, b: int, c: int) -> Array:
         """w*(b, c) = argmin ‖w‖₁ subject to Xᵀw = x_b − x_c."""
@@ -414,6 +528,9 @@ class Oracle:
         hint = hint or Hint()
         if self.t < len(self.initial):
             return Verdict(False, self.inside, self.initial[self.t], kind="initial")
+        if self.aside and self.t < self.aside + len(self.again):
+            arm = self.again[self.t - self.aside]
+            return Verdict(False, self.inside, arm, kind="initial")
         if self.queue:
             return Verdict(False, self.inside, self.queue.pop(0), kind="queued")
         near: set[str] = set()
@@ -422,9 +539,12 @@ class Oracle:
         means, C = self.means(inverse), self.threshold()
         B = self.gap_indices(inverse, means, C)
 
+        in_pilot = self.recipe.threshold == "pilot" and not self.aside
         lagged = self.recipe.stopping == "lucb_lagged"
         statistic = math.nan
-        if lagged and self.last_pair is not None:  # erratum 7: before J is chosen anew
+        if (
+            lagged and self.last_pair is not None and not in_pilot
+        ):  # erratum 7: before J is chosen anew
             b, c = self.last_pair
             statistic = float(B[c, b])
             self.near_stop(statistic, B, near)
@@ -445,7 +565,11 @@ class Oracle:
         b = self.best(doubt, AMBIGUOUS, hint.b, near)
         c = self.best({i: B[i, b] for i in outside}, CHALLENGER, hint.c, near)
 
-        if not lagged:
+        if in_pilot:
+            if self.pilot_is_over(inverse, means, b, c, near):
+                self.aside = self.t
+                return Verdict(False, J, self.again[0], b, c, kind="initial", near=frozenset(near))
+        elif not lagged:
             lucb = self.recipe.stopping == "lucb"
             statistic = float(B[c, b]) if lucb else max(mth[j] for j in J)
             self.near_stop(statistic, B, near)
@@ -456,7 +580,8 @@ class Oracle:
         if self.recipe.selection == "both":
             self.queue.append(c)
         self.last_pair = (b, c)
-        return Verdict(False, J, arm, b, c, C, statistic, near=frozenset(near))
+        kind = "pilot" if in_pilot else "round"
+        return Verdict(False, J, arm, b, c, C, statistic, kind, near=frozenset(near))
 
     def near_stop(self, statistic: float, B: Array, near: set[str]) -> None:
         """Whether rounding decides about the stop."""

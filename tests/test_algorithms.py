@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from shortlist import errors
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.gifa import RULES, TABLE_1
 from shortlist.problem import Problem
@@ -78,10 +79,10 @@ def test_table_1_is_whole() -> None:
     rows = {row.algorithm: row for row in TABLE_1}
     assert set(rows) >= {"LUCB", "UGapE", "LinGapE", "m-LinGapE", "LinGIFA"}
     assert set(rows["m-LinGapE"].selections) == {"greedy", "optimized", "largest_variance"}
-    with_lingame = 1 + sum(len(row.selections) for row in TABLE_1)
+    published = 1 + sum(len(row.selections) for row in TABLE_1)  # LinGame was, too
     composed = [name for name in NAMES if isinstance(find_algorithm(name), shortlist.GIFA)]
-    assert len(composed) == len(set(composed)) == 2 * with_lingame
-    assert sum("as published" in name for name in composed) == len(composed) // 2
+    assert len(composed) == len(set(composed)) == 2 * published + 2  # FWS, lazy track-and-stop
+    assert sum("as published" in name for name in composed) == published
 
 
 def test_defaults_are_proven_thresholds() -> None:
@@ -246,3 +247,20 @@ def test_designs_are_solved_once_a_pair_and_are_lightest() -> None:
         assert np.abs(weights + 1e-3 * null).sum() >= np.abs(weights).sum() - 1e-9
     independent = lightest_weights(rng.standard_normal((3, 3)), 0, 2)
     assert independent.tolist() == [1.0, 0.0, -1.0]
+
+
+def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
+    def chosen(problem: Problem, **settings: Any) -> str:
+        bound = shortlist.GIFA(threshold="auto", **settings).bind(problem)
+        assert bound.proven
+        return bound.threshold.name
+
+    linear = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
+    few, many = (Problem.of(arms=[str(k) for k in range(arms)], m=2, sigma=1.0) for arms in (4, 50))
+    assert chosen(linear) == "pilot"
+    assert chosen(few) == "pilot"
+    assert chosen(many) == chosen(many, indices="individual") == "two_arms"
+    spared = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, S=2.0)
+    assert chosen(spared, initialization=None) == "determinant"
+    with pytest.raises(errors.InvalidSetting, match="none that is proven"):
+        shortlist.GIFA(threshold="auto", initialization=None).bind(linear)

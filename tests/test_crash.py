@@ -16,6 +16,10 @@ NewStorage = Callable[[], str]
 TRUTH = set(crash.MEANS.argsort()[-crash.M :].astype(str))
 
 
+class DoneTooSoon(Exception):
+    """The study was done before all the kills: the machine was too busy to kill as fast as meant."""
+
+
 def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: float) -> None:
     command = [sys.executable, crash.__file__, storage, str(noted)]
     out = subprocess.run(
@@ -26,8 +30,9 @@ def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: f
         timeout=300,
     )
     ended = json.loads(out.stdout)
-    assert ended["killed"] == kills, ended
     assert ended["last"] == 0
+    if ended["killed"] < kills:
+        raise DoneTooSoon(str(ended))
     # Most were killed while the study ran, at moments all over it.
     running = [moment for moment in ended["moments"] if 0 < moment < ended["noted"]]
     assert len(running) > kills / 2, ended
@@ -85,8 +90,14 @@ def test_a_study_killed_two_hundred_times(tmp_path: Path) -> None:
 def test_eight_processes_on_one_study_killed_at_random(
     new_storage: NewStorage, tmp_path: Path
 ) -> None:
-    storage, noted = new_storage(), tmp_path / "noted"
-    run_and_kill(storage, noted, kills=200, workers=8, longest=0.03)
+    for attempt in range(3):
+        storage, noted = new_storage(), tmp_path / f"noted-{attempt}"
+        try:
+            run_and_kill(storage, noted, kills=200, workers=8, longest=0.03)
+            break
+        except DoneTooSoon:
+            if attempt == 2:
+                raise
     study = shortlist.Study.load(storage)
     assert study.done
     assert set(study.shortlist) == TRUTH

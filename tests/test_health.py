@@ -310,6 +310,24 @@ def test_one_noisy_arm_is_named() -> None:
     assert "'2'" in found.words or "too small" in found.words
 
 
+@pytest.mark.parametrize("count", [2, 4, 9])
+def test_the_worst_arm_is_judged_by_its_own_degrees_of_freedom(count: int) -> None:
+    from scipy.stats import chi2
+
+    study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.5, algorithm="LUCB", seed=0)
+    wanted = 0.25 * chi2.isf(1.2e-4, count - 1)  # a sum of squares that chance gives so rarely
+    steps = np.arange(count) - (count - 1) / 2.0
+    for value in 3.0 + steps * np.sqrt(wanted / (steps @ steps)):
+        study.tell(arm="b", value=float(value))
+    for arm in ("a", "c"):
+        for k in range(16):
+            study.tell(arm=arm, value=0.3 * (-1.0) ** k)
+    study.tell(arm="d", value=1.0)  # once: it has no spread
+    own = np.sqrt(wanted / (count - 1))
+    said = f"'b' have {own:.3g} (p = {3 * 1.2e-4:.1g}, as the worst of 3 arms)"
+    assert said in of_study(study)["noise"].words
+
+
 @pytest.mark.parametrize(("S", "level"), [(0.3, "warning"), (0.7, "fine"), (5.0, "fine")])
 def test_the_norm_of_theta_against_s(S: float, level: str) -> None:
     found = of_study(told(linear(), results=400, threshold="determinant", S=S, epsilon=0.0))["S"]

@@ -216,7 +216,7 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: unknown key 'sgima': did you mean 'sigma'?": {"sgima": 0.1},
     "screen.toml: sigma is missing": {"sigma": None},
     "screen.toml: sigma must be above 0": {"sigma": -1.0},
-    "screen.toml: sigma must be a number, got 'big'": {"sigma": "big"},
+    "screen.toml: unknown sigma 'big'": {"sigma": "big"},
     "screen.toml: m is missing": {"m": None},
     "screen.toml: m must be a whole number, got 2.5": {"m": 2.5},
     "screen.toml: m must be at least 1 and below the number of arms (20), got 20": {"m": 20},
@@ -902,7 +902,7 @@ def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
         stages.append(said)
         return said
 
-    assert "0 evaluations; 40 initial pulls come first." in look()
+    assert "0 evaluations. 0 of 40 initial pulls are told." in look()
     does("ask", "screen.toml", "-n", 20, "--out", "plate.csv")
     said = look()
     assert "Open trials (20)" in said

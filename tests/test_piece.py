@@ -38,6 +38,8 @@ ALGORITHMS = [
     "m-LinGapE optimized",
     "LinGIFA greedy (as published)",
     "LinGame",
+    "FWS",
+    "lazy track-and-stop",
     shortlist.GIFA(selection=least_pulled, name="own selection"),
     shortlist.GIFA(threshold=own_threshold, name="own threshold"),
 ]

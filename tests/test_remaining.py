@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.algorithms.onward import told_then_drawn
+from shortlist.algorithms.onward import normal
 from shortlist.core.random import seed_stream
+from shortlist.core.triangle import solve_lower
 from shortlist.simulation.instances import Instance
+from shortlist.study import extrapolation
 from shortlist.study import remaining as module
 from shortlist.study.remaining import Projection, remaining
 
@@ -284,18 +286,13 @@ def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
     tell(study, len(study.bound.engine.initial) + 30)
     assert not study.done
     told, means = study.evaluations, study.posterior.means.copy()
-    parameters = np.vstack(
-        [
-            study.posterior.pulls,
-            study.posterior.state.sums / np.maximum(study.posterior.pulls, 1),
-            means,
-            np.zeros(len(means)),
-        ]
+    played = study.bound.engine.replicate(
+        normal,
+        np.vstack([means, np.zeros(len(means))]),
+        np.array([study.seed], np.uint64),
+        10**5,
+        origin=study.posterior,
     )
-    again = np.repeat(np.arange(len(means)), study.posterior.pulls)
-    onward = replace(study.bound.engine, initial=again)
-    played = onward.replicate(told_then_drawn, parameters, np.array([study.seed], np.uint64), 10**5)
-    assert not parameters[0].any()
     while not study.done:
         trial = study.ask()
         study.tell(trial, float(means[trial.arm]))
@@ -349,11 +346,11 @@ def test_a_rule_that_is_not_compiled_is_projected_by_widths() -> None:
 
 
 def test_the_time_at_which_widths_have_shrunk_enough() -> None:
-    assert module._time(0.5, 100, lambda t: 4.0) == pytest.approx(400.0)
-    assert module._time(0.1, 100, lambda t: 4.0) == 100.0
-    assert module._time(math.inf, 100, lambda t: 4.0) == math.inf
-    assert module._time(1e4, 100, lambda t: 4.0) == math.inf
-    grown = module._time(0.5, 100, lambda t: math.sqrt(2.0 * math.log(t)))
+    assert extrapolation._time(0.5, 100, lambda t: 4.0) == pytest.approx(400.0)
+    assert extrapolation._time(0.1, 100, lambda t: 4.0) == 100.0
+    assert extrapolation._time(math.inf, 100, lambda t: 4.0) == math.inf
+    assert extrapolation._time(1e4, 100, lambda t: 4.0) == math.inf
+    grown = extrapolation._time(0.5, 100, lambda t: math.sqrt(2.0 * math.log(t)))
     assert grown == pytest.approx(100 * 0.25 * 2.0 * math.log(grown), rel=2e-3)
 
 
@@ -362,8 +359,8 @@ def test_the_pair_that_takes_longest(algorithm: str) -> None:
     study = small(algorithm, m=2, epsilon=0.1)
     tell(study, 60)
     engine = study.bound.engine
-    factor = module._factor(engine, study.posterior.pulls, engine.regularization)
-    whitened = module._substituted(factor, engine.features.T).T
+    factor = extrapolation.factor(engine, study.posterior.pulls, engine.regularization)
+    whitened = solve_lower(factor, engine.features.T).T
     means = study.problem.features @ [1.0, -0.5, 0.3]
     inverse = np.linalg.inv(factor @ factor.T)
     order = np.argsort(-means)
@@ -376,8 +373,31 @@ def test_the_pair_that_takes_longest(algorithm: str) -> None:
             else:
                 width = math.sqrt(x @ inverse @ x) + math.sqrt(y @ inverse @ y)
             worst = max(worst, 0.5 * width / (means[b] - means[c] + 0.1))
-    found = module._worst_pair(engine, whitened, means, order[:2], order[2:])
+    found = extrapolation._worst_pair(engine, whitened, means, order[:2], order[2:])
     assert found == pytest.approx(worst)
-    C = module._later_threshold(engine, study.posterior.pulls)
+    C = extrapolation._later_threshold(engine, study.posterior.pulls)
     assert C(60.0) == pytest.approx(engine.threshold(study.posterior), rel=1e-9)
     assert C(600.0) > C(60.0)
+
+
+def test_a_thousand_arms_without_features_are_projected_at_once() -> None:
+    """The matrices are diagonal, and the same projection as with any others is due."""
+    rng = np.random.default_rng(0)
+    means = np.linspace(0.0, 5.0, 40)
+    rotation = np.linalg.qr(rng.normal(size=(40, 40)))[0]
+    projections = []
+    for features in (np.eye(40), rotation):
+        study = shortlist.Study(features, m=4, sigma=0.1, algorithm="UGapE", seed=0)
+        for k, trial in enumerate(study.ask(200)):
+            study.tell(trial, means[trial.arm] + 0.1 * (-1) ** (k // 40))
+        projections.append((study, remaining(study, quick=True)))
+    study, projected = projections[0]
+    spread = replace(study.bound.engine, features=rotation)
+    dense = [
+        extrapolation.by_widths(
+            engine, study.posterior.pulls, study.posterior.pilot, means + np.zeros((2, 1))
+        )
+        for engine in (study.bound.engine, spread)
+    ]
+    np.testing.assert_allclose(dense[0], dense[1], rtol=1e-9)
+    assert projected == projections[1][1]

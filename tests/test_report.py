@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,12 +25,15 @@ from conftest import missing
 from shortlist import report
 from shortlist.algorithms.catalog import algorithms
 from shortlist.errors import InvalidSetting
-from shortlist.report import pictures
+from shortlist.report import pictures, reading
 from shortlist.report.assumptions import assumptions
 from shortlist.report.citations import REDA, SOURCES, algorithm_work
 from shortlist.report.markup import element, printable, text
-from shortlist.report.methods import cited, methods
+from shortlist.report.methods import cited
+from shortlist.report.methods import methods as methods_of
+from shortlist.report.reading import Reading
 from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.study import history as histories
 from shortlist.study.health import examine
 from shortlist.study.remaining import remaining
 
@@ -129,6 +134,9 @@ class Page(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.outside: list[tuple[str, tuple[str, ...]]] = []  # of the pictures
         self.words: list[tuple[str, str]] = []
+        self.tables: dict[str, list[list[str]]] = {}  # by the section, their cells row by row
+        self.captions: dict[str, str] = {}
+        self._section = ""
         self._open: list[str] = []
         self.feed(source)
         self.close()
@@ -139,6 +147,12 @@ class Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
         if "svg" not in self._open:
             self.outside.append((tag, tuple(key for key, _ in attrs)))
+        if tag == "section":
+            self._section = str(dict(attrs)["id"])
+        if tag == "tr":
+            self.tables.setdefault(self._section, []).append([])
+        if tag in ("td", "th"):
+            self.tables[self._section][-1].append("")
         if tag != "meta":
             self._open.append(tag)
 
@@ -147,6 +161,10 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.words.append((self._open[-1] if self._open else "", data))
+        if "td" in self._open or "th" in self._open:
+            self.tables[self._section][-1][-1] += data
+        elif "caption" in self._open:
+            self.captions[self._section] = self.captions.get(self._section, "") + data
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError(f"a comment: {data}")
@@ -368,6 +386,10 @@ def test_results_out_of_order_are_said_to_be() -> None:
 # Methods
 
 
+def methods(study: shortlist.Study) -> str:
+    return methods_of(Reading(study))
+
+
 def test_methods_hold_the_numbers() -> None:
     study = study_of("running")
     words = methods(study)
@@ -379,7 +401,7 @@ def test_methods_hold_the_numbers() -> None:
         "means, ambiguous arm: largest gap, selection: greedy, stop: τ_LUCB, indices: paired)",
         "'self_normalized' (Jedra and Proutière 2020) with risk δ = 0.05, slack ε = 0",
         "σ = 0.3",
-        "The first 100 evaluations were set beforehand",
+        "Of 150 evaluations, 100 were set beforehand (initial pulls), 50 were chosen in view of",
         f"After {study.evaluations} evaluations the study had not stopped",
         "Failed: 3; cancelled: 0; no value was made up",
         study.shortlist.guarantee,
@@ -416,20 +438,343 @@ def test_names_do_not_break_the_methods() -> None:
     assert "\u2066" not in words
 
 
+# The numbers, computed again
+
+
+LETTERS = list("abcdefghij")
+GIVEN: dict[str, dict[str, Any]] = {
+    "self_normalized": {"sigma": 0.3, "epsilon": 0.0},
+    "determinant": {"sigma": 0.3, "epsilon": 0.2, "threshold": "determinant", "S": 2.0},
+    "lucb1": {"sigma": 0.2, "epsilon": 0.4, "algorithm": "LUCB"},
+}
+
+
+class Screen:
+    """A study with all that was done to it, written down beside it."""
+
+    def __init__(self, kind: str, most: int | None, last: float = 0.7) -> None:
+        rng = np.random.default_rng(5)
+        self.kind, self.given, self.m, self.delta = kind, GIVEN[kind], 3, 0.1
+        self.x = rng.normal(size=(10, 4))
+        means = self.x @ [1.0, -0.5, 0.3, 0.0]
+        self.told: list[tuple[int, float]] = []
+        self.initial = self.unasked = 0
+        self.study = shortlist.Study(
+            self.x, self.m, delta=self.delta, seed=7, arms=LETTERS, **self.given
+        )
+        for reason in ("broken", "broken", "dropped"):
+            self.study.fail(self.study.ask(), reason)
+        self.study.cancel(self.study.ask())
+        while not self.study.done and (most is None or len(self.told) < most):
+            trial = self.study.ask()
+            self.initial += self.study.why(trial).words.endswith("is an initial pull.")
+            self.tell(trial, float(means[trial.arm] + 0.3 * rng.standard_normal()))
+            if len(self.told) == 20:
+                self.tell(None, 0.25)
+                self.unasked += 1
+        self.stop = len(self.told)
+        if most is None:
+            for value in (2.0, 1.5, last):  # after the stop: these change means and intervals
+                self.tell(None, value)
+        else:
+            self.pending = len(self.study.ask(2))
+
+    def tell(self, trial: Any, value: float) -> None:
+        arm = 4 if trial is None else trial.arm
+        self.told.append((arm, value))
+        if trial is None:
+            self.study.tell(arm=arm, value=value)
+        else:
+            self.study.tell(trial, value)
+
+    def estimates(self, results: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Pulls, means, half widths, and max B_ij over candidates j and other arms i."""
+        sigma, S, log = self.given["sigma"], self.given.get("S", 0.0), np.log(1.0 / self.delta)
+        x = np.eye(10) if self.kind == "lucb1" else self.x
+        ridge = 0.2 * (sigma / S) ** 2 if self.kind == "determinant" else 0.0
+        arms = np.array([arm for arm, _ in self.told[:results]])
+        values = np.array([value for _, value in self.told[:results]])
+        A = x[arms].T @ x[arms]
+        V = A + ridge * np.eye(x.shape[1])
+        means = x @ np.linalg.solve(V, x[arms].T @ values)
+        G = x @ np.linalg.inv(V) @ x.T
+        if self.kind == "self_normalized":
+            weakest = np.linalg.eigvalsh(10.0 * x.T @ x)[0]  # ten initial pulls of every arm
+            grown = np.linalg.slogdet(np.eye(4) + A / (0.1 * weakest))[1]
+            C = np.sqrt(2.2 * (log + 0.5 * grown))
+        elif self.kind == "determinant":
+            C = np.sqrt(2.0 * log + np.linalg.slogdet(V / ridge)[1]) + np.sqrt(ridge) * S / sigma
+        else:
+            C = np.sqrt(2.0 * np.log(5.0 * 10 * results**4 / (4.0 * self.delta)))
+        own = np.sqrt(np.diag(G))
+        apart = own[:, None] + own
+        if self.kind != "lucb1":
+            apart = np.sqrt(np.diag(G)[:, None] + np.diag(G) - 2.0 * G)
+        B = means[:, None] - means + C * sigma * apart
+        best = np.argsort(-means)
+        statistic = float(B[np.ix_(best[self.m :], best[: self.m])].max())
+        return np.bincount(arms, minlength=10), means, C * sigma * own, statistic
+
+
+@cache
+def screened(kind: str, most: int | None) -> tuple[Screen, Page]:
+    screen = Screen(kind, most)
+    return screen, Page(report.html(screen.study))
+
+
+def shows(cell: str, value: float) -> bool:
+    """Whether a cell is the value, to the last digit that it shows and to two at least."""
+    digits = len(cell.partition(".")[2])
+    return digits >= 2 and abs(float(cell.replace("−", "-")) - value) <= 0.501 * 10.0**-digits
+
+
+def figures_in(words: str) -> list[float]:
+    return [
+        float(each.replace(",", "")) for each in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", words)
+    ]
+
+
+SCREENS = [
+    *(("self_normalized", 110), ("determinant", 60), ("lucb1", 60)),
+    *((kind, None) for kind in GIVEN),
+]
+
+
+@pytest.mark.parametrize(("kind", "most"), SCREENS)
+def test_the_tables_hold_what_numpy_says(kind: str, most: int | None) -> None:
+    screen, page = screened(kind, most)
+    assert screen.study.done == (most is None)
+    pulls, means, half, statistic = screen.estimates(screen.stop)
+    best = np.argsort(-means)[: screen.m].tolist()
+    head, *rows = page.tables["answer"]
+    assert head == ["Rank", "Name", "Mean", "Interval", "Evaluations"]
+    assert len(rows) == screen.m
+    for rank, (arm, row) in enumerate(zip(best, rows, strict=True), start=1):
+        low, high = row[3].split(" to ")
+        assert [row[0], row[1], row[4]] == [str(rank), LETTERS[arm], str(pulls[arm])]
+        assert shows(row[2], means[arm])
+        assert shows(low, means[arm] - half[arm])
+        assert shows(high, means[arm] + half[arm])
+    assert f"after {screen.stop} evaluations" in page.captions["answer"]
+
+    where = dict(row for row in page.tables["progress"] if len(row) == 2)
+    assert where["Results taken in"] == str(len(screen.told))
+    assert where["Failed"].startswith("32 × broken1 × dropped")  # 3, and then the reasons
+    assert where["Cancelled"] == "1"
+    assert where["Pending"] == ("2" if most else "0")
+    cell, _, rest = where["Stopping statistic"].partition(";")
+    assert float(cell.replace("−", "-")) == pytest.approx(statistic, rel=1e-3)
+    assert rest.endswith(f"ε = {screen.given['epsilon']:g}")
+
+    pulls, means, half, _ = screen.estimates(len(screen.told))  # this table takes in the last too
+    head, *rows = page.tables["arms"]
+    assert head == ["Name", "Evaluations", "Mean", "Lower", "Upper", "On the list"]
+    assert [row[0] for row in rows] == [LETTERS[arm] for arm in np.argsort(-means)]
+    for row in rows:
+        arm = LETTERS.index(row[0])
+        assert row[1] == str(pulls[arm])
+        assert shows(row[2], means[arm])
+        assert shows(row[3], means[arm] - half[arm])
+        assert shows(row[4], means[arm] + half[arm])
+        assert row[5] == ("yes" if arm in best else "")
+
+    asked = dict(row for row in page.tables["settings"] if len(row) == 2)
+    ridge = 0.2 * (screen.given["sigma"] / 2.0) ** 2 if kind == "determinant" else 0.0
+    for name, value in {
+        "Threshold": kind,
+        "Risk, δ": "0.1",
+        "Slack, ε": f"{screen.given['epsilon']:g}",
+        "Noise, σ": f"{screen.given['sigma']:g}",
+        "Bound on ‖θ‖, S": "2" if kind == "determinant" else "not given",
+        "Arms to find, m": "3",
+        "Arms, K": "10",
+        "Features, N": "none used" if kind == "lucb1" else "4 (rank 4)",
+        "Regularisation, λ": f"{ridge:g}",
+        "Seed": "7",
+    }.items():
+        assert asked[name] == value
+
+
+@pytest.mark.parametrize(("kind", "most"), SCREENS)
+def test_the_methods_hold_what_was_written_down(kind: str, most: int | None) -> None:
+    screen, page = screened(kind, most)
+    design, course, worth, tools = page.text("pre").partition("We looked")[2].split("\n\n")[:4]
+    given = screen.given
+    assert figures_in(design) == [
+        *(3, 10, 2021),
+        *([] if kind == "lucb1" else [4, 4]),
+        *([2012] if kind == "lucb1" else [2021]),
+        *{"self_normalized": [2020], "determinant": [2011], "lucb1": [2012]}[kind],
+        *(0.1, given["epsilon"], given["sigma"]),
+        *([2] if kind == "determinant" else []),
+    ]
+    late, best = len(screen.told) - screen.stop, np.argsort(-screen.estimates(screen.stop)[1])
+    chosen = screen.stop - screen.initial - screen.unasked
+    parts = [part for part in (screen.initial, chosen, screen.unasked) if part]
+    stopped = [screen.stop, late] if late else [screen.stop]
+    assert figures_in(course) == [screen.stop, *parts, *stopped, 3, 1]
+    names = ", ".join(LETTERS[arm] for arm in best[:3])
+    assert course.endswith(f"The shortlist, best estimated mean first: {names}.")
+    assert ("told after the stop" in course) == bool(late)
+    if most is None:
+        lost, unasked = 4, screen.unasked
+        conditions = [unasked, lost] if unasked else [lost]
+        assert figures_in(worth)[-len(conditions) :] == conditions
+    claimed = figures_in(worth)[: 3 if given["epsilon"] else 2]
+    assert claimed == [0.9, 3, *([given["epsilon"]] if given["epsilon"] else [])]
+    assert "seed 7." in tools
+
+
+def test_the_hash_is_that_of_the_same_data() -> None:
+    page = screened("self_normalized", None)[1]
+    [own] = set(re.findall(r"\b[0-9a-f]{32}\b", page.text("pre")))
+    assert page.text("pre").count(own) == 2  # by itself, and in the methods
+    assert Screen("self_normalized", None).study.fingerprint == own
+    assert Screen("self_normalized", None, last=0.7000001).study.fingerprint != own
+    assert screened("self_normalized", 110)[0].study.fingerprint != own
+
+
+# After the stop, out of order, reopened
+
+
+def test_results_after_the_stop_are_said_to_be() -> None:
+    screen, page = screened("self_normalized", None)
+    words = " ".join(page.text().split())
+    stop = screen.stop
+    assert f"{stop} evaluations to the stop and 3 after it" in words
+    where = dict(row for row in page.tables["progress"] if len(row) == 2)
+    assert where["Told after the stop"].startswith("3; this changes neither the shortlist")
+    assert page.captions["arms"].endswith("with the 3 told after the stop.")
+    assert (
+        f"The study stopped after {stop} evaluations. 3 results were told after the stop" in words
+    )
+    drawn = page.text("text", "tspan")
+    assert drawn.count("the 3 results told after it do not change the answer") == 2
+    assert f"{stop + 3} evaluations, stopped after {stop}" in drawn
+    assert "Of these 3 after the stop" in drawn
+    assert "after the stop" not in words_of("stopped")
+    assert "after the stop" not in words_of("running")
+    # The answer is the one of the stop, whatever came later.
+    study = played()
+    before = Page(report.html(study)).tables
+    study.tell(arm=study.shortlist.names[0], value=-100.0)
+    after = Page(report.html(study)).tables
+    assert after["answer"] == before["answer"]
+    assert after["arms"] != before["arms"]
+
+
+def test_only_what_was_done_is_said() -> None:
+    def course(study: shortlist.Study) -> str:
+        return methods(study).split("\n\n")[1]
+
+    fresh = played(most=0)
+    assert course(fresh) == "After 0 evaluations the study had not stopped: the list is a guess."
+    begun = course(played(most=20))
+    assert begun.startswith("Of 20 evaluations, 20 were set beforehand (initial pulls). After 20")
+    assert "chosen" not in begun
+    easy = played(sigma=1e-3, most=200)  # stops with its last initial pull
+    assert easy.done
+    assert course(easy).startswith("Of 100 evaluations, 100 were set beforehand (initial pulls). ")
+    assert "chosen" not in course(easy)
+    easy.tell(arm=0, value=0.0)
+    assert "1 result was told after the stop" in course(easy)
+    assert "asked for" not in course(easy)  # it came after the stop
+    bare = shortlist.Study(arms=["a", "b"], m=1, sigma=1.0, algorithm="LUCB", seed=0)
+    bare.tell(arm="a", value=0.0)
+    assert course(bare).startswith("Of 1 evaluation, 1 was told without having been asked for. ")
+    assert "beforehand" not in course(bare)
+    assert "earlier" not in course(study_of("stopped"))
+    assert "taken back" not in course(study_of("stopped"))
+
+
+@pytest.mark.parametrize("order", ["asked", "completion"])
+def test_the_order_of_completion_is_said(order: Any) -> None:
+    study = shortlist.Study(np.eye(3), 1, sigma=1.0, seed=0, epsilon=0.1)
+    first = threading.Event()
+
+    def slow_first(trial: Any) -> float:
+        if trial.number == 0:
+            assert first.wait(30.0)
+        elif trial.number == 2:
+            first.set()
+        return float(trial.arm)
+
+    with ThreadPoolExecutor(3) as pool:
+        study.run(
+            slow_first, executor=pool, batch=3, order=order, max_evaluations=9, progress=False
+        )
+    said = "Results were taken in as they came, some before others that had been asked for earlier."
+    assert (said in methods(study)) == (order == "completion")
+
+
+def test_reopenings_are_said() -> None:
+    study = played()
+    stop = study.evaluations
+    assert "taken back" not in methods(study)
+    study.reopen()
+    said = "An earlier stop was taken back and the study reopened (after evaluations: {})."
+    assert said.format(stop) in methods(study)
+    while not study.done:
+        study.tell(study.ask(), 0.0)
+    again = study.evaluations
+    assert f"{said.format(stop)} The study stopped after {again} evaluations." in methods(study)
+    study.tell(arm=0, value=0.0)
+    study.reopen()
+    assert said.format(f"{stop}, {again + 1}") in methods(study)
+    assert "after the stop" not in methods(study)
+
+
+def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(module: Any, name: str) -> None:
+        original = getattr(module, name)
+
+        def call(*args: Any, **more: Any) -> Any:
+            calls[name] += 1
+            return original(*args, **more)
+
+        monkeypatch.setattr(module, name, call)
+
+    for module in (reading, histories):
+        counted(module, "history")
+    counted(reading, "examine")
+    counted(reading, "remaining")
+    study = played()
+    study.tell(arm=0, value=0.0)
+    report.html(study)
+    assert calls == {"history": 1, "examine": 1, "remaining": 1}
+
+
 # Many arms
 
 
-def test_of_many_arms_a_thousand_are_shown() -> None:
-    rng = np.random.default_rng(0)
-    study = shortlist.Study(rng.normal(size=(1200, 2)), 2, sigma=0.1, seed=0)
-    while study.statistic is None:
-        study.tell(study.ask(), 0.0)
-    source = report.html(study)
-    arms = source[source.index('<section id="arms"') : source.index('<section id="failures"')]
-    assert arms.count("<tr") == 1001
-    assert "The first 1,000 are shown. All 1,200 are written by" in arms
-    assert "shortlist export --table" in arms
-    assert "export" not in page_of("stopped")
+@pytest.mark.parametrize(("m", "first"), [(10, 0), (900, 400), (1990, 1000)])
+def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first: int) -> None:
+    study = played(2000, m, most=41)
+    page = Page(source := report.html(study))
+    ranked = study.table().sort_values("mean", ascending=False)["name"].tolist()
+    assert [row[0] for row in page.tables["arms"][1:]] == ranked[first : first + 1000]
+    assert f"Arms {first + 1:,} to {first + 1000:,} of 2,000" in page.captions["arms"]
+    assert f"around rank m = {m:,}" in page.captions["arms"]
+    assert len(page.tables["answer"]) == 1 + min(m, 1000)
+    beyond = "1,000 of 2,000 are not listed. All are written by shortlist export --table, and in"
+    words = " ".join(page.text().split())
+    assert beyond in words
+    assert ("990 of 1,990 are not listed" in words) == (m == 1990)
+    assert "not listed" not in words_of("stopped")
+    # Pictures name up to 30 arms; the dots of the plane are pixels, as its scale of colours is.
+    assert page.text("text").count("compound") < 200
+    assert source.count("<use") < 500
+    assert 2 <= len(page.all("image")) <= 3
+    assert len(source.encode()) < 1_500_000
+
+
+def test_before_the_first_result_the_first_thousand_arms_are_listed() -> None:
+    page = Page(report.html(played(1200, 2, most=0)))
+    assert [row[0] for row in page.tables["arms"][1:]] == [f"compound {k}" for k in range(1000)]
+    assert page.captions["arms"] == "Arms 1 to 1,000 of 1,200."
+    assert "200 of 1,200 are not listed" in " ".join(page.text().split())
 
 
 def test_two_hundred_arms_are_below_two_megabytes() -> None:

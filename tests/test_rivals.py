@@ -36,9 +36,12 @@ from shortlist.algorithms.intervals import (
 )
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.strategy import Task
+from shortlist.cli.plate import Row, match
 from shortlist.core.kl import highest_mean, lowest_mean, relative_entropy
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods
+from shortlist.report.reading import Reading
+from shortlist.report.settings import settings
 from shortlist.simulation.instances import Instance
 
 BOUNDED = ["KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"]
@@ -497,13 +500,46 @@ def test_neither_sigma_nor_features_are_used(name: str) -> None:
     words = one.shortlist.guarantee
     assert "provided the results lie in [0, 1]." in words
     assert "σ is not used" in words
-    assert "and σ = 40 was not used" in dict(assumptions(other))["Noise"]
-    assert "results from 0 to 1" in methods(other)
-    assert "sub-Gaussian" not in methods(other)
+    assert "and σ was not used" in dict(assumptions(other))["Noise"]
+    assert dict(settings(other))["Noise, σ"] == "40 (not used by this algorithm)"
+    assert "results from 0 to 1" in methods(Reading(other))
+    assert "sub-Gaussian" not in methods(Reading(other))
     assert "Kaufmann and Kalyanakrishnan 2013" in [work.short for work in cited(other)]
     noise = next(finding for finding in other.health() if finding.name == "noise")
     assert noise.level == "fine"
     assert "does not use σ" in noise.words
+
+
+def test_a_range_that_was_told_must_fit_and_is_checked_too() -> None:
+    """The algorithm's range is 0 to 1; that of the results may be narrower, and not wider."""
+    plain, told = begin(), begin(sigma="bounded", reward_range=(0, 1))
+    for study in (plain, told):
+        study.run(flip, progress=False)
+    assert [t.arm for t in plain.trials] == [t.arm for t in told.trials]
+    assert "σ is not used" in told.shortlist.guarantee
+    narrow = begin(sigma="bounded", reward_range=(0.2, 0.9))
+    with pytest.raises(errors.InvalidInput, match=r"reward_range=\(0.2, 0.9\), got 0.95"):
+        narrow.tell(arm="a", value=0.95)
+    narrow.tell(arm="a", value=0.9)
+    with pytest.raises(errors.InvalidSetting, match=r"from 0 to 1, got reward_range=\(-1, 1\): sc"):
+        begin(sigma="bounded", reward_range=(-1, 1))
+    with pytest.raises(errors.InvalidSetting, match="needs: give a number for sigma"):
+        begin(sigma="estimate")
+
+
+def test_a_plate_names_the_line_of_a_result_out_of_range() -> None:
+    study = begin()
+    trial = study.ask()
+    row = Row(line=2, trial=trial.number, arm=trial.name, value="1.5", study="")
+    with pytest.raises(errors.InvalidInput, match=r"line 2: KL-LUCB is for results from 0 to 1, g"):
+        match(Path("plate.csv"), [row], study)
+
+
+def test_racing_takes_the_sigma_of_the_noisiest_arm() -> None:
+    one, each = begin("Racing", sigma=0.5), begin("Racing", sigma=[0.1, 0.5, 0.2])
+    for study in (one, each):
+        study.run(flip, progress=False)
+    assert [t.arm for t in one.trials] == [t.arm for t in each.trials]
 
 
 def test_racing_uses_sigma_and_says_so() -> None:

@@ -14,6 +14,7 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -419,6 +420,30 @@ def test_a_run_waits_for_the_evaluations_of_another(quick_looks: None, tmp_path:
     assert other.done
     numbers = [trial.number for trial in other.taken]
     assert numbers == list(range(len(numbers)))
+
+
+def test_a_run_that_waits_for_another_says_so_once(
+    quick_looks: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(evaluation, "PATIENCE", 0.1)
+    one, other = (study(storage=tmp_path / "study.db", sigma=0.3) for _ in range(2))
+    held = one._journal.ask(1, in_turn=True, process=None)
+    assert held is not None
+    with (  # noqa: PT031
+        pytest.warns(UserWarning, match=r"waits for 1 trials of others.*trial 0") as warned,
+        in_the_background(lambda: other.run(by_seed, progress=False)),
+    ):
+        wait_until(lambda: len(other.waiting) == WAITING + 1, "results that wait")
+        time.sleep(0.5)
+        one.tell(held[0], 0.5)
+    assert other.done
+    assert len(warned) == 1
+
+
+def test_an_asynchronous_client_is_refused() -> None:
+    client = SimpleNamespace(get_executor=None, nthreads=None, asynchronous=True)
+    with pytest.raises(errors.InvalidSetting, match="asynchronous=False"):
+        study().run(by_seed, executor=client, progress=False)
 
 
 # Seeds
@@ -928,7 +953,7 @@ def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch
 
     def counted(study: shortlist.Study, *, quick: bool = False) -> remaining.Projection:
         calls.append(quick)
-        return remaining.Projection(1234, 1, 2, "")
+        return remaining.Projection(1234, 617, 4321, "")
 
     monkeypatch.setattr(remaining, "remaining", counted)
     monkeypatch.setattr(progress, "monotonic", lambda: clock)
@@ -942,4 +967,4 @@ def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch
             clock += 0.025
             line.update()
     assert calls == [True] * 3
-    assert "about 1,200 left" in screen.getvalue()
+    assert "about 1,200 left (620 to 4,300)" in screen.getvalue()

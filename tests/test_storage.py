@@ -78,6 +78,9 @@ ALGORITHMS = [
     "LUCB both (as published)",
     "LinGame",
     "Uniform",
+    "FWS",
+    "lazy track-and-stop",
+    "Phased",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
 ]  # fmt: skip
 

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 import shortlist
+from shortlist import errors
 from shortlist.study.progress import ProgressLine, describe
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -284,3 +285,11 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
     plain = study()
     plain.run(noisy(), progress=False)
     assert plain.shortlist.guarantee == plain.bound.guarantee()
+
+
+def test_features_that_speak_against_the_guarantee_are_warned_of_on_creation() -> None:
+    features = [[1.0, 0.0], [1.0, 1.0], [1.0, 1.0 + 1e-10], [1.0, 3.0]]
+    with pytest.warns(errors.UnhealthyFeatures, match="alike .*'1' and '2'") as warned:
+        shortlist.Study(features, m=1, sigma=1.0)
+    assert warned[0].filename == __file__
+    shortlist.Study(features, m=1, sigma=1.0, algorithm="LUCB")  # looks at no features

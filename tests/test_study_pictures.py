@@ -20,6 +20,7 @@ from matplotlib.text import Text
 
 import shortlist
 from shortlist import plot
+from shortlist.plot.arms import CHALLENGER
 from shortlist.study import history as histories
 from shortlist.study.history import history, last_look
 
@@ -362,6 +363,11 @@ def rows_drawn(ax: Any) -> dict[str, tuple[float, float, float]]:
     return {labels[height]: (xs[2], xs[0], xs[1]) for height, xs in found.items()}
 
 
+def dotted_ends(band: Any) -> list[float]:
+    """Where a band begins and ends."""
+    return [float(band.get_x()), float(band.get_x() + band.get_width())]
+
+
 @pytest.mark.parametrize(
     "algorithm", [ONCE, "LinGIFA", "LinGIFA (individual)", "LUCB", "UGapE"], ids=name_of
 )
@@ -400,6 +406,9 @@ def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: ob
         lower = table["lower"].iloc[look.boundary]
         ends = sorted([band.get_x(), band.get_x() + band.get_width()])
         assert ends == pytest.approx(sorted([lower, lower + s.statistic]))
+        dotted = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+        assert [line.get_xdata() for line in dotted] == [[end, end] for end in dotted_ends(band)]
+        assert all(line.get_ydata() == [0, 1] for line in dotted)
         if algorithm == "LUCB":
             assert lower + s.statistic == pytest.approx(table["upper"].iloc[look.c])
     assert f"at most ε = {s.problem.epsilon:g}" in words
@@ -470,12 +479,24 @@ def test_the_projection_of_the_stop(guess: Any, low: Any, high: Any, words: str)
     projection = SimpleNamespace(evaluations=guess, low=low, high=high)
     (ax,) = plot.stopping(s, projection=projection).axes
     assert words in texts(ax.figure)
-    dots = [line for line in ax.lines if line.get_marker() == "D"]
-    if guess is None or guess == float("inf"):
-        assert dots == []
-    else:
-        assert (dots[0].get_xdata()[0], dots[0].get_ydata()[0]) == (60 + guess, 0.0)
+    known, finite = guess is not None and np.isfinite(guess), high is not None and np.isfinite(high)
+    reach = 60 + (high if finite else 1.5 * max(low or 0, guess if known else 0))
+    expected = []  # after the statistic and ε, each once: the range, an open end, the way, the guess
+    if low is not None:
+        expected.append(("-", [60 + low, reach], [0.0, 0.0]))
+        if not finite:
+            expected.append((">", [reach], [0.0]))
+    if known:
+        expected.append((":", [60, 60 + guess], [s.statistic, 0.0]))
+        expected.append(("D", [60 + guess], [0.0]))
         assert ax.get_xlim()[1] > 60 + guess
+    found = []
+    for line in ax.lines[2:]:
+        marker = line.get_marker()
+        shape = line.get_linestyle() if marker == "None" else marker
+        found.append((shape, list(line.get_xdata()), list(line.get_ydata())))
+    assert found == expected
+    assert all(line.get_color() == CHALLENGER for line in ax.lines[2:])
     ax.figure.canvas.draw()
 
 
@@ -493,6 +514,40 @@ def test_a_stopped_study_has_no_projection() -> None:
     figure = plot.stopping(s, projection=SimpleNamespace(evaluations=5, low=1, high=9))
     assert "Projected" not in texts(figure)
     assert f"it stopped after {s.evaluations}" in texts(figure)
+
+
+@pytest.mark.parametrize("algorithm", [ONCE, "LUCB"], ids=name_of)
+def test_results_after_the_stop_are_right_of_a_line(algorithm: object) -> None:
+    s = tell_some(study(algorithm, epsilon=0.5, sigma=0.3), 900)
+    assert s.done
+    stop = s.evaluations
+
+    def lines(figure: Any) -> list[tuple[float, ...]]:
+        return [
+            tuple(line.get_xdata())
+            for ax in figure.axes
+            for line in ax.lines
+            if line.get_linestyle() == "--"
+        ]
+
+    for draw in (plot.stopping, plot.shrinking):
+        assert lines(draw(s)) == []
+        assert "Vertical dashes" not in texts(draw(s))
+    for k in range(7):
+        s.tell(arm=k, value=0.0)
+    for draw in (plot.stopping, plot.shrinking):
+        figure = draw(s)
+        assert lines(figure) == [(stop, stop)] * len(figure.axes)
+        said = f"the stop, after {stop:,}; the 7 results told after it do not change the answer"
+        assert said in texts(figure)
+        assert f"{stop + 7:,} evaluations, stopped after {stop:,}" in texts(figure)
+        for ax in figure.axes:
+            assert ax.get_xlim()[1] >= stop + 7
+    (ax,) = plot.stopping(s).axes
+    assert ax.lines[0].get_xdata()[-1] == stop  # after its stop it does not look
+    assert "Of these 7 after the stop" in texts(plot.pulls(s))
+    assert "Means with the 7 told after the stop" in texts(plot.plane(s))
+    assert f"δ = 0.05; {stop:,} evaluations, stopped" in texts(plot.intervals(s))
 
 
 def test_a_start_far_above_all_later_ones_is_cut_and_said() -> None:
@@ -586,7 +641,7 @@ def test_before_the_first_result_a_sentence(draw: Any) -> None:
     if draw is plot.plane:
         assert "Not coloured" in sentence
     elif draw is not plot.pulls:
-        assert "once the 9 initial pulls are" in sentence
+        assert "1 of 9 initial pulls are told" in sentence
     ready = study(shortlist.GIFA(threshold="determinant", initialization=None), S=1.0)
     assert ready.statistic is not None  # it has looked, at nothing
     draw(ready).canvas.draw()
@@ -650,7 +705,7 @@ def test_few_arms_and_many(draw: Any, arms: int) -> None:
         assert ("970 of the 1" in words) == (arms == 1000)
     if draw is plot.shrinking:
         left = arms - len(figure.axes[0].collections)  # a band an arm
-        assert (f"{left} of the {arms} arms are left out" in words) == bool(left)
+        assert (f"{left:,} of the {arms:,} arms are left out" in words) == bool(left)
         assert len(figure.axes[0].collections) <= 35
     if draw is plot.plane:
         assert len(figure.axes[0].texts) == (arms if arms == 2 else len(figure.axes[0].texts))
@@ -658,14 +713,39 @@ def test_few_arms_and_many(draw: Any, arms: int) -> None:
         assert (f"{left:,} of the {arms:,} arms are drawn without their names" in words) == bool(
             left
         )
+    check_nothing_is_cut_or_covered(figure, draw)
+
+
+def check_nothing_is_cut_or_covered(figure: Any, draw: Any) -> None:
+    everywhere = []
     for ax in figure.axes:
         found = boxes(ax, rows=draw in (plot.intervals, plot.pulls))
         for one, other in itertools.combinations(found, 2):
             assert not one.overlaps(other.shrunk(0.98, 0.98))
-        written = [*found, ax.xaxis.label.get_window_extent(), ax.title.get_window_extent()]
-        for extent in written:
+        around = [ax.xaxis.label, ax.title, *([figure._suptitle] if figure._suptitle else [])]
+        around = [text.get_window_extent() for text in around if text.get_text()]
+        for extent in [*found, *around]:
             assert extent.x0 >= figure.bbox.x0 - 2
             assert extent.x1 <= figure.bbox.x1 + 2
+        everywhere += around[:1]
+    for one, other in itertools.combinations(everywhere, 2):  # captions of neighbours
+        assert not one.overlaps(other.shrunk(0.98, 0.98))
+
+
+LONG = "N-acetyl-5-methoxytryptamine from the second batch of May, plate {}, well C{}, MMMMMM"
+
+
+@pytest.mark.parametrize("draw", PICTURES)
+@pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB"], ids=name_of)
+def test_long_names_cut_no_caption(draw: Any, algorithm: object) -> None:
+    long = 9 * "アセチル酸エステル" if algorithm == "LinGIFA" else LONG  # signs of double width
+    names = [long.format(k, k) + str(k) for k in range(9)]
+    s = tell_some(study(algorithm, arms=names, epsilon=0.1), 110)
+    assert s.statistic is not None
+    check_nothing_is_cut_or_covered(draw(s), draw)
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 5), layout="constrained")
+    draw(s, ax=axes[1])
+    check_nothing_is_cut_or_covered(figure, draw)
 
 
 def test_pictures_load_matplotlib_late() -> None:

@@ -24,6 +24,9 @@ ShortlistError
 │   ├── Unsatisfiable
 │   └── InferenceTimeout     (also a TimeoutError)
 └── DataUnavailable
+
+UserWarning
+└── UnhealthyFeatures
 ```
 """
 
@@ -44,6 +47,10 @@ class InvalidInput(ShortlistError, ValueError):
 
 class InvalidFeatures(InvalidInput):
     """Features of a wrong shape, with missing numbers, or names that repeat."""
+
+
+class UnhealthyFeatures(UserWarning):
+    """Features that can be used, but speak against the guarantee or the numbers it is made of."""
 
 
 class IndistinguishableArms(InvalidFeatures):

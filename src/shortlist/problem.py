@@ -21,6 +21,7 @@ from shortlist.errors import (
     InvalidSetting,
     unknown_name,
 )
+from shortlist.noise import Noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,8 @@ class Problem:
         What the arms are called.
     m : int
         How many to find.
-    sigma : float
-        The noise is σ-sub-Gaussian.
+    noise : Noise
+        What is known of the noise.
     delta, epsilon : float
         Risk and slack.
     S : float or None
@@ -52,7 +53,7 @@ class Problem:
     features: NDArray[np.float64]
     names: tuple[str, ...]
     m: int
-    sigma: float
+    noise: Noise
     delta: float
     epsilon: float
     S: float | None
@@ -63,7 +64,8 @@ class Problem:
         features: ArrayLike | pd.DataFrame | None = None,
         m: int = 1,
         *,
-        sigma: float | None,
+        sigma: Any,
+        reward_range: Any = None,
         delta: float = 0.05,
         epsilon: float = 0.0,
         S: float | None = None,
@@ -75,7 +77,7 @@ class Problem:
             features=matrix,
             names=names,
             m=_count(m, len(names)),
-            sigma=_sigma(sigma),
+            noise=Noise.of(sigma, reward_range, names),
             delta=_delta(delta),
             epsilon=_epsilon(epsilon),
             S=_bound(S),
@@ -88,6 +90,16 @@ class Problem:
     def arms(self) -> int:
         """K."""
         return len(self.names)
+
+    @property
+    def sigma(self) -> float:
+        """σ, of the noisiest arm where they differ; NaN as long as it is to be estimated."""
+        return self.noise.sigma
+
+    @cached_property
+    def relative_noise(self) -> NDArray[np.float64]:
+        """(σ_a/σ)² of every arm; all 1 unless the arms' noise was told apart."""
+        return self.noise.relative(self.arms)
 
     @property
     def dimension(self) -> int:
@@ -108,13 +120,20 @@ class Problem:
 
     @property
     def longest(self) -> float:
-        """L = max ‖x_a‖."""
-        return float(np.sqrt((self.features**2).sum(axis=1).max()))
+        """L = max ‖x_a‖, in units of the arm's noise where it was told apart."""
+        return float(np.sqrt(((self.features**2).sum(axis=1) / self.relative_noise).max()))
 
     @cached_property
     def reduced(self) -> NDArray[np.float64]:
         """The features in a basis of their row space."""
         return reduce_to_rank(self.features)
+
+    @cached_property
+    def orthonormal(self) -> NDArray[np.float64]:
+        """The same in orthonormal columns: the size of a feature plays no part in it."""
+        if self.rank == self.arms and np.array_equal(self.reduced, np.eye(self.arms)):
+            return self.reduced
+        return np.ascontiguousarray(np.linalg.qr(self.reduced)[0])
 
     def index(self, arm: int | str) -> int:
         """The row of an arm that is named or counted.
@@ -237,18 +256,6 @@ def _count(m: object, arms: int) -> int:
             f"m must be at least 1 and below the number of arms ({arms}), got {int(m)}."
         )
     return int(m)
-
-
-def _sigma(sigma: object) -> float:
-    if sigma is None:
-        raise InvalidSetting(
-            "sigma is missing: it has no default, since a wrong one silently voids the guarantee. "
-            "Pass the noise's standard deviation (or half the range of bounded rewards)."
-        )
-    value = _number("sigma", sigma)
-    if not (value > 0.0 and math.isfinite(value)):
-        raise InvalidSetting(f"sigma must be above 0 and finite, got {value}.")
-    return value
 
 
 def _delta(delta: object) -> float:

@@ -38,6 +38,10 @@ class AnyEngine(Protocol):
         """The noise is σ-sub-Gaussian."""
 
     @property
+    def weights(self) -> Reals:
+        """How often an evaluation of each arm counts: σ²/σ_a²."""
+
+    @property
     def epsilon(self) -> float:
         """Slack."""
 
@@ -62,12 +66,12 @@ class AnyEngine(Protocol):
         """Whether all that is done for every result is machine code."""
 
     @property
-    def alone(self) -> bool:
-        """Whether the stop compares the arms' own intervals, not differences of two means."""
+    def has_pilot(self) -> bool:
+        """Whether the first evaluations are set aside."""
 
     @property
-    def interval_words(self) -> str:
-        """What an arm's own interval is, in signs."""
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
 
     def intervals(self, now: Any) -> tuple[Reals, Reals] | None:
         """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
@@ -86,6 +90,9 @@ class AnyEngine(Protocol):
 
     def posterior(self) -> Posterior:
         """An empty posterior."""
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms to pull before the next round, in order, and how often each has been by now."""
 
     def round(self) -> Any:
         """An empty round."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.errors import InvalidInput
+from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
+
+OWN_INTERVAL = "μ̂ ± Cσ‖x‖"
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,12 @@ class Bound:
         Why the rules themselves are not covered by a theorem; empty if they are.
     extends : str
         What it carries further than its theorem does; empty if the theorem covers it.
+    again : callable, optional
+        The same algorithm and threshold on another problem, where σ may be estimated.
     reward_range : tuple of float, optional
         Where every result must lie. The bound then rests on it, and σ is not used.
+    interval_words : str
+        What an arm's own interval is, in signs.
     """
 
     name: str
@@ -41,25 +49,33 @@ class Bound:
     engine: AnyEngine
     unproven_rules: list[str]
     extends: str = ""
+    again: Callable[[Problem], Bound] | None = None
     reward_range: tuple[float, float] | None = None
+    interval_words: str = OWN_INTERVAL
 
     def check(self, value: float) -> None:
-        """Raise for a result that the algorithm cannot take in."""
-        if (
-            self.reward_range is not None
-            and not self.reward_range[0] <= value <= self.reward_range[1]
-        ):
+        """Raise for a result that cannot be, by the algorithm or by what is known of the noise."""
+        if self.reward_range is not None:
             low, high = self.reward_range
-            raise InvalidInput(
-                f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing was "
-                "told. Start anew with an algorithm that uses σ (LUCB, Racing), or with results "
-                "scaled to this range; to cut one off would bias the mean."
-            )
+            if not low <= value <= high:
+                raise InvalidInput(
+                    f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing "
+                    "was told. Start anew with an algorithm that uses σ (LUCB, Racing), or with "
+                    "results scaled to this range; to cut one off would bias the mean."
+                )
+        self.problem.noise.check(value)
+
+    def estimated(self, replicates: Sequence[Sequence[float]]) -> Bound:
+        """The same with σ from replicates of the initial pulls."""
+        assert self.again is not None
+        noise = self.problem.noise.estimated(replicates, self.problem.delta)
+        return self.again(replace(self.problem, noise=noise))
 
     @property
     def why_heuristic(self) -> list[str]:
         """Why no theorem covers the answer; empty if one does."""
-        return self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        known = self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        return known + self.problem.noise.flaws
 
     @property
     def proven(self) -> bool:
@@ -69,7 +85,7 @@ class Bound:
     @property
     def assumptions(self) -> str:
         """What the proof needs; without features nothing has to be linear in them."""
-        words = self.threshold.assumptions
+        words = self.threshold.assumptions.replace(GIVEN, self.problem.noise.assumption)
         if not self.setting.classical:
             return words
         linear = "the means are linear in the features"
@@ -80,7 +96,7 @@ class Bound:
         problem = self.problem
         slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
         bound = "" if problem.S is None else f", S = {problem.S:g}"
-        noise = f"σ = {problem.sigma:g}" if self.reward_range is None else "σ is not used"
+        noise = problem.noise.figure if self.reward_range is None else "σ is not used"
         figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {noise}{bound}"
         claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
         if self.why_heuristic:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import game, gifa, kl_lucb, kl_racing, racing, uniform
+from shortlist.algorithms import (
+    frank_wolfe,
+    game,
+    gifa,
+    kl_lucb,
+    kl_racing,
+    phased,
+    racing,
+    track_and_stop,
+    uniform,
+)
 from shortlist.algorithms.gifa import ALIASES, GIFA
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import InvalidSetting, unknown_name
@@ -11,6 +21,9 @@ Algorithm = GIFA | Planned
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
+    **frank_wolfe.ALGORITHMS,
+    **track_and_stop.ALGORITHMS,
+    **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
     **kl_lucb.ALGORITHMS,
     **kl_racing.ALGORITHMS,

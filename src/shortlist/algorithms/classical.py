@@ -7,10 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shortlist.algorithms import contest
-from shortlist.algorithms.contest import ACCEPTED, REJECTED, Contest
-from shortlist.algorithms.intervals import Interval, end, exploration
 from shortlist.algorithms.strategy import Compiled, Integers, Reals, Task
+from shortlist.core.notice import notice
+
+with notice("compiling the rivals for this machine: once only"):
+    from shortlist.algorithms import contest
+    from shortlist.algorithms.contest import ACCEPTED, REJECTED, Contest
+    from shortlist.algorithms.intervals import Interval, end, exploration
 
 BOUND = 250.0  # nanoseconds of an end of an interval
 
@@ -33,7 +36,7 @@ class Classical(Compiled):
         arms, interval = len(task.features), self.interval
         self._epsilon, self._constants = task.epsilon, interval.constants(task)
         self._rules = np.array([interval.kind, self.races, interval.timed, task.m], np.int64)
-        self.alone, self.interval_words = interval.alone, interval.words
+        self.alone = interval.alone
         bounds = 1.0 if self.races else arms / 2.0 if interval.timed else 2.0
         self.pull_cost = 20.0 + 3.0 * arms + BOUND * bounds
         self._show(contest.new_contest(arms))

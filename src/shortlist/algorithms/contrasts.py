@@ -21,16 +21,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Task
 from shortlist.core.rule import Rule
+from shortlist.core.whitened import fitted, spreads, whitened
+from shortlist.errors import InvalidSetting
 from shortlist.rules.thresholds import Threshold
 
-# ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between
-# 3 and 1000, and a study ends after 2 to 1000 times its first plan.
-SHARE = 0.5
+# ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
+# and 1000, and a study ends after 2 to 1000 times its first plan.
+SHARE = 1.0
+MOST = 4000  # arms; the tables then take a gigabyte
 LEAST = 1e-12  # v_s over the arms' own: a smaller difference of features is lost in rounding
 
 
@@ -40,7 +42,7 @@ def mixture(level: float, growth: Any) -> Any:
     Examples
     --------
     >>> [round(float(mixture(8.0, growth)), 2) for growth in (1.0, 10.0, 100.0)]
-    [5.06, 4.47, 4.63]
+    [5.78, 4.5, 4.56]
     """
     ratio = growth / SHARE
     return np.sqrt((1.0 + 1.0 / ratio) * (2.0 * level + np.log1p(ratio)))
@@ -85,6 +87,8 @@ class Contrasts:
     ----------
     task : Task
         What is asked.
+    basis : array, K × rank
+        The features in an orthonormal basis: the differences are the same, rounding is kinder.
     level : float
         ln of how improbable an error of one difference must be.
     first, information : array, K × K
@@ -100,6 +104,7 @@ class Contrasts:
     """
 
     task: Task
+    basis: Reals
     level: float
     first: Reals
     information: Reals
@@ -114,17 +119,24 @@ class Contrasts:
     def of(cls, task: Task) -> Contrasts:
         """Nothing is known yet."""
         arms = len(task.features)
+        if arms > MOST:
+            raise InvalidSetting(
+                f"bounds on all differences take tables of K × K, and K = {arms:,} is beyond "
+                f"{MOST:,}: use m-LinGapE, or leave out arms that are known to be bad."
+            )
         none = np.zeros((arms, arms))
         nobody = np.zeros(arms, np.bool_)
         level = one_sided_level(task.delta / (task.m * (arms - task.m)))
         beyond = np.full((arms, arms), np.inf)
         totals = np.zeros(arms, np.int64), np.zeros(arms)
-        return cls(task, level, none, none, none, beyond, *totals, nobody, nobody)
+        basis = np.ascontiguousarray(np.linalg.qr(task.features)[0])
+        return cls(task, basis, level, none, none, none, beyond, *totals, nobody, nobody)
 
     def after(self, pulls: Integers, sums: Reals) -> Contrasts:
         """The same with the results of one more plan."""
-        means, variances = least_squares(self.task.features, pulls, sums)
-        new = 1.0 / variances
+        white = whitened(self.basis, pulls)
+        means = fitted(white, sums)
+        new = 1.0 / spreads(white, LEAST)
         information = self.information + new
         weighted = self.weighted + (means[:, None] - means) * new
         first = self.first if self.pulls.any() else new
@@ -160,7 +172,7 @@ class Contrasts:
 
     def means(self) -> Reals:
         """By least squares on the results of all plans."""
-        return least_squares(self.task.features, self.pulls, self.sums)[0]
+        return fitted(whitened(self.basis, self.pulls), self.sums)
 
     def inside(self, means: Reals) -> Mask:
         """The m arms that would be answered: the accepted, then those of largest mean."""
@@ -193,22 +205,3 @@ class Contrasts:
         others = np.arange(len(bounds)) != j
         gap[others] = self.weighted[others, j] / self.information[others, j]
         return gap, np.where(others, -bounds[j], 0.0), np.where(others, bounds[:, j], 0.0)
-
-
-def least_squares(features: Reals, pulls: Integers, sums: Reals) -> tuple[Reals, Reals]:
-    """The means, and v_ij = ‖x_i − x_j‖² in the norm of (Σ_a N_a x_a x_aᵀ)⁻¹; ∞ for i = j.
-
-    Examples
-    --------
-    >>> means, v = least_squares(np.eye(2), np.array([1, 4]), np.array([3.0, 4.0]))
-    >>> means.tolist(), v[0, 1]
-    ([3.0, 1.0], 1.25)
-    """
-    triangle = np.linalg.qr(np.sqrt(pulls)[:, None] * features)[1]
-    white = solve_triangular(triangle, features.T, trans="T", check_finite=False)  # rank × K
-    gram = white.T @ white
-    own = np.diagonal(gram)
-    both = own[:, None] + own
-    variances = np.maximum(both - 2.0 * gram, LEAST * both)
-    np.fill_diagonal(variances, np.inf)
-    return (white @ sums) @ white, variances

@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 
 from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
+from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
-from shortlist.core.rule import OWN, Rule
-from shortlist.errors import InvalidSetting, SingularDesign
-from shortlist.rules.candidates import smallest_gap
-from shortlist.rules.game import NONE, apart, make_room
+from shortlist.core.rule import Rule
+from shortlist.rules.allocation import NONE, Allocation, apart, exploration, make_allocation
+from shortlist.rules.initialization import in_units
 
-with notice("compiling the loop for this machine: once only, up to a minute"):
-    from shortlist.algorithms import follow, kernel
+with notice("compiling the loop for this machine: once only, a few minutes"):
+    from shortlist.algorithms import follow, kernel, requests
     from shortlist.algorithms import round as rounds
+    from shortlist.algorithms.complaints import check
     from shortlist.algorithms.decision import Decision, decision_of
-    from shortlist.algorithms.designed import with_design
     from shortlist.algorithms.differences import differences
+    from shortlist.algorithms.flags import flags_of
     from shortlist.algorithms.onward import play_on, round_cost
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -62,8 +63,15 @@ class Engine:
         Arms pulled before the first round.
     design : callable
         (b, c) → w*(b, c), asked once a pair.
+    after_pilot : array of int
+        The pulls of every arm after a pilot that is set aside.
+    shares : callable
+        (means, inside) → w* for them, asked at times by the allocation `lazy`; None where there is
+        none.
     allocation : int
         Who says how many pulls every arm should have, by number; 0 if nobody does.
+    noise : array, K
+        (σ_a/σ)² of every arm.
     """
 
     features: NDArray[np.float64]
@@ -75,37 +83,32 @@ class Engine:
     shift: float
     constants: NDArray[np.float64]
     initial: NDArray[np.int64]
-    design: Callable[[int, int], NDArray[np.float64]]
+    design: requests.Design
+    shares: requests.Shares
+    after_pilot: NDArray[np.int64]
+    noise: NDArray[np.float64]
     allocation: int = NONE
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """How often an evaluation of each arm counts: σ²/σ_a²."""
+        return 1.0 / self.noise
 
     @cached_property
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
-        needs = frozenset().union(*(self.rules[kind].needs for kind in RULE_ORDER))
-        traits = frozenset().union(*(self.rules[kind].traits for kind in RULE_ORDER))
-        bits = {
-            kernel.CANDIDATES_MAY_STAY: self._candidates_may_stay(),
-            kernel.MTH_GAPS: "mth_gaps" in needs,
-            kernel.OUTSIDE_GAPS: "outside_gaps" in needs,
-            kernel.DESIGN: "design" in needs,
-            kernel.BOTH: "both" in traits,
-            kernel.LAGGED: "lagged" in traits,
-            kernel.INITIALIZED: len(self.initial) > 0,
-            kernel.TARGET: self.allocation != NONE,
-        }
-        return sum(bit for bit, wanted in bits.items() if wanted)
+        bits = flags_of(self.rules) | (kernel.INITIALIZED if len(self.initial) else 0)
+        return bits | (kernel.TARGET if self.allocation != NONE else 0)
 
     @cached_property
     def wanted(self) -> NDArray[np.int64]:
         """The initial pulls of every arm."""
         return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)
 
-    def _candidates_may_stay(self) -> bool:
-        """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
-        readers = [self.rules["ambiguous"], self.rules["stopping"]]
-        own = any(rule.number == OWN and "mth_gaps" in rule.needs for rule in readers)
-        by_gap = self.rules["candidates"].number == smallest_gap.number
-        return by_gap and not own and "symmetric" in self.rules["indices"].traits
+    @property
+    def has_pilot(self) -> bool:
+        """Whether the first evaluations are set aside."""
+        return "pilot" in self.rules["threshold"].traits
 
     @property
     def compiled(self) -> bool:
@@ -118,15 +121,15 @@ class Engine:
             self.features,
             regularization=self.regularization,
             shift=self.shift,
+            pilot=self.has_pilot,
             resident=self._resident(),
+            noise=self.noise,
         )
 
     @property
     def alone(self) -> bool:
         """Whether the stop compares the arms' own intervals, not differences of two means."""
         return self.rules["indices"].name == "individual"
-
-    interval_words = "μ̂ ± Cσ‖x‖"
 
     def intervals(self, now: rounds.Round) -> None:
         """Every arm's own interval, where it is another; here it never is."""
@@ -148,12 +151,22 @@ class Engine:
 
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
         """C at this moment."""
-        return self.threshold_at(posterior.observed, posterior.log_det)
+        if self.has_pilot and not posterior.aside:
+            return float(pilot_threshold(posterior.observed, self.constants))
+        learnt = posterior.surprise(self.sigma) if self.has_pilot else posterior.log_det
+        return self.threshold_at(posterior.observed, learnt)
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
         offset = 0 if len(self.initial) else 1
         return float(self.rules["threshold"](int(time) + offset, log_det, self.constants))
+
+    def opening(self, posterior: Posterior) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The arms to pull before the next round, in order, and how often each has been by now."""
+        if posterior.aside:
+            arms = np.repeat(np.arange(len(self.features)), self.after_pilot)
+            return arms, posterior.pulls - posterior.pilot
+        return self.initial, posterior.pulls
 
     def boundary(self, now: rounds.Round) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
@@ -178,8 +191,16 @@ class Engine:
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
-        plays = self.allocation != NONE
-        return rounds.make_round(arms, rank, min(arms, self._resident()), self.m, plays=plays)
+        explored = self._exploration
+        return self._round(make_allocation(self.allocation, arms, rank, self.m, *explored))
+
+    def _round(self, allocation: Allocation) -> rounds.Round:
+        arms = len(self.features)
+        return rounds.make_round(arms, min(arms, self._resident()), self.m, allocation)
+
+    @cached_property
+    def _exploration(self) -> tuple[NDArray[np.int64], float]:
+        return exploration(self.allocation, in_units(self.features, self.noise))
 
     def again(
         self, posterior: Posterior, now: rounds.Round, seed: int
@@ -194,7 +215,7 @@ class Engine:
         posterior = posterior.copy()
 
         def decide(supposing: list[int]) -> Decision:
-            beyond = self.round()._replace(game=apart(now.game))  # the game stays where it is
+            beyond = self._round(apart(now.allocation))  # the allocation stays where it is
             return self.decide(posterior, beyond, seed, check_stop=False, supposing=supposing)[0]
 
         return decide
@@ -235,15 +256,13 @@ class Engine:
             with np.errstate(over="ignore"):
                 status = function(
                     posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
-                    self.constants, self._numbers, *self._pointers, self.wanted, *steps, marks,
+                    self.constants, self._numbers, *self._pointers, self.wanted, self.after_pilot, *steps, marks,
                 )  # fmt: skip
-            if status == kernel.DESIGN_WANTED:
-                now = with_design(now, self.design)
-            elif status == kernel.ROOM_WANTED:
-                now = now._replace(game=make_room(now.game))
-            else:
+            answered = self._answered(status, posterior, now)
+            if answered is None:
                 break
-        self._check(status, now)
+            now = answered
+        check(status, now, self.rules, self.m)
         return now
 
     def replicate(
@@ -252,68 +271,55 @@ class Engine:
         parameters: NDArray[np.float64],
         seeds: NDArray[np.uint64],
         max_samples: int,
+        *,
+        origin: Posterior | None = None,
     ) -> Runs:
-        """One run a seed, from the first pull to the stop, in the compiled loop."""
+        """One run a seed, from the first pull or from ``origin`` to the stop, compiled."""
         arms, runs = len(self.features), len(seeds)
         posterior, now = self.posterior(), self.round()
+        initial = self.initial if origin is None else np.zeros(0, np.int64)
         stopped = np.zeros(runs, np.int64)
         recommended = np.zeros((runs, arms), np.bool_)
         pulls = np.zeros((runs, arms), np.int64)
         progress, stream = np.zeros(2, np.int64), np.zeros(4, np.uint64)
-        flags = self.flags | kernel.CHECK_STOP
+        flags = self.flags | kernel.CHECK_STOP | (kernel.RESUME if origin is not None else 0)
         fast = self.compiled and reward.is_compiled
         function: Any = kernel.replicate if fast else kernel.interpreted(kernel.replicate)
         while True:
             with np.errstate(over="ignore"):
                 status = function(
                     posterior.state, now, self.m, self.sigma, self.epsilon, seeds, flags,
-                    self.constants, self._numbers, *self._pointers, self.initial, reward.function, parameters,
+                    self.constants, self._numbers, *self._pointers, (origin or posterior).state, initial, self.after_pilot, reward.function, parameters,
                     max_samples, stream, stopped, recommended, pulls, progress,
                 )  # fmt: skip
-            if status == kernel.DESIGN_WANTED:
-                now = with_design(now, self.design)
-            elif status == kernel.ROOM_WANTED:
-                now = now._replace(game=make_room(now.game))
-            else:
+            answered = self._answered(status, posterior, now)
+            if answered is None:
                 break
-        self._check(status, now)
+            now = answered
+        check(status, now, self.rules, self.m)
         return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+
+    def _answered(
+        self, status: int, posterior: Posterior, now: rounds.Round
+    ) -> rounds.Round | None:
+        """The round with what the loop asked for; None where it did not ask for anything."""
+        if status == kernel.DESIGN_WANTED:
+            return requests.with_design(now, self.design)
+        if status == kernel.ROOM_WANTED:
+            return requests.with_room(now)
+        if status == kernel.SHARES_WANTED:
+            return requests.with_shares(now, posterior.state, self.shares)
+        return None
 
     def affordable(self, nanoseconds: float) -> int:
         """About how many rounds can be simulated in that time."""
         return int(nanoseconds / round_cost(self))
 
     def play_on(
-        self,
-        posterior: Posterior,
-        now: rounds.Round,
-        means: Reals,
-        seed: np.uint64,
-        most: int,
+        self, posterior: Posterior, now: rounds.Round, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, NDArray[np.int64]]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
         return play_on(self, posterior, means, seed, most)
-
-    def _check(self, status: int, now: rounds.Round) -> None:
-        """Raise where the loop could not go on."""
-        arms = len(self.features)
-        if status == kernel.SINGULAR:
-            raise SingularDesign("the initial pulls do not span the features.")
-        if status == kernel.BAD_CANDIDATES:
-            raise InvalidSetting(
-                f"the candidates rule {self.rules['candidates'].name!r} marked "
-                f"{int(now.inside.sum())} arms where m = {self.m} are wanted."
-            )
-        if status == kernel.BAD_AMBIGUOUS:
-            raise InvalidSetting(
-                f"the ambiguous rule {self.rules['ambiguous'].name!r} returned an arm that is not "
-                "among the candidates: it must return a j with inside[j]."
-            )
-        if status == kernel.BAD_SELECTION:
-            raise InvalidSetting(
-                f"the selection rule {self.rules['selection'].name!r} returned "
-                f"{int(now.pair[rounds.ARM])}: it must return an arm from 0 to {arms - 1}."
-            )
 
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:

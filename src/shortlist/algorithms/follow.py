@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from shortlist.algorithms.kernel import (
     BAD_CANDIDATES,
     DESIGN_WANTED,
+    PILOT_ENDS,
     PULL,
     RULES,
     SINGULAR,
     STOP,
     decide,
 )
-from shortlist.algorithms.round import ROUND, Round
+from shortlist.algorithms.round import NOBODY, ROUND, Round
 from shortlist.core.least_squares import (
+    ASIDE,
     OBSERVED,
     READY,
     STATE,
@@ -28,6 +30,7 @@ from shortlist.core.least_squares import (
     observe,
     refresh,
 )
+from shortlist.core.pilot import missing, set_aside
 from shortlist.core.rule import INTEGER, INTEGERS, KEY, REAL, REALS, compiled
 
 # What a step does: take a result in; suppose one at the arm's own mean; only look; go on after a
@@ -45,6 +48,16 @@ class Steps(NamedTuple):
     arms: NDArray[np.int64]
     values: NDArray[np.float64]
     held: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Steps:
+        """No step."""
+        empty = np.zeros(0, np.int64)
+        return cls(kinds=empty, arms=empty, values=np.zeros(0), held=empty)
+
+    def then(self, later: Steps) -> Steps:
+        """These, and others after them."""
+        return Steps(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
 
     @classmethod
     def supposing(cls, arms: list[int]) -> Steps:
@@ -66,7 +79,7 @@ def fresh_marks() -> NDArray[np.int64]:
 @compiled(
     INTEGER(
         *(STATE, ROUND, INTEGER, REAL, REAL, KEY, INTEGER, REALS, INTEGERS, *RULES),
-        *(INTEGERS, INTEGERS, INTEGERS, REALS, INTEGERS, INTEGERS),
+        *(INTEGERS, INTEGERS, INTEGERS, INTEGERS, REALS, INTEGERS, INTEGERS),
     )
 )
 def follow(
@@ -86,6 +99,7 @@ def follow(
     selection: Callable[..., int],
     stopping: Callable[..., float],
     wanted: Integers,
+    again: Integers,
     kinds: Integers,
     arms: Integers,
     values: Reals,
@@ -94,7 +108,7 @@ def follow(
 ) -> int:
     """Take the steps from ``marks[NEXT]`` on; returns STOP at a stop, PULL at the end of the steps.
 
-    ``wanted`` are the initial pulls of every arm; while ``held`` is set an arm of the last round is
+    ``wanted`` are the initial pulls of every arm, ``again`` those after a pilot; while ``held`` is set an arm of the last round is
     still to be asked for, and no new round is begun.
     """
     while marks[NEXT] < kinds.shape[0]:
@@ -110,9 +124,12 @@ def follow(
                 observe(state, arms[step], state.means[arms[step]])
         decides = kind in (TAKE, LOOK)
         if decides and marks[INITIALIZED] == 0:
-            for a in range(wanted.shape[0]):
-                if state.pulls[a] < wanted[a]:
-                    decides = False
+            if state.clock[ASIDE] > 0:
+                decides = missing(state, again) == NOBODY
+            else:
+                for a in range(wanted.shape[0]):
+                    if state.pulls[a] < wanted[a]:
+                        decides = False
             if decides:
                 if state.clock[READY] == 0 and not refresh(state):
                     return SINGULAR
@@ -145,6 +162,9 @@ def follow(
                 return status
             marks[DECIDED_AT] = state.clock[OBSERVED]
             stop = status == STOP
+            if status == PILOT_ENDS:
+                set_aside(state)
+                marks[INITIALIZED] = 0
         marks[NEXT] += 1
         marks[IS_IN] = 0
         if stop:

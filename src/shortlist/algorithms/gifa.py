@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.requests import optimal_shares
 from shortlist.core.rule import Rule, rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
+from shortlist.rules.allocation import ALLOCATIONS
 from shortlist.rules.designs import Designs
-from shortlist.rules.game import ALLOCATIONS
-from shortlist.rules.initialization import INITIALIZATIONS, weakest_direction
+from shortlist.rules.expected import least_demanding
+from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
+from shortlist.rules.replicates import rounds_for
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     Setting,
@@ -24,6 +29,8 @@ from shortlist.rules.thresholds import (
     published_regularization,
     user_threshold,
 )
+
+AUTO = "auto"
 
 
 def _named(*rules: Rule) -> dict[str, Rule]:
@@ -83,8 +90,9 @@ class GIFA:
     candidates, ambiguous, selection, stopping, indices : str, Rule or function
         The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
     threshold : str, Threshold, Rule or function
-        C_{t,δ}.
-    allocation : {None, "game", "game_as_published"}
+        C_{t,δ}; ``"auto"`` takes, of those that are proven for the problem, the one expected to ask
+        for least.
+    allocation : {None, "game", "game_as_published", "frank_wolfe", "lazy"}
         Who says how many pulls every arm should have; for the selection rule ``tracking`` only.
     regularization : float or function of σ, optional
         λ_V; by default what the threshold is meant to be used with.
@@ -127,7 +135,8 @@ class GIFA:
     def __post_init__(self) -> None:
         for kind in RULES:
             object.__setattr__(self, kind, find_rule(kind, getattr(self, kind)))
-        object.__setattr__(self, "threshold", find_threshold(self.threshold))
+        if self.threshold != AUTO:
+            object.__setattr__(self, "threshold", find_threshold(self.threshold))
         if self.initialization not in INITIALIZATIONS:
             known = [str(name) for name in INITIALIZATIONS]
             raise unknown_name("initialization", self.initialization, known)
@@ -151,9 +160,9 @@ class GIFA:
 
     def interpreted(self) -> GIFA:
         """The same algorithm with every rule run by the Python interpreter."""
-        assert isinstance(self.threshold, Threshold)
         plain: dict[str, Any] = {kind: each.interpreted() for kind, each in self.rules.items()}
-        plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
+        if isinstance(self.threshold, Threshold):
+            plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
         return replace(self, **plain)
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
@@ -162,30 +171,9 @@ class GIFA:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
             )
-        chosen = find_threshold(self.threshold if threshold is None else threshold)
-        features = np.eye(problem.arms) if self.classical else problem.reduced
-        initial = INITIALIZATIONS[self.initialization](features)
-        if self.initialization == "auto":
-            initial = np.tile(initial, chosen.pilot_rounds)
-        if self.regularization is None:
-            regularization = chosen.regularization(problem.sigma, problem.S)
-        elif callable(self.regularization):
-            regularization = self.regularization(problem.sigma)
-        else:
-            regularization = float(self.regularization)
-        setting = Setting(
-            arms=problem.arms,
-            dimension=problem.arms if self.classical else problem.dimension,
-            rank=features.shape[1],
-            longest=1.0 if self.classical else problem.longest,
-            sigma=problem.sigma,
-            delta=problem.delta,
-            S=problem.S,
-            regularization=regularization,
-            weakest=weakest_direction(features, initial),
-            classical=self.classical or problem.is_classical,
-            indices=self.rules["indices"].name,
-        )
+        chosen = self.chosen_threshold(problem, threshold)
+        features, initial, setting = self._setting(problem, chosen)
+        regularization, noise = setting.regularization, problem.relative_noise
         chosen.check(setting)
         if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
             raise InvalidSetting(
@@ -193,6 +181,7 @@ class GIFA:
                 "squares undefined: use initialization='span' or 'each', or a regularization "
                 "above 0."
             )
+        after = span(in_units(features, noise))
         engine = Engine(
             features=features,
             rules={**self.rules, "threshold": chosen.rule},
@@ -203,10 +192,59 @@ class GIFA:
             shift=chosen.shift(setting),
             constants=chosen.constants(setting),
             initial=initial,
-            design=Designs(features).of,
+            design=Designs(features, noise).of,
+            shares=partial(optimal_shares, features, noise, problem.epsilon),
+            after_pilot=np.bincount(after, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
+            noise=noise,
         )
-        return Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        bound = Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        return replace(bound, again=partial(self.bind, threshold=chosen))
+
+    def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
+        """The threshold meant, on this problem, by the algorithm's own or by the one given."""
+        wanted = self.threshold if threshold is None else threshold
+        if not (isinstance(wanted, str) and wanted == AUTO):
+            return find_threshold(wanted)
+        settings = {name: self._setting(problem, each)[2] for name, each in THRESHOLDS.items()}
+        return least_demanding(settings)
+
+    def _setting(
+        self, problem: Problem, chosen: Threshold
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], Setting]:
+        """The features in the basis used, the initial pulls, and what the threshold may know."""
+        features = np.eye(problem.arms) if self.classical else problem.reduced
+        if "pilot" in chosen.rule.traits and not self.classical:
+            features = problem.orthonormal
+        noise = problem.relative_noise
+        shown = in_units(features, noise)
+        initial = INITIALIZATIONS[self.initialization](shown)
+        rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
+        if problem.noise.kind == "estimate":
+            initial = initial if len(initial) else auto(shown)
+            rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
+        initial = np.tile(initial, rounds)
+        if self.regularization is None:
+            regularization = chosen.regularization(problem.sigma, problem.S)
+        elif callable(self.regularization):
+            regularization = self.regularization(problem.sigma)
+        else:
+            regularization = float(self.regularization)
+        setting = Setting(
+            arms=problem.arms,
+            dimension=problem.arms if self.classical else problem.dimension,
+            rank=features.shape[1],
+            longest=float(noise.min()) ** -0.5 if self.classical else problem.longest,
+            sigma=problem.sigma,
+            delta=problem.noise.left_of(problem.delta),
+            S=problem.S,
+            regularization=regularization,
+            weakest=weakest_direction(shown, initial),
+            classical=self.classical or problem.is_classical,
+            indices=self.rules["indices"].name,
+            m=problem.m,
+        )
+        return features, initial, setting
 
     def _unproven_rules(self) -> list[str]:
         """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shortlist.algorithms.bound import OWN_INTERVAL
 from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, SHARE, one_sided_level
 from shortlist.algorithms.strategy import Reals, Task
 from shortlist.core.kl import highest_mean, lowest_mean
@@ -99,7 +100,7 @@ class Interval:
     kind: int
     threshold: Threshold
     formula: Callable[[Task], list[float]]
-    words: str = "μ̂ ± Cσ‖x‖"
+    words: str = OWN_INTERVAL
     reward_range: tuple[float, float] | None = None
     timed: bool = False
     alone: bool = True

@@ -27,6 +27,7 @@ from shortlist.algorithms.round import (
     design_slot,
 )
 from shortlist.core.least_squares import (
+    ASIDE,
     LOG_DET,
     OBSERVED,
     READY,
@@ -41,6 +42,7 @@ from shortlist.core.least_squares import (
     start,
 )
 from shortlist.core.order import count, largest_among, mth_largest
+from shortlist.core.pilot import missing, pilot_is_over, pilot_threshold, set_aside, surprise
 from shortlist.core.random import round_key, seed_stream
 from shortlist.core.rule import (
     INTEGER,
@@ -53,9 +55,10 @@ from shortlist.core.rule import (
     TABLE,
     compiled,
 )
+from shortlist.core.snapshot import restore
+from shortlist.rules.allocation import ALLOCATED, NO_ROOM, allocate, forget
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
-from shortlist.rules.game import forget, play
 from shortlist.rules.indices import fill_column
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
@@ -63,10 +66,12 @@ from shortlist.rules.thresholds import evaluate
 
 PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
 BAD_CANDIDATES, BAD_AMBIGUOUS, BAD_SELECTION = 4, 5, 6  # a user's rule out of bounds
-ROOM_WANTED = 7
+ROOM_WANTED, SHARES_WANTED = 7, 8  # by an allocation
+PILOT_ENDS = -1
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
-CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET = 32, 64, 128, 256
+CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
+RESUME = 1024
 
 
 RULES = (
@@ -103,13 +108,21 @@ def decide(
     # C is evaluated at t after initial pulls, at t + 1 without them (as in the published runs).
     time = t if flags & INITIALIZED else t + 1
     figures, pair = now.figures, now.pair
-    figures[THRESHOLD] = evaluate(numbers[1], threshold, time, state.scalars[LOG_DET], constants)
+    in_pilot = flags & PILOT != 0 and state.clock[ASIDE] == 0
+    if in_pilot:
+        figures[THRESHOLD] = pilot_threshold(time, constants)
+    elif flags & PILOT:
+        learnt = surprise(state, sigma)
+        figures[THRESHOLD] = evaluate(numbers[1], threshold, time, learnt, constants)
+    else:
+        log_det = state.scalars[LOG_DET]
+        figures[THRESHOLD] = evaluate(numbers[1], threshold, time, log_det, constants)
     scale = sigma * figures[THRESHOLD]
     # Columns made in this round are numbered from here on: a later round starts above them all.
     since = (state.clock[TICK] + 1) * arms
     state.clock[TICK] += 1
 
-    if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0:
+    if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0 and not in_pilot:
         slot = column(state, now, pair[LAST_B], since, scale, numbers[0], indices)
         figures[GAP] = now.gaps[slot, pair[LAST_C]]
         figures[STATISTIC] = stopping_statistic(
@@ -155,7 +168,14 @@ def decide(
     else:
         c = largest_among(now.gaps[slot], now.inside, False, key)
     pair[B], pair[C] = b, c
-    if not flags & LAGGED:
+    if in_pilot:
+        gap = state.means[b] - state.means[c]
+        figures[GAP] = now.gaps[slot, c]
+        if flags & CHECK_STOP and pilot_is_over(
+            gap + epsilon, (figures[GAP] + gap) / figures[THRESHOLD], constants
+        ):
+            return PILOT_ENDS
+    elif not flags & LAGGED:
         figures[GAP] = now.gaps[slot, c]
         figures[STATISTIC] = stopping_statistic(
             numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
@@ -163,16 +183,17 @@ def decide(
         if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
             return STOP
 
-    place = 0
+    design = state.noise
     if flags & DESIGN:
         place = design_slot(now.design_keys, arms, b, c)
         if place < 0:
             return DESIGN_WANTED
-    design = now.designs[place]
+        design = now.designs[place]
     if flags & TARGET:
-        if play(numbers[6], state, now.inside, sigma, now.game) < 0:
-            return ROOM_WANTED
-        design = now.game.target
+        asked = allocate(numbers[6], state, now.inside, sigma, epsilon, now.allocation)
+        if asked != ALLOCATED:
+            return ROOM_WANTED if asked == NO_ROOM else SHARES_WANTED
+        design = now.allocation.wanted
     slot_c = row(state, c)
     slot_b = row(state, b)
     pair[ARM] = select(
@@ -197,7 +218,7 @@ def decide(
 @compiled(
     INTEGER(
         *(STATE, ROUND, INTEGER, REAL, REAL, KEYS, INTEGER, REALS, INTEGERS, *RULES),
-        *(INTEGERS, POINTERS["reward"], TABLE, INTEGER, KEYS, INTEGERS),
+        *(STATE, INTEGERS, INTEGERS, POINTERS["reward"], TABLE, INTEGER, KEYS, INTEGERS),
         *(types.Array(types.boolean, 2, "C"), types.Array(types.int64, 2, "C"), INTEGERS),
     )
 )
@@ -217,7 +238,9 @@ def replicate(
     ambiguous: Callable[..., int],
     selection: Callable[..., int],
     stopping: Callable[..., float],
+    origin: State,
     initial: Integers,
+    again: Integers,
     reward: Callable[..., float],
     parameters: Reals,
     most: int,
@@ -227,23 +250,31 @@ def replicate(
     pulls: Any,
     progress: Integers,
 ) -> int:
-    """Many runs, one a seed, each from its first pull to its stop.
+    """Many runs, one a seed, each from its first pull to its stop, or with RESUME from ``origin``.
 
-    ``progress`` is (runs finished, whether a run is under way): a run that wants a design, or room
-    for its game, returns to its caller and is taken up again where it stood.
+    ``progress`` is (runs finished, whether a run is under way): a run that wants a design, or something
+    for its allocation, returns to its caller and is taken up again where it stood.
     """
     pair, clock = now.pair, state.clock
     while progress[0] < seeds.shape[0]:
         run = progress[0]
         if progress[1] == 0:
             progress[1] = 1
-            start(state)
+            if flags & RESUME:
+                restore(state, origin)
+            else:
+                start(state)
             seed_stream(seeds[run], stream)
-            forget(now.game)
+            forget(now.allocation)
             pair[:] = NOBODY
         stopped[run] = EXHAUSTED
         while True:
-            if clock[OBSERVED] < initial.shape[0]:
+            arm = NOBODY
+            if clock[ASIDE] > 0 and clock[READY] == 0:
+                arm = missing(state, again)
+            if arm != NOBODY:
+                pass
+            elif clock[OBSERVED] < initial.shape[0]:
                 arm = initial[clock[OBSERVED]]
             elif pair[QUEUED] != NOBODY:
                 arm = pair[QUEUED]
@@ -273,6 +304,9 @@ def replicate(
                 if status == STOP:
                     stopped[run] = STOPPED
                     break
+                if status == PILOT_ENDS:
+                    set_aside(state)
+                    continue
                 arm = pair[ARM]
             if clock[OBSERVED] >= most:
                 break

@@ -27,6 +27,7 @@ ALGORITHMS = {
         summary="Kaufmann and Kalyanakrishnan 2013; proven for results in [0, 1]; no features, no σ",
         classical=True,
         reward_range=KL.reward_range,
+        interval_words=KL.words,
     ),
     "KL-LUCB (mixture)": Planned(
         strategy=KLLUCBByMixture,
@@ -35,5 +36,6 @@ ALGORITHMS = {
         summary="KL-LUCB with a narrower bound (Robbins 1970); proven for results in [0, 1]; no σ",
         classical=True,
         reward_range=KL_BY_MIXTURE.reward_range,
+        interval_words=KL_BY_MIXTURE.words,
     ),
 }

@@ -27,6 +27,7 @@ ALGORITHMS = {
         summary="Kaufmann and Kalyanakrishnan 2013; proven for results in [0, 1]; arms leave; no σ",
         classical=True,
         reward_range=KL.reward_range,
+        interval_words=KL.words,
     ),
     "KL-Racing (mixture)": Planned(
         strategy=KLRacingByMixture,
@@ -35,5 +36,6 @@ ALGORITHMS = {
         summary="KL-Racing with a narrower bound (Robbins 1970); proven for results in [0, 1]; no σ",
         classical=True,
         reward_range=KL_BY_MIXTURE.reward_range,
+        interval_words=KL_BY_MIXTURE.words,
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,19 +11,12 @@ from numpy.typing import NDArray
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import standard_normal, uniform
 from shortlist.core.rule import rule
-from shortlist.rules.game import NONE
+from shortlist.rules.allocation import LAZY, NONE
 
 if TYPE_CHECKING:
     from shortlist.algorithms.engine import Engine
 
-
-@rule("reward")
-def told_then_drawn(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """So many times the average told, then normal: the rows are (times left, average, mean, σ)."""
-    if parameters[0, arm] > 0.0:
-        parameters[0, arm] -= 1.0
-        return parameters[1, arm]
-    return parameters[2, arm] + parameters[3, arm] * standard_normal(stream)
+MOST_SOLVED = 64  # arms: with more, solving w* on the way takes longer than all else
 
 
 @rule("reward")
@@ -42,12 +35,9 @@ def play_on(
     engine: Engine, posterior: Posterior, means: np.ndarray, seed: np.uint64, most: int
 ) -> tuple[int, bool, NDArray[np.int64]]:
     """Evaluations in all, whether it stopped, and the pulls."""
-    # Told results enter as initial pulls, each at the mean of its arm: the posterior is the same.
-    pulls = posterior.pulls
-    onward = replace(engine, initial=np.repeat(np.arange(len(pulls)), pulls))
-    averages = posterior.state.sums / np.maximum(pulls, 1)
-    parameters = np.vstack([pulls, averages, means, np.full(len(pulls), engine.sigma)])
-    runs = onward.replicate(told_then_drawn, parameters, np.array([seed], np.uint64), most)
+    parameters = np.vstack([means, engine.sigma / np.sqrt(engine.weights)])
+    seeds = np.array([seed], np.uint64)
+    runs = engine.replicate(normal, parameters, seeds, most, origin=posterior)
     return int(runs.samples[0]), bool(runs.stopped[0]), runs.pulls[0]
 
 
@@ -59,4 +49,6 @@ def round_cost(engine: Engine) -> float:
         cells += 8 * arms * arms
     if engine.allocation != NONE:
         cells += arms * rank * rank + engine.m * (arms - engine.m) * rank
+    if engine.allocation == LAZY and arms > MOST_SOLVED:
+        return math.inf
     return 300.0 + 1.2 * cells

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.algorithms.bound import Bound
+from shortlist.algorithms.bound import OWN_INTERVAL, Bound
 from shortlist.algorithms.stepwise import StepwiseEngine
 from shortlist.algorithms.strategy import Strategy, Task
 from shortlist.errors import InvalidSetting
@@ -40,6 +40,8 @@ class Planned:
         Forget the features: every arm is its own dimension.
     reward_range : tuple of float, optional
         Where every result must lie. The bound then rests on it, and σ is not used.
+    interval_words : str
+        What an arm's own interval is, in signs.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Planned:
     only_m: int | None = None
     classical: bool = False
     reward_range: tuple[float, float] | None = None
+    interval_words: str = OWN_INTERVAL
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
         """The algorithm on a problem."""
@@ -76,10 +79,15 @@ class Planned:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
             )
+        if problem.noise.kind == "estimate":
+            raise InvalidSetting(
+                f"{self.name} makes plans of its own, without the replicates that sigma='estimate' "
+                "needs: give a number for sigma, or another algorithm, such as m-LinGapE."
+            )
         features = np.eye(problem.arms) if self.classical else problem.reduced
         sigma = problem.sigma
         if self.reward_range is not None:
-            sigma = (self.reward_range[1] - self.reward_range[0]) / 2.0
+            sigma = self._half_range(problem)
         setting = Setting(
             arms=problem.arms,
             dimension=problem.arms if self.classical else problem.dimension,
@@ -104,4 +112,17 @@ class Planned:
             list(self.unproven),
             extends=self.extends,
             reward_range=self.reward_range,
+            interval_words=self.interval_words,
         )
+
+    def _half_range(self, problem: Problem) -> float:
+        """In place of σ, for who plays on; raises where results may lie outside the range."""
+        assert self.reward_range is not None
+        (low, high), told = self.reward_range, problem.noise.range
+        if told is not None and not (low <= told[0] and told[1] <= high):
+            raise InvalidSetting(
+                f"{self.name} is for results from {low:g} to {high:g}, got "
+                f"reward_range=({told[0]:g}, {told[1]:g}): scale the results, or take an algorithm "
+                "that uses σ (LUCB, Racing)."
+            )
+        return (high - low) / 2.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shortlist.core.least_squares import Integers, Reals, State, Table, row
 from shortlist.core.order import mth_largest
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REALS, TABLE, compiled
-from shortlist.rules.game import GAME_STATE, Game, make_game
+from shortlist.rules.allocation import ALLOCATION, Allocation
 from shortlist.rules.indices import fill_column
 
 Mask = NDArray[np.bool_]
@@ -38,16 +38,16 @@ class Round(NamedTuple):
     designs: Table
     pair: Integers
     figures: Reals
-    game: Game
+    allocation: Allocation
 
 
-_TYPES = dict.fromkeys(("gaps", "designs"), TABLE) | {"inside": MASK, "game": GAME_STATE}
+_TYPES = dict.fromkeys(("gaps", "designs"), TABLE) | {"inside": MASK, "allocation": ALLOCATION}
 _TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
 ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
 
 
-def make_round(arms: int, rank: int, resident: int, m: int, *, plays: bool) -> Round:
-    """An empty round for ``arms`` arms, with a game in it if one is played."""
+def make_round(arms: int, resident: int, m: int, allocation: Allocation) -> Round:
+    """An empty round for ``arms`` arms, with the allocation that it is to follow."""
     return Round(
         inside=np.zeros(arms, np.bool_),
         gaps=np.zeros((resident, arms)),
@@ -61,7 +61,7 @@ def make_round(arms: int, rank: int, resident: int, m: int, *, plays: bool) -> R
         designs=np.zeros((8, arms)),
         pair=np.full(6, NOBODY, np.int64),
         figures=np.full(3, np.nan),
-        game=make_game(arms, rank, 8 if plays else 0),
+        allocation=allocation,
     )
 
 

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms import follow, plan
+from shortlist.algorithms import follow
 from shortlist.algorithms import round as rounds
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.engine import Runs
 from shortlist.algorithms.onward import either, normal
 from shortlist.algorithms.strategy import Compiled, Integers, Mask, Reals, Strategy, Task
+from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
 from shortlist.core.rule import Rule
+
+with notice("compiling the plans for this machine: once only"):
+    from shortlist.algorithms import plan
 
 LOOKS = 20  # about how many a study still takes
 PULL = 15.0  # nanoseconds of a simulated one
@@ -101,6 +105,7 @@ class StepwiseEngine:
     regularization = 0.0
     shift = 0.0
     compiled = True  # what is done for every result is
+    has_pilot = False
     stop = "lucb"
     lagged = False
 
@@ -120,6 +125,11 @@ class StepwiseEngine:
         return self.task.sigma
 
     @property
+    def weights(self) -> Reals:
+        """All evaluations count alike: σ is that of the noisiest arm."""
+        return np.ones(len(self.features))
+
+    @property
     def epsilon(self) -> float:
         """Slack."""
         return self.task.epsilon
@@ -128,11 +138,6 @@ class StepwiseEngine:
     def alone(self) -> bool:
         """Whether the stop compares the arms' own intervals, not differences of two means."""
         return self._first.alone
-
-    @property
-    def interval_words(self) -> str:
-        """What an arm's own interval is, in signs."""
-        return self._first.interval_words
 
     def intervals(self, now: Course) -> tuple[Reals, Reals] | None:
         """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
@@ -164,6 +169,10 @@ class StepwiseEngine:
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision reads it."""
         return Posterior(self.features)
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms to pull before the next decision, in order, and how often each has been by now."""
+        return self.initial, posterior.pulls
 
     def round(self) -> Course:
         """A course before its first result."""

@@ -58,8 +58,6 @@ class Strategy(ABC):
         About how many nanoseconds a decision takes.
     alone : bool
         Whether the stop compares the arms' own intervals, not differences of two means.
-    interval_words : str
-        What an arm's own interval is, in signs.
     """
 
     plan: Integers
@@ -70,7 +68,6 @@ class Strategy(ABC):
     statistic: float
     cost: float = 1e6
     alone: bool = False
-    interval_words: str = "μ̂ ± Cσ‖x‖"
 
     @abstractmethod
     def decide(self, sums: Reals, seed: int) -> None:

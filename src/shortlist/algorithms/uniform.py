@@ -8,11 +8,11 @@ from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.strategy import Reals, Strategy, Task
 
-GROWTH = 1.1  # of all pulls from one look to the next; looks are free, and late ones cost pulls
+GROWTH = 1.05  # of all pulls from one look to the next; looks are free, and late ones cost pulls
 
 
 class Uniform(Strategy):
-    """Every arm once more, and again; looks when a tenth more results are in."""
+    """Every arm once more, and again; looks when a twentieth more results are in."""
 
     def __init__(self, task: Task) -> None:
         arms, rank = task.features.shape
@@ -24,7 +24,7 @@ class Uniform(Strategy):
         self.cost = 1e5 + 20.0 * arms * arms + arms * arms * rank
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Look, and pull every arm a tenth more often."""
+        """Look, and pull every arm a twentieth more often."""
         contrasts = self._contrasts = self._contrasts.after(self.plan, sums)
         self.inside = contrasts.inside(contrasts.means())
         self.b, self.c, self.statistic = contrasts.boundary(self.inside)

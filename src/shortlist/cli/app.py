@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +22,7 @@ from shortlist.errors import (
     StudyStopped,
 )
 
-USAGE, NO_DATA, STOPPED, STORAGE, INTERRUPTED = 2, 3, 4, 5, 130
+USAGE, NO_DATA, STOPPED, STORAGE, OUTPUT, INTERRUPTED = 2, 3, 4, 5, 6, 130
 # The first that fits counts.
 CODES: tuple[tuple[type[ShortlistError], int], ...] = (
     (DataUnavailable, NO_DATA),
@@ -75,7 +78,8 @@ $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped (ask), 5 the storage cannot be
-used (damaged, foreign, newer, out of reach), 130 interrupted.""",
+used (damaged, foreign, newer, out of reach), 6 the output cannot be written,
+130 interrupted.""",
 )
 
 
@@ -120,9 +124,26 @@ app.command("reproduce", rich_help_panel="The paper", epilog=reproduce.EXAMPLES)
 app.add_typer(data.app, name="data", rich_help_panel="The paper", epilog=data.EXAMPLES)
 
 
+# What writing to a file that was opened before may fail with.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 def main() -> None:
     """What the console script calls."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # σ and δ must not end a program in cp1252
             stream.reconfigure(errors="replace")
-    app(prog_name="shortlist")
+    try:
+        app(prog_name="shortlist")
+    except OSError as error:  # a closed pipe ends silently, within app
+        if error.filename is not None or error.errno not in NO_ROOM:
+            raise
+        with suppress(OSError):
+            typer.echo(
+                f"shortlist: the output cannot be written ({error.strerror}). What was asked or told "
+                "is kept: `shortlist status` shows it.",
+                err=True,
+            )
+        # What is still in the buffer would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(OUTPUT)

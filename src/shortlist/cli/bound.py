@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from shortlist.cli.layout import say_json
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -75,7 +76,7 @@ def bound(
     answer = theory.lower_bound(instance, delta)
     report = _report(instance, answer, delta, sigma)
     if as_json:
-        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        say_json(report)
     else:
         _print(instance, report)
 

@@ -9,6 +9,7 @@ import typer
 
 from shortlist.cli.layout import count, plain, say_json
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
+from shortlist.cli.plate import study_digest
 from shortlist.cli.trials import trial_report
 from shortlist.cli.writing import new_file
 from shortlist.errors import InvalidSetting, unknown_name
@@ -63,26 +64,41 @@ def export(
     elif out is not None:
         typer.echo(f"{out}: {count(len(frame), 'row')}")
     else:
-        typer.echo(frame.to_csv(index=False), nl=False)
+        # As in a file: a stdout in another encoding would lose signs.
+        typer.echo(frame.to_csv(index=False).encode(), nl=False)
 
 
 def report(
     study: StudyArgument = None,
     out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where to.")] = Path("report.html"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite any file.")] = False,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a page about a study, for those who were not there."""
+    """Write a page about a study, for those who were not there.
+
+    An earlier page of the same study, written by this command, is replaced. Any
+    other file is left alone unless --force is given.
+    """
     if out.suffix.lower() not in (".html", ".htm"):
         raise InvalidSetting(f"--out {out}: a report is a page, name a file that ends in .html.")
     from shortlist import report as reports
 
     opened = open_study(study, name)
-    reports.write(opened, out)
+    signature = f"<!-- shortlist report {study_digest(opened)} -->\n".encode()
+    with new_file(out, force=force or _ends_with(out, signature)) as file:
+        file.write(reports.html(opened).encode() + signature)
     if as_json:
         say_json({"study": opened.name, "file": str(out)})
     else:
         typer.echo(f"The page: {out}")
+
+
+def _ends_with(file: Path, signature: bytes) -> bool:
+    try:
+        return file.read_bytes().endswith(signature)
+    except OSError:  # none is there, or writing will say what is wrong
+        return False
 
 
 def _trials(study: Study) -> pd.DataFrame:

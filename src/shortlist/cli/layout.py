@@ -56,8 +56,11 @@ def few(names: Any, most: int = 5) -> str:
 
 
 def say_json(report: Mapping[str, Any]) -> None:
-    """One JSON object on stdout; what is not finite becomes null."""
-    typer.echo(json.dumps(plain(report), indent=2, ensure_ascii=False, allow_nan=False))
+    """One JSON object on stdout; what is not finite becomes null.
+
+    It is ASCII alone: a stdout in another encoding would lose signs.
+    """
+    typer.echo(json.dumps(plain(report), indent=2, ensure_ascii=True, allow_nan=False))
 
 
 def plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.cli.agreement import blaming
 from shortlist.cli.findings import finding_words, findings
 from shortlist.cli.layout import count, entry, few, say_json
-from shortlist.cli.opening import JsonOption, blaming, join, names_in
+from shortlist.cli.opening import JsonOption, begin, names_in, open_screen
 from shortlist.cli.outlook import look_ahead
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
+from shortlist.errors import UnhealthyFeatures
 
 if TYPE_CHECKING:
     from shortlist.cli.outlook import Forecast, Outlook
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
 EXAMPLES = """[bold]A screen.toml[/bold]
 features = "features.csv"   # CSV, TSV, Parquet: a line an arm, its name first
 m = 3                       # how many are wanted
-sigma = 0.1                 # noise of one evaluation: its standard deviation
+sigma = 0.1                 # noise of one evaluation: its standard deviation;
+                            # or "estimate", or "bounded" with reward_range
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 
@@ -53,15 +57,17 @@ def new(
     settings = described.settings()
     pilot = described.pilot()
     there = described.name in names_in(described.storage)
-    if there:
-        study = join(described, settings)
-    else:
-        with blaming(described):
-            study = Study(**settings)
-    with blaming(described, described.beside(described.keys.get("pilot", ""))):
-        outlook = look_ahead(study, pilot, settings)
-    if not there:  # nothing is written before all is known to be right
-        study = join(described, settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
+        if there:
+            study = open_screen(described, settings)
+        else:
+            with blaming(described):
+                study = Study(**settings)
+        with blaming(described, described.beside(described.keys.get("pilot", ""))):
+            outlook = look_ahead(study, pilot, settings)
+        if not there:  # nothing is written before all is known to be right
+            study = begin(described, settings)
     if as_json:
         say_json(_report(study, not there, outlook))
     else:
@@ -81,6 +87,7 @@ def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
         "dimension": problem.dimension,
         "m": problem.m,
         "sigma": problem.sigma,
+        "noise": problem.noise.figure,
         "delta": problem.delta,
         "epsilon": problem.epsilon,
         "S": problem.S,
@@ -113,7 +120,8 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
     )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
     typer.echo(entry("wanted", f"the {problem.m} best{slack}, with risk δ = {problem.delta:g}"))
-    typer.echo(entry("noise", f"σ = {problem.sigma:g} in a single evaluation"))
+    single = " in a single evaluation" if problem.noise.kind == "given" else ""
+    typer.echo(entry("noise", problem.noise.figure + single))
     typer.echo(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
     typer.echo(entry("answer", study.bound.guarantee()))
     for finding in findings(examine_features(problem)):
@@ -134,6 +142,9 @@ def _outlook_words(
             f"{count(outlook.initial, 'initial pull')} of {count(outlook.initial_arms, 'arm')}, "
             "whatever comes out; there is no answer before them.",
         )
+    if problem.noise.is_open:
+        yield "then", "σ is estimated, and only then can be said what is left."
+        return
     if outlook.misfit is None:
         yield (
             "then",

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.cli.agreement import agreeing, blaming, check_agreement
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
-from shortlist.errors import (
-    InvalidFeatures,
-    InvalidInput,
-    InvalidSetting,
-    StudyMismatch,
-    StudyNotFound,
-)
+from shortlist.errors import InvalidSetting, StudyNotFound
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -41,8 +34,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def open_study(place: str | None, name: str | None) -> Study:
-    """The study that is kept there; one named by its screen.toml must be as that says."""
-    from shortlist.study.database import shown
+    """The study that is kept there; one named by its screen.toml must be as that says.
+
+    Nothing is written and nobody who writes is waited for.
+    """
     from shortlist.study.study import Study
 
     place = named(place)
@@ -51,39 +46,23 @@ def open_study(place: str | None, name: str | None) -> Study:
     screen = read_screen_file(Path(place))
     if name is not None:
         return Study.load(screen.storage, name)
-    if screen.name not in names_in(screen.storage):
-        raise StudyNotFound(
-            f"there is no study {screen.name!r} in {shown(screen.storage)} yet: run `shortlist new "
-            f"{place}`."
-        )
-    return join(screen, screen.settings())
+    return open_screen(screen, screen.settings())
 
 
-def join(screen: ScreenFile, settings: dict[str, Any]) -> Study:
-    """Begin the study of a screen.toml, or go on with it if it is there as described."""
-    from shortlist.study.database import shown
+def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
+    """The study of a screen.toml, if it is there as described."""
     from shortlist.study.study import Study
 
-    try:
-        with blaming(screen):
-            return Study(**settings, storage=screen.storage, name=screen.name)
-    except StudyMismatch as error:
-        words = str(error).partition(" Give another name")[0]
-        raise StudyMismatch(
-            f"{screen.path}: {words} Put it back as it was, or begin another study with another "
-            f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
-        ) from None
+    check_agreement(screen, settings)
+    return Study.load(screen.storage, screen.name)
 
 
-@contextmanager
-def blaming(screen: ScreenFile, file: Path | None = None) -> Iterator[None]:
-    """Name the file that something wrong came from."""
-    try:
-        yield
-    except InvalidFeatures as error:
-        raise type(error)(f"{screen.arms_file}: {error}") from None
-    except InvalidInput as error:
-        raise type(error)(f"{file or screen.path}: {error}") from None
+def begin(screen: ScreenFile, settings: dict[str, Any]) -> Study:
+    """Begin the study of a screen.toml; if somebody was quicker, go on with theirs."""
+    from shortlist.study.study import Study
+
+    with agreeing(screen), blaming(screen):
+        return Study(**settings, storage=screen.storage, name=screen.name)
 
 
 def named(place: str | None) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shortlist.cli.nearest import unknown_among
 from shortlist.core.notice import notice
-from shortlist.errors import InvalidInput, InvalidSetting, unknown_name
+from shortlist.errors import InvalidInput, InvalidSetting
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -84,6 +85,8 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
+    if study.problem.noise.is_open:
+        return Outlook(*first, why_no_bound="σ is not known before it is estimated")
     instance, misfit = pilot_instance(study, pilot)
     samples, why = None, None
     try:
@@ -105,7 +108,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
     problem = study.problem
     for name in pilot:
         if name not in problem.names:
-            raise unknown_name("arm", name, problem.names)
+            raise unknown_among("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = np.array(list(pilot.values()))
     known = problem.reduced[rows]
@@ -120,7 +123,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
         problem.features,
         means=problem.reduced @ theta,
         m=problem.m,
-        sigma=problem.sigma,
+        sigma=problem.sigma if problem.noise.each is None else problem.noise.each,
         arms=problem.names,
     )
     return instance, float(np.abs(known @ theta - means).max())
@@ -135,7 +138,7 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
 
     def simulate(run: int, most: int) -> tuple[int, bool]:
         frame = compare(
-            settings.get("algorithm", "m-LinGapE"),
+            settings["algorithm"],
             instance,
             runs=1,
             start=run,

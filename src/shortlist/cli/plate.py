@@ -46,11 +46,15 @@ class Intake:
 
 def study_mark(study: Study) -> str:
     """The study's name and a digest of what it asks, so that no plate is told to another study."""
+    return f"{study.name}-{study_digest(study)}"
+
+
+def study_digest(study: Study) -> str:
+    """A digest of what a study asks and of its name, whatever it has been told."""
     problem = study.problem
-    figures = [problem.m, problem.sigma, problem.delta, problem.epsilon, study.seed]
+    figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, study.seed]
     words = json.dumps([study.name, *figures, *problem.names]).encode()
-    digest = hashlib.blake2b(words + problem.features.tobytes(), digest_size=4).hexdigest()
-    return f"{study.name}-{digest}"
+    return hashlib.blake2b(words + problem.features.tobytes(), digest_size=4).hexdigest()
 
 
 def write_plate(study: Study, trials: Iterable[Trial], separator: str = ",") -> str:
@@ -138,6 +142,10 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
             if trial.state == "pending":
                 intake.blank.append(row.trial)
         elif trial.state == "pending":
+            try:
+                study.bound.check(values[row])
+            except InvalidInput as error:
+                raise InvalidInput(f"{where}: {error}") from None
             intake.results.append((row.trial, values[row]))
         elif trial.state == "told" and trial.value == values[row]:
             intake.known.append(row.trial)
@@ -150,8 +158,10 @@ def _closed(trial: Trial, value: float) -> str:
     if trial.state == "told":
         return (
             f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is {value!r} "
-            "here. A result is told once: put the old value back. If both were measured, tell the "
-            "second with --arm and --value."
+            f"here. A told result is final, and {trial.value!r} stays stored: put it back into the "
+            f"file. If {value!r} is a second measurement, tell it with --arm and --value; if "
+            f"{trial.value!r} is wrong, begin another study (another name in the screen.toml) and tell "
+            "it the right results."
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from shortlist.cli.screen_files import note, read_screen, select_drugs
+from shortlist.cli.layout import say_json
+from shortlist.cli.screen_files import note, noting_warnings, read_screen, select_drugs
 
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist repurpose --synthetic
@@ -166,20 +165,18 @@ def repurpose(
             f"--{missing[0]} is missing: a screen needs --network, --patients, --controls and "
             "--signatures, or --synthetic for a try without data."
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        data = _synthetic(seed) if synthetic else read_screen(files)
-        select_drugs(data, drugs)
-    for warning in caught:
-        note(str(warning.message))
     from shortlist.repurposing.outcome import Outcome
     from shortlist.repurposing.screen import DrugScreen
 
+    with noting_warnings():
+        data = _synthetic(seed) if synthetic else read_screen(files)
+        select_drugs(data, drugs)
     _make(out)
     screen = DrugScreen(**data, seed=seed, cache=out / "pulls.csv")
-    study = screen.study(
-        m, sigma=sigma, delta=delta, epsilon=epsilon, algorithm=algorithm, classical=classical
-    )
+    with noting_warnings():
+        study = screen.study(
+            m, sigma=sigma, delta=delta, epsilon=epsilon, algorithm=algorithm, classical=classical
+        )
     if not as_json:
         typer.echo(_heading(screen))
     study.run(screen.objective, max_evaluations=max_evaluations)
@@ -192,8 +189,7 @@ def repurpose(
     except ImportError as error:  # the study is worth more than its picture
         note(f"no picture: {error}")
     if as_json:
-        report = {**outcome.to_dict(), "files": [str(path) for path in written]}
-        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        say_json({**outcome.to_dict(), "files": [str(path) for path in written]})
     else:
         typer.echo(f"Written: {', '.join(map(str, written))}")
 

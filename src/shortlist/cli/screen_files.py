@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import csv
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from shortlist.cli.nearest import unknown_among
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +85,7 @@ def _read_labels(path: Path) -> tuple[pd.Series[float], dict[str, str]]:
 
 def select_drugs(data: dict[str, Any], drugs: str | None) -> None:
     """Keep the drugs that are asked for."""
-    from shortlist.errors import InvalidSetting, unknown_name
+    from shortlist.errors import InvalidSetting
 
     if drugs is None:
         return
@@ -93,7 +98,7 @@ def select_drugs(data: dict[str, Any], drugs: str | None) -> None:
         chosen = [name.strip() for name in drugs.split(",") if name.strip()]
     for drug in chosen:
         if drug not in every:
-            raise unknown_name("drug", drug, every[:12])
+            raise unknown_among("drug", drug, every)
     data["signatures"] = data["signatures"][chosen]
     if data["labels"] is not None:
         data["labels"] = data["labels"].reindex(chosen)
@@ -102,3 +107,13 @@ def select_drugs(data: dict[str, Any], drugs: str | None) -> None:
 def note(words: str) -> None:
     """A line on stderr that is no failure."""
     typer.echo("note: " + " ".join(words.split()), err=True)
+
+
+@contextmanager
+def noting_warnings() -> Iterator[None]:
+    """Python's warnings as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        note(str(warning.message))

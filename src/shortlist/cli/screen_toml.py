@@ -14,10 +14,11 @@ from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unkno
 if TYPE_CHECKING:
     import pandas as pd
 
-PLAIN = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed")
+PLAIN = ("m", "reward_range", "delta", "epsilon", "S", "algorithm", "threshold", "seed")
 FILES = ("features", "arms", "pilot")
-KEYS = (*FILES, *PLAIN, "lease", "storage", "name")
+KEYS = (*FILES, *PLAIN, "sigma", "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
+ALGORITHM = "m-LinGapE"  # if none is named
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
 
@@ -61,7 +62,10 @@ class ScreenFile:
 
     def settings(self) -> dict[str, Any]:
         """The arguments of ``Study``, with the arms read from their file."""
-        settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
+        settings: dict[str, Any] = {"algorithm": ALGORITHM}
+        settings |= {key: self.keys[key] for key in PLAIN if key in self.keys}
+        if "sigma" in self.keys:
+            settings["sigma"] = self._sigma()
         if "lease" in self.keys:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
@@ -75,23 +79,24 @@ class ScreenFile:
             return {**read_features(self.arms_file), **settings}
         return {"arms": self._arms(), **settings}
 
+    def titles(self) -> list[str] | None:
+        """The headings of the features, where their file has them."""
+        if _is_parquet(self.arms_file):
+            return [str(column) for column in _read_parquet(self.arms_file).columns]
+        return read_table(self.arms_file, named=True).columns
+
     def pilot(self) -> dict[str, float] | None:
         """Means of a pilot, by the name of the arm; not all need one."""
         if "pilot" not in self.keys:
             return None
-        file = self.beside(self.keys["pilot"])
-        names, _, rows = read_table(file, named=True)
-        if len(rows[0]) != 1:
-            raise InvalidFeatures(
-                f"{file} has {len(rows[0]) + 1} columns where 2 are expected: the name of an arm and "
-                "its mean."
-            )
-        means: dict[str, float] = {}
-        for name, [mean] in zip(names or (), rows, strict=True):
-            if name in means:
-                raise InvalidFeatures(f"{file} names the arm {name!r} twice: keep one mean.")
-            means[name] = mean
-        return means
+        return _by_arm(self.beside(self.keys["pilot"]), "mean")
+
+    def _sigma(self) -> Any:
+        """A number, a word, or a number for every arm: a list, a table, or a file of them."""
+        sigma = self.keys["sigma"]
+        if isinstance(sigma, str) and Path(sigma).suffix:
+            return _by_arm(self.beside(sigma), "sigma")
+        return sigma
 
     def _arms(self) -> list[str]:
         arms = self.keys["arms"]
@@ -144,9 +149,26 @@ def read_screen_file(path: Path) -> ScreenFile:
     return ScreenFile(path, keys)
 
 
+def _by_arm(file: Path, what: str) -> dict[str, float]:
+    """A file of two columns: the name of an arm and a number."""
+    names, _, rows = read_table(file, named=True)
+    if len(rows[0]) != 1:
+        raise InvalidFeatures(
+            f"{file} has {len(rows[0]) + 1} columns where 2 are expected: the name of an arm and "
+            f"its {what}. A decimal comma needs quotes around the number, or semicolons between "
+            "the columns."
+        )
+    numbers: dict[str, float] = {}
+    for name, [number] in zip(names or (), rows, strict=True):
+        if name in numbers:
+            raise InvalidFeatures(f"{file} names the arm {name!r} twice: keep one {what}.")
+        numbers[name] = number
+    return numbers
+
+
 def read_features(file: Path) -> dict[str, Any]:
     """The features, and the names of the arms, which stand in the first column."""
-    if file.suffix.lower() in (".parquet", ".pq"):
+    if _is_parquet(file):
         return {"features": _read_parquet(file)}
     names, _, rows = read_table(file, named=True)
     if names and "" in names:
@@ -154,6 +176,10 @@ def read_features(file: Path) -> dict[str, Any]:
             f"{file}: the arm in row {names.index('') + 1} has no name in the first column."
         )
     return {"features": rows, "arms": names}
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.suffix.lower() in (".parquet", ".pq")
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:
@@ -171,5 +197,12 @@ def _read_parquet(file: Path) -> pd.DataFrame:
         raise InvalidFeatures(f"there is no file {file}: check the path.") from None
     except (OSError, pyarrow.ArrowException) as error:
         raise InvalidFeatures(f"{file}: this is not a Parquet file ({error}).") from None
-    # An index that only counts the rows was not meant to name anything.
-    return table.set_index(table.columns[0]) if isinstance(table.index, pd.RangeIndex) else table
+    if isinstance(table.index, pd.RangeIndex):  # it only counts the rows, and names nothing
+        table = table.set_index(table.columns[0])
+    for column in table.columns[table.isna().any()]:
+        arm = table.index[table[column].isna()][0]
+        raise InvalidFeatures(
+            f"{file}: {str(column)!r} of arm {str(arm)!r} is missing. Fill it in, or drop its row or "
+            "its column."
+        )
+    return table

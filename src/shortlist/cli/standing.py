@@ -41,7 +41,9 @@ def standing_words(study: Study) -> str:
         taken = count(answer.evaluations, "evaluation")
         return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
     if study.statistic is None:
-        return f"{taken}; {len(study.bound.engine.initial)} initial pulls come first."
+        from shortlist.study.stage import before_the_rounds
+
+        return f"{taken}. {before_the_rounds(study)}"
     return (
         f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
         f"ε = {study.problem.epsilon:g}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.findings import finding_words, findings
-from shortlist.cli.layout import count, entry, fold, say_json
+from shortlist.cli.layout import count, entry, few, fold, say_json
 from shortlist.cli.opening import (
     JsonOption,
     NameOption,
@@ -21,7 +21,7 @@ from shortlist.cli.opening import (
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.cli.standing import standing, standing_words
 from shortlist.cli.trials import by_number, find_trials, in_rows, trial_report
-from shortlist.errors import InvalidInput
+from shortlist.errors import DamagedStorage, InvalidInput, StorageError
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -113,22 +113,36 @@ def why(
 
 
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
-    """List the studies in a storage, and the state of each."""
+    """List the studies in a storage, and the state of each.
+
+    One that is damaged is named and does not hide the others; the exit code is
+    5 then.
+    """
     from shortlist.study.storage import study_names
     from shortlist.study.study import Study
 
     place = named(storage)
     if is_screen_file(place):
         place = read_screen_file(Path(place)).storage
+    names = study_names(place)
     studies: list[dict[str, Any]] = []
-    for name in study_names(place):
+    damaged: list[str] = []
+    for name in names:
         try:
             study = Study.load(place, name)
             studies.append({**standing(study), "words": standing_words(study)})
         except InvalidInput as error:  # rules of the user's own are not stored
             studies.append({"study": name, "words": str(error)})
+        except StorageError as error:
+            studies.append({"study": name, "words": str(error)})
+            damaged.append(name)
     if as_json:
         say_json({"studies": studies})
     else:
         for row in studies:
             typer.echo(entry(row["study"], row["words"]))
+    if damaged:
+        raise DamagedStorage(
+            f"{len(damaged)} of {len(names)} studies cannot be read: "
+            f"{few(damaged)}. Restore the file from a copy; the others are as listed."
+        )

@@ -11,13 +11,14 @@ import typer
 
 from shortlist.cli.decimals import read_results
 from shortlist.cli.layout import count, fold, say_json
+from shortlist.cli.nearest import unknown_among
 from shortlist.cli.opening import VARIABLE, JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.plate import Intake, Row, match, read_plate, write_plate
 from shortlist.cli.screen_files import note
 from shortlist.cli.standing import standing, standing_words
 from shortlist.cli.trials import by_number, find_trials, in_rows, trial_report
 from shortlist.cli.writing import new_file
-from shortlist.errors import InvalidSetting, StudyStopped, TrialClosed
+from shortlist.errors import InvalidSetting, StudyStopped, TrialClosed, UnknownName
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -45,6 +46,8 @@ nothing else, and columns of your own."""
 FAIL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist fail screen.toml 12 17 --reason "the plate was dropped"
 $ shortlist cancel screen.toml 18"""
+
+UNCHANGED = "nothing was changed"
 
 TrialsArgument = Annotated[
     list[str] | None,
@@ -129,6 +132,9 @@ def tell(
             raise typer.BadParameter("give a plate, or --arm and --value, not both.")
         [result] = read_results([("--value", value)])
         opened = open_study(study, name)
+        if arm not in opened.problem.names:
+            hint = unknown_among("arm", arm, opened.problem.names)
+            raise UnknownName(f"{hint} `shortlist export --table` lists them.")
         told = opened.tell(arm=arm, value=result)
         _say_told(opened, Intake([(told.number, result)], [], []), as_json)
         return
@@ -202,13 +208,19 @@ def _close(
     study, trials = find_trials(place, words or [], name)
     for trial in trials:
         if trial.state not in ("pending", state):
-            raise TrialClosed(
-                f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {state}: "
-                "nothing was changed."
-            )
+            raise TrialClosed(_why_not(trial, state, UNCHANGED))
     ending = [trial for trial in trials if trial.state == "pending"]
-    for trial in ending:
-        close(study, trial)
+    for done, trial in enumerate(ending):
+        try:
+            close(study, trial)
+        except TrialClosed:  # somebody ended it just now
+            if study.trials[trial.number].state != state:
+                outcome = (
+                    f"only {by_number(ending[:done])} could be {state} before"
+                    if done
+                    else UNCHANGED
+                )
+                raise TrialClosed(_why_not(study.trials[trial.number], state, outcome)) from None
     if as_json:
         known = [trial.number for trial in trials if trial not in ending]
         closed = [trial.number for trial in ending]
@@ -217,6 +229,14 @@ def _close(
     before = f", {len(trials) - len(ending)} before" if len(ending) < len(trials) else ""
     typer.echo(f"{count(len(ending), 'trial')} {state}{before}.")
     typer.echo(fold(standing_words(study)))
+
+
+def _why_not(trial: Trial, state: str, outcome: str) -> str:
+    stored = "" if trial.value is None else f" ({trial.value!r} is stored and final)"
+    return (
+        f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {state}{stored}: "
+        f"{outcome}."
+    )
 
 
 def reopen(

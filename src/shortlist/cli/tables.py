@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from pathlib import Path
 from typing import NamedTuple
 
-from shortlist.errors import InvalidFeatures
+from shortlist.cli.decimals import read_numbers, resembles_number
+from shortlist.errors import InvalidFeatures, InvalidInput
 
 Line = tuple[int, list[str]]  # its number in the file, and its cells
 
@@ -25,8 +25,8 @@ def read_table(file: Path, *, named: bool = False) -> Table:
     """Read a CSV file; comma, semicolon, tab or spaces between the numbers.
 
     The first line names the columns if it is text. The first column names the rows if it is text,
-    if its heading is empty (as pandas writes an index), or if ``named`` says so; names may hold
-    spaces then.
+    if its heading is empty (as pandas writes an index), or if ``named`` says so. If it does, spaces
+    do not separate: names may hold them, and decimal commas are read as in plates.
     """
     lines = read_lines(file, spaced=not named)
     width = len(lines[0][1])
@@ -34,7 +34,8 @@ def read_table(file: Path, *, named: bool = False) -> Table:
         if len(cells) != width:
             raise InvalidFeatures(
                 f"{file}, line {number} has {len(cells)} cells and line {lines[0][0]} has {width}: "
-                "every line must have the same number of them."
+                "every line must have the same number of them. A comma within a cell needs quotes "
+                "around it, or semicolons between the cells."
             )
     heading = lines[0][1]
     index = named or heading[0] == ""
@@ -48,10 +49,7 @@ def read_table(file: Path, *, named: bool = False) -> Table:
     if not body:
         raise InvalidFeatures(f"{file} has a heading and no numbers: add a line for each row.")
     first = 1 if index or _is_named(file, body) else 0
-    values = [
-        [_number(file, number, column + 1, cells[column]) for column in range(first, width)]
-        for number, cells in body
-    ]
+    values = _numbers(file, body, first, commas=named)
     rows = [cells[0] for _, cells in body] if first else None
     return Table(rows, heading[first:] if titled else None, values)
 
@@ -100,6 +98,7 @@ def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
         raise InvalidFeatures(f"{file} is not text in UTF-8: save it as CSV in UTF-8.") from None
     start = next((line for line in text.splitlines() if line.strip()), "")
     mark = next((mark for mark in ";\t," if mark in start), None)
+    _check_one_separator(file, text, start, mark)
     if mark is None and spaced:
         lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     else:
@@ -117,18 +116,28 @@ def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
     return lines
 
 
+def _check_one_separator(file: Path, text: str, start: str, mark: str | None) -> None:
+    """Below a heading with commas, ``a;0,5`` would be cut within its number."""
+    below = [line for line in text.splitlines() if line.strip() and line != start]
+    if mark == "," and below and all(";" in line for line in below):
+        raise InvalidFeatures(
+            f"{file} has commas between the cells of its first line and semicolons in all others: "
+            "use one of them throughout."
+        )
+
+
 def _is_heading(first: list[str], rest: list[Line], named: bool) -> bool:
     """A line of text; or a name over the names, and numbers that only count the columns."""
-    if not any(_is_number(cell) for cell in first[1 if named else 0 :]):
+    if not any(resembles_number(cell) for cell in first[1 if named else 0 :]):
         return True
     counted = [[str(k + start) for k in range(len(first) - 1)] for start in (0, 1)]
-    named = named or (bool(rest) and not any(_is_number(cells[0]) for _, cells in rest))
+    named = named or (bool(rest) and not any(resembles_number(cells[0]) for _, cells in rest))
     # With a single column "a,1" is more likely an arm and its number.
-    return len(first) > 2 and not _is_number(first[0]) and first[1:] in counted and named
+    return len(first) > 2 and not resembles_number(first[0]) and first[1:] in counted and named
 
 
 def _is_named(file: Path, body: list[Line]) -> bool:
-    numeric = [_is_number(cells[0]) for _, cells in body]
+    numeric = [resembles_number(cells[0]) for _, cells in body]
     if any(numeric) and not all(numeric) and len(body[0][1]) > 1:
         number, cells = body[numeric.index(False)]
         raise InvalidFeatures(
@@ -139,18 +148,22 @@ def _is_named(file: Path, body: list[Line]) -> bool:
     return not any(numeric) and len(body[0][1]) > 1
 
 
-def _is_number(cell: str) -> bool:
+def _numbers(file: Path, body: list[Line], first: int, *, commas: bool) -> list[list[float]]:
+    width = len(body[0][1]) - first
+
+    def where(k: int) -> str:
+        return f"{file}, line {body[k // width][0]}, column {k % width + first + 1}"
+
+    cells = [cell for _, line in body for cell in line[first:]]
+    pointless = None if commas else next((k for k, cell in enumerate(cells) if "," in cell), None)
+    if pointless is not None:
+        raise InvalidFeatures(f"{where(pointless)}: {_no_number(cells[pointless])}")
     try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        values = read_numbers(cells, where, _no_number)
+    except InvalidInput as error:
+        raise InvalidFeatures(str(error)) from None
+    return [values[start : start + width] for start in range(0, len(values), width)]
 
 
-def _number(file: Path, line: int, column: int, cell: str) -> float:
-    if not _is_number(cell) or not math.isfinite(float(cell)):
-        raise InvalidFeatures(
-            f"{file}, line {line}, column {column}: {cell!r} is not a finite number. Correct it, "
-            "or drop its row or its column."
-        )
-    return float(cell)
+def _no_number(cell: str) -> str:
+    return f"{cell!r} is not a finite number. Correct it, or drop its row or its column."

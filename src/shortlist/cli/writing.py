@@ -58,6 +58,7 @@ def _writing(path: Path, rescue: str = "") -> Iterator[None]:
             f"{path} is there already: name another file, or pass --force to overwrite it."
         ) from None
     except OSError as error:
+        remedy = rescue or "Name a file in a folder that exists and may be written to."
         raise InvalidSetting(
-            f"{path} cannot be written ({error.strerror or error}). {rescue}".strip()
+            f"{path} cannot be written ({error.strerror or error}). {remedy}"
         ) from None

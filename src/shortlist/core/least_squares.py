@@ -9,14 +9,15 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from shortlist.core.cholesky import cholesky
 from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
 
 Reals = NDArray[np.float64]
 Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-REGULARIZATION, SHIFT, LOG_DET = 0, 1, 2
-OBSERVED, NEXT_REFRESH, READY, TICK = 0, 1, 2, 3
+REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET = 0, 1, 2, 3
+OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE = 0, 1, 2, 3, 4
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
 
@@ -27,7 +28,10 @@ class State(NamedTuple):
     ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
     With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
     used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
-    (shift·I + A)⁻¹, kept only for a shift that is neither zero nor the regularisation.
+    (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a pilot
+    is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
+    ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
+    summed up, it counts 1/noise[a] times.
     """
 
     features: Table
@@ -44,43 +48,31 @@ class State(NamedTuple):
     factor: Table
     arm_scratch: Reals
     scratch: Reals
+    pilot: Integers
+    pilot_sums: Reals
+    prior: Reals
+    lean: Reals
     scalars: Reals
     clock: Integers
+    noise: Reals
 
 
 _TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor"), TABLE)
-_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "clock"), INTEGERS)
+_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "pilot", "clock"), INTEGERS)
 STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
 
 
-@compiled(BOOLEAN(TABLE))
-def cholesky(factor: Table) -> bool:
-    """The Cholesky factor of a matrix, in place of its lower half; False if not positive."""
-    for i in range(factor.shape[0]):
-        diagonal = factor[i, i]
-        for j in range(i + 1):
-            total = factor[i, j]
-            for k in range(j):
-                total -= factor[i, k] * factor[j, k]
-            if i > j:
-                factor[i, j] = total / factor[j, j]
-            elif total > 1e-15 * diagonal:
-                factor[i, i] = math.sqrt(total)
-            else:
-                return False
-    return True
-
-
-@compiled(BOOLEAN(STATE, REAL))
-def factorize(state: State, ridge: float) -> bool:
-    """Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ into ``factor``; False if not positive."""
+@compiled(BOOLEAN(STATE, REAL, BOOLEAN))
+def factorize(state: State, ridge: float, with_pilot: bool) -> bool:
+    """Cholesky factor of ridge·I + Σ_a (N_a/n_a) x_a x_aᵀ into ``factor``; False if not positive."""
     x, factor = state.features, state.factor
     rank = x.shape[1]
     for i in range(rank):
         for j in range(i + 1):
             factor[i, j] = ridge if i == j else 0.0
     for a in range(x.shape[0]):
-        count = float(state.pulls[a])
+        counted = state.pulls[a] if with_pilot else state.pulls[a] - state.pilot[a]
+        count = counted / state.noise[a]
         if count > 0.0:
             for i in range(rank):
                 scaled = count * x[a, i]
@@ -143,6 +135,14 @@ def apply(state: State, arm: int, matrix: Reals, product: Reals) -> None:
             product[i] += weight * matrix[k, i]
 
 
+@compiled()
+def excess_of(state: State, arm: int) -> float:
+    """Σ (y − ν_a)/n_a over the arm's evaluations since the pilot was set aside."""
+    since = state.pulls[arm] - state.pilot[arm]
+    excess = state.sums[arm] - state.pilot_sums[arm] - since * state.prior[arm]
+    return excess / state.noise[arm]
+
+
 @compiled(BOOLEAN(STATE))
 def refresh(state: State) -> bool:
     """Everything anew from the counts and sums, by Cholesky; False if the design is singular."""
@@ -150,15 +150,16 @@ def refresh(state: State) -> bool:
     arms, rank = x.shape
     shift = scalars[SHIFT]
     separate = state.shifted.shape[0] > 0
-    if not factorize(state, scalars[REGULARIZATION]):
+    if not factorize(state, scalars[REGULARIZATION], False):
         return False
     if shift > 0.0 and not separate:
         scalars[LOG_DET] = log_determinant(state, shift)
     for i in range(rank):
         y[i] = 0.0
     for a in range(arms):
+        total = (state.sums[a] - state.pilot_sums[a]) / state.noise[a]
         for i in range(rank):
-            y[i] += state.sums[a] * x[a, i]
+            y[i] += total * x[a, i]
     solve(state, y)
     for a in range(arms):
         state.means[a] = dot(state, a, y)
@@ -183,10 +184,20 @@ def refresh(state: State) -> bool:
             state.variances[a] = total
     if not whole:
         invert(state, state.inverse)
-    if separate:
-        factorize(state, shift)
+    if separate and shift > 0.0:
+        factorize(state, shift, True)
         invert(state, state.shifted)
         scalars[LOG_DET] = log_determinant(state, shift)
+    elif clock[ASIDE] > 0:
+        factorize(state, 0.0, True)
+        invert(state, state.shifted)
+        scalars[LOG_DET] = log_determinant(state, 1.0) - scalars[PRIOR_LOG_DET]
+        for i in range(rank):
+            state.lean[i] = 0.0
+        for a in range(arms):
+            excess = excess_of(state, a)
+            for i in range(rank):
+                state.lean[i] += excess * x[a, i]
     clock[READY] = 1
     clock[NEXT_REFRESH] = FIRST_REFRESH
     while clock[NEXT_REFRESH] <= clock[OBSERVED]:
@@ -201,8 +212,12 @@ def start(state: State) -> bool:
         state.pulls[a] = 0
         state.sums[a] = 0.0
         state.means[a] = 0.0
+        state.pilot[a] = 0
+        state.pilot_sums[a] = 0.0
     state.clock[OBSERVED] = 0
     state.clock[READY] = 0
+    state.clock[ASIDE] = 0
+    state.scalars[LOG_DET] = 0.0
     if state.scalars[REGULARIZATION] > 0.0:
         return refresh(state)
     return True
@@ -210,7 +225,7 @@ def start(state: State) -> bool:
 
 @compiled()
 def downdate(matrix: Reals, product: Reals, growth: float) -> None:
-    """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (1 + xᵀMx)."""
+    """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (noise + xᵀMx)."""
     shrink = 1.0 / growth
     for i in range(matrix.shape[0]):
         factor = product[i] * shrink
@@ -229,11 +244,11 @@ def update_rows(state: State, arm: int, shrink: float, steep: bool) -> None:
             factor = u[owner] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
-            if steep:  # the same without a difference: G_ia − u_i u_a/(1 + u_a) = u_i/(1 + u_a)
-                state.rows[s, arm] = factor
+            if steep:  # the same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a)
+                state.rows[s, arm] = state.noise[arm] * factor
                 if owner == arm:
                     for i in range(arms):
-                        state.rows[s, i] = u[i] * shrink
+                        state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
 
 
 @compiled()
@@ -260,9 +275,10 @@ def observe(state: State, arm: int, value: float) -> None:
     else:
         for i in range(arms):
             u[i] = dot(state, i, state.scratch)
-    growth = 1.0 + u[arm]
+    noise = state.noise[arm]
+    growth = noise + u[arm]
     # A variance that falls a hundred-thousandfold at once would leave its digits behind.
-    steep = not 1.0 <= growth <= STEEPEST
+    steep = not noise <= growth <= STEEPEST * noise
     if steep and refresh(state):
         return
     shrink = 1.0 / growth
@@ -278,16 +294,21 @@ def observe(state: State, arm: int, value: float) -> None:
     else:
         update_rows(state, arm, shrink, steep)
     if steep:
-        state.variances[arm] = u[arm] * shrink
+        state.variances[arm] = noise * (u[arm] * shrink)
     if not whole:
         downdate(state.inverse, state.scratch, growth)
     if state.shifted.shape[0] > 0:
-        apply(state, arm, state.shifted, state.scratch)
-        growth = 1.0 + dot(state, arm, state.scratch)
-        downdate(state.shifted, state.scratch, growth)
-        scalars[LOG_DET] += math.log(growth)
+        if scalars[SHIFT] > 0.0 or clock[ASIDE] > 0:
+            apply(state, arm, state.shifted, state.scratch)
+            growth = noise + dot(state, arm, state.scratch)
+            downdate(state.shifted, state.scratch, growth)
+            scalars[LOG_DET] += math.log(growth / noise)
+        if clock[ASIDE] > 0:
+            excess = (value - state.prior[arm]) / noise
+            for k in range(state.lean.shape[0]):
+                state.lean[k] += excess * state.features[arm, k]
     elif scalars[SHIFT] > 0.0:
-        scalars[LOG_DET] += math.log(growth)
+        scalars[LOG_DET] += math.log(growth / noise)
 
 
 @compiled(INTEGER(STATE, INTEGER))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.core.least_squares import (
+    ASIDE,
     LOG_DET,
     OBSERVED,
     READY,
@@ -16,6 +17,7 @@ from shortlist.core.least_squares import (
     row,
     start,
 )
+from shortlist.core.pilot import set_aside, surprise
 from shortlist.errors import SingularDesign
 
 
@@ -50,8 +52,13 @@ class Posterior:
         on evaluations that span the features.
     shift : float, optional
         s of the tracked ln det(I + A/s), A = Σ x xᵀ; 0 tracks none.
+    pilot : bool, optional
+        Whether the first evaluations may be set aside.
     resident : int, optional
         How many rows of G to keep; by default all for few arms, else 16.
+    noise : array, K, optional
+        (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
+        of arm a counts 1/noise[a] times: weighted least squares.
 
     Examples
     --------
@@ -67,13 +74,15 @@ class Posterior:
         *,
         regularization: float = 0.0,
         shift: float = 0.0,
+        pilot: bool = False,
         resident: int | None = None,
+        noise: Reals | None = None,
     ) -> None:
         arms, rank = features.shape
         if resident is None:
             resident = arms if keeps_all_rows(arms, rank) else 16
         kept = min(arms, resident)
-        tracked = rank if shift > 0.0 and shift != regularization else 0
+        tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
         index = np.arange(arms) if kept == arms else np.full(arms, -1)
         self.state = State(
             features=np.ascontiguousarray(features, dtype=np.float64),
@@ -90,8 +99,13 @@ class Posterior:
             factor=np.zeros((rank, rank)),
             arm_scratch=np.zeros(arms),
             scratch=np.zeros(rank),
-            scalars=np.array([regularization, shift, 0.0]),
-            clock=np.zeros(4, np.int64),
+            pilot=np.zeros(arms, np.int64),
+            pilot_sums=np.zeros(arms),
+            prior=np.zeros(arms),
+            lean=np.zeros(rank),
+            scalars=np.array([regularization, shift, 0.0, 0.0]),
+            clock=np.zeros(5, np.int64),
+            noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
         )
         start(self.state)
 
@@ -114,6 +128,24 @@ class Posterior:
     def log_det(self) -> float:
         """Ln det(I + A/shift)."""
         return float(self.state.scalars[LOG_DET])
+
+    @property
+    def aside(self) -> int:
+        """How many evaluations were set aside as a pilot."""
+        return int(self.state.clock[ASIDE])
+
+    @property
+    def pilot(self) -> Integers:
+        """How many evaluations of every arm were set aside."""
+        return self.state.pilot
+
+    def set_aside(self) -> None:
+        """Make the evaluations so far a pilot: its estimate is kept, and all else begins anew."""
+        set_aside(self.state)
+
+    def surprise(self, sigma: float) -> float:
+        """What the evaluations since the pilot have taught, as twice a logarithm of likelihoods."""
+        return float(surprise(self.state, sigma))
 
     @property
     def observed(self) -> int:

@@ -59,7 +59,7 @@ def section(outcome: Outcome, files: list[str]) -> list[Block]:
 def _panel(panel: Panel, outcome: Outcome) -> list[Block]:
     lines = outcome.lines[panel.name]
     bound = lines[0].lower_bound
-    sigma = outcome.panels[panel.name].results.instance.sigma
+    sigma = float(outcome.panels[panel.name].results.instance.sigma)
     blocks: list[Block] = [Heading(3, panel.title)]
     if math.isfinite(bound):
         sentence = (

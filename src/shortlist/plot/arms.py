@@ -12,6 +12,7 @@ from shortlist.plot.names import drawn
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shortlist.study.history import History
     from shortlist.study.look import Look
     from shortlist.study.study import Study
 
@@ -56,7 +57,7 @@ def left_out(shown: int, table: pd.DataFrame) -> str:
     rest = len(table) - shown
     if rest == 0:
         return ""
-    return f"{rest} of the {len(table)} arms are left out, those farthest from the boundary. "
+    return f"{rest:,} of the {len(table):,} arms are left out, those farthest from the boundary. "
 
 
 def number(value: float) -> str:
@@ -73,19 +74,39 @@ def number(value: float) -> str:
 def headline(study: Study, evaluations: int) -> str:
     """What is looked for, by what, and how far it is."""
     problem = study.problem
-    state = "stopped" if study.done else "still running"
+    state = "still running"
+    if study.done:
+        stop = study.answered_at
+        state = "stopped" if evaluations == stop else f"stopped after {stop:,}"
     return (
         f"{study.bound.name}: the {problem.m} best of {problem.arms}, ε = {problem.epsilon:g}, "
         f"δ = {problem.delta:g}; {evaluations:,} evaluations, {state}"
     )
 
 
+def after_stop(study: Study) -> int:
+    """How many results were told after the stop; it does not rest on them."""
+    return study.evaluations - study.answered_at if study.done else 0
+
+
+def past_of(study: Study, history: History | None) -> History:
+    """The history at hand, or made."""
+    return study.history() if history is None else history
+
+
+def look_of(study: Study, history: History | None) -> Look | None:
+    """What the stopping rule last read, from the history if it is at hand; None before a result."""
+    from shortlist.study.history import last_look
+
+    if study.evaluations == 0:
+        return None
+    return last_look(study) if history is None else history.last
+
+
 def nothing_yet(study: Study) -> str:
     """Why there is nothing to draw."""
     if study.evaluations == 0:
         return "Nothing to draw yet: no result has been told."
-    wanted = len(study.bound.engine.initial)
-    return (
-        f"Nothing to draw yet: {study.evaluations:,} results have been told, and means and "
-        f"intervals are known once the {wanted:,} initial pulls are."
-    )
+    from shortlist.study.stage import before_the_rounds
+
+    return f"Nothing to draw yet: intervals come later. {before_the_rounds(study)}"

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.plot.arms import CHALLENGER, INSIDE, OUTSIDE, colour, headline, label
-from shortlist.plot.figure import axes_for, caption, say
+from shortlist.plot.arms import (
+    CHALLENGER,
+    INSIDE,
+    OUTSIDE,
+    after_stop,
+    colour,
+    headline,
+    label,
+    look_of,
+)
+from shortlist.plot.figure import axes_for, say, write_around
 from shortlist.plot.names import drawn, place_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from shortlist.study.history import History
     from shortlist.study.look import Look
     from shortlist.study.study import Study
 
 NAMED = 25  # arms: of more, only the shortlist and the boundary pair have their names drawn
+PIXELS_FROM = 1000  # arms: more dots than these are drawn as pixels, or they make a heavy SVG
 
 
-def plane(study: Study, *, ax: Any = None) -> Figure:
+def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
     """The arms in the plane of the first two principal components of their features.
 
     They are coloured by their means; the shortlist is ringed, and the boundary pair b and c marked
@@ -30,6 +40,8 @@ def plane(study: Study, *, ax: Any = None) -> Figure:
     ----------
     study : Study
         Of arms without features a sentence says that there is no plane.
+    history : History, optional
+        Of the study, if it is at hand.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -45,37 +57,37 @@ def plane(study: Study, *, ax: Any = None) -> Figure:
     >>> ax.get_xlabel().splitlines()[0]
     'first principal component of the features (98 % of their variance)'
     """
-    from shortlist.study.history import last_look
+    from shortlist.study.feature_health import is_classical
 
-    features = study.problem.features
-    places, shares = components(features)
-    figure, ax = axes_for(ax, 9 if shares[1] else 4)
-    if np.array_equal(features, np.eye(len(features))):
-        say(ax, "No plane to draw: nothing is known of these arms, so none is nearer to another.")
-        return figure
+    places, shares = components(study.problem.features)
+    _, ax = axes_for(ax, 9 if shares[1] else 4)
+    if is_classical(study.problem):
+        nobody = "nothing is known of these arms, so none is nearer to another."
+        return say(ax, f"No plane to draw: {nobody}")
     if not shares.any():
-        say(ax, "No plane to draw: all arms have the same features.")
-        return figure
+        return say(ax, "No plane to draw: all arms have the same features.")
     table = study.table()
-    look = last_look(study) if study.evaluations else None
+    look = look_of(study, history)
     words = _arms(ax, places, table["mean"].to_numpy())
+    late = after_stop(study)
+    words += f"Means with the {late:,} told after the stop. " if late else ""
     if look is not None:
         words += _boundary(ax, places, look)
     if study.bound.setting.classical:
         words += f"{study.bound.name} does not look at the features. "
     _axes(ax, shares)
-    title = textwrap.fill(headline(study, study.evaluations), 88)
-    ax.set_title(title, fontsize=10, parse_math=False)
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"
-    caption(ax, first, words + _without_names(study.problem.arms, 0))
+    title, arms = headline(study, study.evaluations), study.problem.arms
+    # Names are placed when all else has its place, and then the caption says how many.
+    write_around([ax], title, [(first, words + _without_names(arms, 0))])
     written = _names(ax, places, table["name"].tolist(), look)
-    caption(ax, first, words + _without_names(study.problem.arms, written))
-    return figure
+    return write_around([ax], title, [(first, words + _without_names(arms, written))])
 
 
 def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
     many = len(places) > NAMED
     style = {"s": 18 if many else 45, "linewidth": 0.4, "edgecolor": "white", "zorder": 3}
+    style["rasterized"] = len(places) > PIXELS_FROM
     if np.isnan(means).any():
         ax.scatter(*places.T, color=OUTSIDE, **style)
         return "Not coloured: the means are known once the initial pulls are told. "
@@ -88,7 +100,8 @@ def _boundary(ax: Any, places: np.ndarray, look: Look) -> str:
     size = 90 if len(places) > NAMED else 150
     inside = look.table["in_shortlist"].to_numpy()
     style = {"facecolor": "none", "linewidth": 1.6, "zorder": 4}
-    ax.scatter(*places[inside].T, s=size, edgecolor=INSIDE, **style)
+    pixels = len(places) > PIXELS_FROM
+    ax.scatter(*places[inside].T, s=size, edgecolor=INSIDE, rasterized=pixels, **style)
     ax.scatter(*places[[look.c]].T, s=size, edgecolor=CHALLENGER, marker="s", **style)
     ax.plot(*places[[look.b, look.c]].T, "--", color=CHALLENGER, linewidth=1.3, zorder=2)
     return "Rings: the shortlist. Dashes: from b to its challenger c (square). "

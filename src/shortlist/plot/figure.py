@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,21 +16,35 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette, its black a little lighter: told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 ROW, SHARE_ROW, FRAME = 0.55, 0.34, 1.2  # inches: a row of a picture, and what is around them
+WIDTH = 8.0  # inches
+LONGEST, SHORTEST = 96, 20  # signs of a line around a panel
+
+
+def panels_for(
+    ax: Any, size: tuple[float, float], heights: Sequence[float] = (1.0,), columns: int = 1
+) -> tuple[Figure, list[Any]]:
+    """The axes given, or panels of a new figure: one below the other, or side by side."""
+    if ax is not None:
+        given = list(np.atleast_1d(ax))
+        return given[0].figure, given
+    figure, axes = load_pyplot().subplots(
+        len(heights),
+        columns,
+        figsize=size,
+        height_ratios=heights,
+        layout="constrained",
+        squeeze=False,
+    )
+    return figure, list(axes.flat)
 
 
 def stack(rows: Iterable[int], row: float = ROW) -> tuple[Figure, list[Any]]:
     """A figure of panels one below the other, each high enough for its number of rows."""
     heights = [FRAME + row * count for count in rows]
-    figure, axes = load_pyplot().subplots(
-        len(heights),
-        1,
-        figsize=(8.0, sum(heights)),
-        height_ratios=heights,
-        layout="constrained",
-        squeeze=False,
-    )
+    figure: Any
+    figure, axes = panels_for(None, (WIDTH, sum(heights)), heights)
     figure.get_layout_engine().set(h_pad=0.1)
-    return figure, list(axes[:, 0])
+    return figure, axes
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> list[Path]:
@@ -52,19 +66,62 @@ def axes_for(ax: Any, rows: int, row: float = ROW) -> tuple[Figure, Any]:
     return figure, axes[0]
 
 
-def say(ax: Any, sentence: str) -> None:
+def say(ax: Any, sentence: str) -> Figure:
     """A sentence where there is nothing to draw."""
     words = textwrap.fill(sentence, 64)
     where = {"ha": "center", "va": "center", "transform": ax.transAxes}
     ax.text(0.5, 0.5, words, color="0.3", parse_math=False, **where)
     ax.set_axis_off()
+    figure: Figure = ax.figure
+    return figure
 
 
-def caption(ax: Any, what: str, sentence: str, width: int = 96) -> None:
-    """Below a panel: what its axis shows, and how to read it."""
+def write_around(
+    panels: Sequence[Any],
+    title: str,
+    captions: Sequence[tuple[str, str]],
+    *,
+    above_all: bool = False,
+) -> Figure:
+    """A title above the first panel and a caption below each, no line wider than its panel.
+
+    Parameters
+    ----------
+    panels : sequence of Axes
+        With all that is drawn in them: names beside the rows leave a panel the less width.
+    title : str
+        In a line or more.
+    captions : sequence of (what, sentence)
+        For each panel what its axis shows, and how to read it.
+    above_all : bool
+        Whether the title stands above the whole figure, not above the first panel.
+
+    Returns
+    -------
+    Figure
+        The panels'.
+    """
+    figure: Figure = panels[0].figure
+    panels[0].get_figure(root=True).draw_without_rendering()  # the widths are known from here on
     # No mathematics: the name of an arm may hold a dollar sign.
-    words = textwrap.fill(sentence, width)
-    ax.set_xlabel("\n".join(filter(None, (what, words))), fontsize=9, parse_math=False)
+    plain: dict[str, Any] = {"parse_math": False}
+    if above_all:
+        _fill(figure.suptitle("", fontsize=10, **plain), [title], 0.96 * figure.bbox.width)
+    else:
+        above = panels[0].set_title("", fontsize=10, **plain)
+        _fill(above, [title], panels[0].get_window_extent().width)
+    for ax, parts in zip(panels, captions, strict=True):
+        below = ax.set_xlabel("", fontsize=9, **plain)
+        _fill(below, [part for part in parts if part], ax.get_window_extent().width)
+    return figure
+
+
+def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
+    """Break paragraphs so that no line is wider than the room, in pixels."""
+    for width in range(LONGEST, SHORTEST, -2):
+        text.set_text("\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs))
+        if text.get_window_extent().width <= room:
+            return
 
 
 def whole(value: float, _: object) -> str:

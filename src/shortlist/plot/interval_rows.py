@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,27 +13,29 @@ from shortlist.plot.arms import (
     headline,
     label,
     left_out,
+    look_of,
     most_contested,
     nothing_yet,
     number,
 )
-from shortlist.plot.figure import FRAME, caption, load_pyplot, say
+from shortlist.plot.figure import FRAME, panels_for, say, write_around
 from shortlist.plot.names import drawn
 from shortlist.plot.rows import label_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from shortlist.study.history import History
     from shortlist.study.look import Look
     from shortlist.study.study import Study
 
 INTERVAL_ROW = 0.26  # inches
-NARROW = 62  # characters below a panel
 OWN = ("mean", "lower", "upper")
 GAPS = ("gap", "gap_lower", "gap_upper")
+GAPS_AXIS = "difference of two means, with its interval"
 
 
-def intervals(study: Study, *, ax: Any = None) -> Figure:
+def intervals(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
     """The intervals of the arms as the stopping rule read them when the study last looked.
 
     With individual indices the rule compares the arms' own intervals μ̂ ± Cσ‖x‖, and there is one
@@ -46,6 +47,8 @@ def intervals(study: Study, *, ax: Any = None) -> Figure:
     ----------
     study : Study
         Before the initial pulls are told, a sentence says so.
+    history : History, optional
+        Of the study, if it is at hand.
     ax : matplotlib Axes, or two of them, optional
         Where to draw; by default a new figure. With paired indices a single Axes gets the
         differences: it is they that stop the study.
@@ -64,51 +67,34 @@ def intervals(study: Study, *, ax: Any = None) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['★ 2 (b)', '1 (c)', '0']
     """
-    from shortlist.study.history import last_look
-
-    look = last_look(study) if study.evaluations else None
+    look = look_of(study, history)
     if look is None:
-        figure, (panel,) = _panels(ax, 1, rows=4)
-        say(panel, nothing_yet(study))
-        return figure
+        return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
-    alone, signs = study.bound.engine.alone, study.bound.engine.interval_words
-    figure, panels = _panels(ax, 1 if alone else 2, len(arms))
+    alone = study.bound.engine.alone
+    own_axis = f"mean, with its interval {study.bound.interval_words}"
+    panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
     if alone:
         _draw(panels[0], look, arms, OWN)
         _shade(panels[0], study, look)
-        caption(panels[0], f"mean, with its interval {signs}", words, NARROW)
+        captions = [(own_axis, words)]
     else:
         _draw(panels[-1], look, arms, GAPS)
         panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
         panels[-1].axvline(look.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
-        caption(panels[-1], "difference of two means, with its interval", words, NARROW)
+        captions = [(GAPS_AXIS, words)]
     if not alone and len(panels) == 2:
         _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
-        own = "Each arm by itself. These intervals do not stop the study."
-        caption(panels[0], f"mean, with its interval {signs}", own, NARROW)
-    title = textwrap.fill(headline(study, look.evaluation), 72 * len(panels))
-    if ax is None:
-        figure.suptitle(title, fontsize=10, parse_math=False)
-    else:
-        panels[0].set_title(title, fontsize=10, parse_math=False)
-    return figure
+        captions.insert(0, (own_axis, "Each arm by itself. These intervals do not stop the study."))
+    return write_around(panels, headline(study, look.evaluation), captions, above_all=ax is None)
 
 
-def _panels(ax: Any, panels: int, rows: int) -> tuple[Figure, list[Any]]:
-    if ax is not None:
-        given = list(np.atleast_1d(ax))[-panels:]
-        return given[0].figure, given
-    figure, axes = load_pyplot().subplots(
-        1,
-        panels,
-        figsize=(2.5 + 4.0 * panels, FRAME + 0.9 + INTERVAL_ROW * rows),
-        layout="constrained",
-        squeeze=False,
-    )
-    return figure, list(axes[0])
+def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
+    """Side by side; of axes that are given the last ones."""
+    size = (2.5 + 4.0 * panels, FRAME + 0.9 + INTERVAL_ROW * rows)
+    return panels_for(ax, size, columns=panels)[1][-panels:]
 
 
 def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -> None:

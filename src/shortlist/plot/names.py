@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-NAME_WIDTH = 28  # characters of a name before its middle is left out
+NAME_WIDTH = 28  # letters of a name before its middle is left out; a Chinese sign is two wide
 MISSING = "□"
 RING = 8.0  # pixels between a name and a point, which has a size
 # Where a name may stand from its point, in points, and which side of it is meant.
@@ -33,16 +34,30 @@ def drawn(name: str, width: int = NAME_WIDTH) -> str:
     'a name of two lines'
     >>> drawn("N-acetyl-5-methoxytryptamine, batch 17")
     'N-acetyl-5-met…ine, batch 17'
+    >>> len(drawn(28 * "酸"))
+    14
     """
     line = " ".join(name.split())
-    if len(line) > width:
+    if _width(line) > width:
         tail = (width - 1) // 2
-        line = f"{line[: width - 1 - tail]}…{line[-tail:]}"
+        line = f"{_start(line, width - 1 - tail)}…{_start(line[::-1], tail)[::-1]}"
     known = _known_signs()
     return "".join(
         sign if sign.isprintable() and (known is None or ord(sign) in known) else MISSING
         for sign in line
     )
+
+
+def _width(line: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in line)
+
+
+def _start(line: str, width: int) -> str:
+    """As much of the line as is not wider."""
+    line = line[:width]
+    while _width(line) > width:
+        line = line[:-1]
+    return line
 
 
 def _known_signs() -> frozenset[int] | None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.plot.arms import (
     CHALLENGER,
+    after_stop,
     colour,
     headline,
     label,
     left_out,
     most_contested,
     nothing_yet,
+    past_of,
 )
-from shortlist.plot.figure import caption, load_pyplot, say, two_and_five, whole
+from shortlist.plot.figure import WIDTH, panels_for, say, two_and_five, whole, write_around
 from shortlist.plot.names import spread
 
 if TYPE_CHECKING:
@@ -63,11 +65,10 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     """
     past = past_of(study, history)
     look = past.last if study.evaluations else None
-    alone, signs = study.bound.engine.alone, study.bound.engine.interval_words
-    figure, panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
+    alone, signs = study.bound.engine.alone, study.bound.interval_words
+    panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
     if look is None:
-        say(panels[0], nothing_yet(study))
-        return figure
+        return say(panels[0], nothing_yet(study))
     near = _nearest(look)
     arms = list(dict.fromkeys([*most_contested(look), *near]))
     whose = "the shortlist (★)"
@@ -78,13 +79,22 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
         f"The stopping rule reads {'these' if alone else 'those of differences, not these'}. "
     )
     _bands(panels[0], past, look, arms, near)
-    what = "evaluations" if len(panels) == 1 else ""
-    caption(panels[0], what, words + left_out(len(arms), look.table))
+    words += left_out(len(arms), look.table) + mark_stop(panels, study)
+    captions = [("evaluations" if len(panels) == 1 else "", words)]
     if len(panels) == 2:
-        _difference(panels[1], study, past)
-    title = textwrap.fill(headline(study, study.evaluations), 88)
-    panels[0].set_title(title, fontsize=10, parse_math=False)
-    return figure
+        captions.append(("evaluations", _difference(panels[1], study, past)))
+    return write_around(panels, headline(study, study.evaluations), captions)
+
+
+def mark_stop(panels: Sequence[Any], study: Study) -> str:
+    """A vertical line at the stop where results came after it; returns what it says."""
+    late = after_stop(study)
+    if not late:
+        return ""
+    for ax in panels:
+        ax.axvline(study.answered_at, color="0.35", linestyle="--", linewidth=1.2, zorder=2.6)
+    after = "1 result told after it does" if late == 1 else f"{late:,} results told after it do"
+    return f"Vertical dashes: the stop, after {study.answered_at:,}; the {after} not change the answer. "
 
 
 def _nearest(look: Look) -> list[int]:
@@ -124,8 +134,8 @@ def _band(
     ax.plot(times, middle, _point(times), color=shade, linewidth=1.8, zorder=3)
 
 
-def _difference(ax: Any, study: Study, past: History) -> None:
-    """The interval whose upper end is the statistic, at every checkpoint."""
+def _difference(ax: Any, study: Study, past: History) -> str:
+    """The interval whose upper end is the statistic, at every checkpoint; returns what it says."""
     times = past.checkpoints["evaluation"].unique()
     tables = [past.checkpoints[past.checkpoints["evaluation"] == time] for time in times]
     rows = [
@@ -139,11 +149,10 @@ def _difference(ax: Any, study: Study, past: History) -> None:
     ax.axhline(study.problem.epsilon, color="black", linewidth=1.2, zorder=2.5)
     _time_axis(ax, times)
     ax.set_ylabel("difference", fontsize=9)
-    words = (
+    return (
         "The difference that the stopping rule reads, of the pair of each moment: the study stops "
         f"when its upper end is at most ε = {study.problem.epsilon:g} (line)."
     )
-    caption(ax, "evaluations", words)
 
 
 def _reader(study: Study, past: History, table: pd.DataFrame, time: int) -> int:
@@ -200,23 +209,7 @@ def _name_lines(ax: Any, lines: list[tuple[str, float, str]]) -> None:
         )
 
 
-def past_of(study: Study, history: History | None) -> History:
-    """The history at hand, or made."""
-    from shortlist.study import history as histories
-
-    return histories.history(study) if history is None else history
-
-
-def _panels(ax: Any, heights: list[float]) -> tuple[Figure, list[Any]]:
-    if ax is not None:
-        given = list(np.atleast_1d(ax))[: len(heights)]
-        return given[0].figure, given
-    figure, axes = load_pyplot().subplots(
-        len(heights),
-        1,
-        figsize=(8.0, 1.2 + sum(heights) + 0.4 * len(heights)),
-        height_ratios=heights,
-        layout="constrained",
-        squeeze=False,
-    )
-    return figure, list(axes[:, 0])
+def _panels(ax: Any, heights: list[float]) -> list[Any]:
+    """One below the other; of axes that are given the first ones."""
+    size = (WIDTH, 1.2 + sum(heights) + 0.4 * len(heights))
+    return panels_for(ax, size, heights)[1][: len(heights)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.plot.arms import INSIDE, OUTSIDE, ROWS_SHOWN, headline
-from shortlist.plot.figure import COLOURS, axes_for, caption, say
+from shortlist.plot.arms import INSIDE, OUTSIDE, ROWS_SHOWN, after_stop, headline
+from shortlist.plot.figure import COLOURS, axes_for, say, write_around
 from shortlist.plot.names import drawn
 from shortlist.plot.rows import label_rows
 
@@ -53,15 +52,14 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     counts = {state: _count(study, state) for state in STATES}
     total = np.sum(list(counts.values()), axis=0)
     if not total.any():
-        figure, ax = axes_for(ax, 4, PULLS_ROW)
-        say(ax, "Nothing to draw yet: no evaluation has been asked for.")
-        return figure
+        _, ax = axes_for(ax, 4, PULLS_ROW)
+        return say(ax, "Nothing to draw yet: no evaluation has been asked for.")
     table = study.table()
     arms = _shown(total, table["in_shortlist"].to_numpy())
     arms = arms[np.argsort(-table["mean"].to_numpy()[arms], kind="stable")]
     inside = table["in_shortlist"].to_numpy()[arms]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
-    figure, ax = axes_for(ax, len(arms), PULLS_ROW)
+    _, ax = axes_for(ax, len(arms), PULLS_ROW)
     places = np.arange(len(arms), 0, -1)
     ends = np.zeros(len(arms), np.int64)
     for state in STATES:
@@ -80,10 +78,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     label_rows(ax, labels, places, colours)
     ax.set_xlim(0, 1.08 * max(ends.max(), 1))
     ax.xaxis.get_major_locator().set_params(integer=True)
-    caption(ax, "evaluations", _legend(study, counts, arms))
-    title = textwrap.fill(headline(study, study.evaluations), 88)
-    ax.set_title(title, fontsize=10, parse_math=False)
-    return figure
+    captions = [("evaluations", _legend(study, counts, arms))]
+    return write_around([ax], headline(study, study.evaluations), captions)
 
 
 def _count(study: Study, state: str) -> np.ndarray:
@@ -109,6 +105,8 @@ def _legend(study: Study, counts: dict[str, np.ndarray], arms: np.ndarray) -> st
     told, pending, failed = (int(counts[state].sum()) for state in STATES)
     words = f"Told: {told:,} (filled, with the number"
     words += "; blue and ★: the shortlist). " if study.statistic is not None else "). "
+    late = after_stop(study)
+    words += f"Of these {late:,} after the stop. " if late else ""
     words += f"Pending: {pending:,} (hatched). " if pending else ""
     words += f"Failed: {failed:,} (orange, crossed). " if failed else ""
     rest = study.problem.arms - len(arms)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet, number
-from shortlist.plot.figure import axes_for, caption, say, whole
-from shortlist.plot.over_time import past_of
+from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet, number, past_of
+from shortlist.plot.figure import axes_for, say, whole, write_around
+from shortlist.plot.over_time import mark_stop
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,11 +73,12 @@ def stopping(
     True
     """
     past = past_of(study, history)
-    figure, ax = axes_for(ax, 7)
+    _, ax = axes_for(ax, 7)
     if past.last is None or study.evaluations == 0:
-        say(ax, nothing_yet(study))
-        return figure
+        return say(ax, nothing_yet(study))
     known = past.frame.dropna(subset=["statistic"])
+    if study.done:  # after its stop it does not look
+        known = known[known["evaluation"] <= study.answered_at]
     times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
     epsilon = study.problem.epsilon
     ax.plot(
@@ -87,10 +87,11 @@ def stopping(
     ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
     if study.done:
-        stop = study.shortlist.evaluations
+        stop = study.answered_at
         ax.plot([stop], [study.statistic], "o", color=CHALLENGER, markersize=8, zorder=4)
         words += f"Dot: it stopped after {stop:,}, at {number(float(values[-1]))}. "
-        last = float(times[-1])
+        words += mark_stop([ax], study)
+        last = float(study.evaluations)
     else:
         last, more = _project(ax, study, projection, float(times[-1]), float(values[-1]))
         words += f"Now it is {number(float(values[-1]))}. {more}"
@@ -107,10 +108,7 @@ def stopping(
     ax.grid(color="0.92", zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_ylabel("stopping statistic", fontsize=9)
-    caption(ax, "evaluations", words)
-    title = textwrap.fill(headline(study, study.evaluations), 88)
-    ax.set_title(title, fontsize=10, parse_math=False)
-    return figure
+    return write_around([ax], headline(study, study.evaluations), [("evaluations", words)])
 
 
 def _cut_the_start(ax: Any, times: np.ndarray, values: np.ndarray, epsilon: float) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from shortlist.study.conditions import conditions, out_of_order
 from shortlist.study.feature_health import is_classical
-from shortlist.study.health import examine
 
 if TYPE_CHECKING:
+    from shortlist.noise import Noise
     from shortlist.study.study import Study
 
 
@@ -50,20 +50,42 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     return found + conditions(study)
 
 
-def warned(study: Study) -> list[str]:
-    """The assumptions that the data speak against."""
-    return [finding.name for finding in examine(study) if finding.level == "warning"]
-
-
 def _noise(study: Study) -> str:
+    noise: Noise = study.problem.noise
     if study.bound.reward_range is not None:
         low, high = study.bound.reward_range
         return (
             f"Every result lies between {low:g} and {high:g}; one that did not was refused. Nothing "
-            f"else is assumed of the noise, and σ = {study.problem.sigma:g} was not used."
+            "else is assumed of the noise, and σ was not used."
+        )
+    if noise.each is not None:
+        return (
+            "The noise of every result is sub-Gaussian with the σ of its arm, from "
+            f"{noise.each.min():g} to {noise.each.max():g}: for normal noise its standard "
+            "deviation. These were given, not estimated. If the true noise of an arm is larger, the "
+            "claim does not hold."
+        )
+    if noise.range is not None:
+        return (
+            f"Every result lies between {noise.range[0]:g} and {noise.range[1]:g}; one that did not "
+            "was refused. So the noise is σ-sub-Gaussian with half the range for σ, "
+            f"{noise.sigma:g}, whatever its distribution (Hoeffding 1963)."
+        )
+    if noise.kind == "estimate":
+        found = (
+            "It is not known yet."
+            if noise.found is None
+            else f"They have standard deviation {noise.found.spread:.4g} on {noise.found.degrees} "
+            f"degrees of freedom, and σ ≤ {noise.sigma:.4g}."
+        )
+        return (
+            "The noise of every result is normal with the same standard deviation σ for all arms. σ "
+            "is bounded from above (χ²) by the replicates among the initial pulls, and a share of "
+            f"{noise.share:g} δ is paid for that bound. {found} If the noise is not normal, or "
+            "larger for some arms than for others, the claim does not hold."
         )
     return (
-        f"The noise of every result is σ-sub-Gaussian with σ = {study.problem.sigma:g}: for normal "
+        f"The noise of every result is σ-sub-Gaussian with σ = {noise.sigma:g}: for normal "
         "noise σ is its standard deviation, for bounded results half their range. σ was given, "
         "not estimated. If the true noise is larger, the claim does not hold."
     )

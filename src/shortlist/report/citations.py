@@ -114,7 +114,31 @@ DEGENNE = Work(
   year      = {2020}
 }""",
 )
+WANG = Work(
+    "Wang, Tzeng and Proutière 2021",
+    "P.-A. Wang, R.-C. Tzeng and A. Proutière. Fast pure exploration via Frank–Wolfe. "
+    "NeurIPS 34, 2021.",
+    r"""@inproceedings{wang2021fast,
+  author    = {Wang, Po-An and Tzeng, Ruo-Chun and Prouti\`{e}re, Alexandre},
+  title     = {Fast pure exploration via {Frank--Wolfe}},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {34},
+  year      = {2021}
+}""",
+)
 
+FIEZ = Work(
+    "Fiez, Jain, Jamieson and Ratliff 2019",
+    "T. Fiez, L. Jain, K. Jamieson and L. Ratliff. Sequential experimental design for transductive "
+    "linear bandits. NeurIPS 2019.",
+    r"""@inproceedings{fiez2019sequential,
+  author    = {Fiez, Tanner and Jain, Lalit and Jamieson, Kevin and Ratliff, Lillian},
+  title     = {Sequential experimental design for transductive linear bandits},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {32},
+  year      = {2019}
+}""",
+)
 ROBBINS = Work(
     "Robbins 1970",
     "H. Robbins. Statistical methods related to the law of the iterated logarithm. The Annals of "
@@ -131,6 +155,22 @@ ROBBINS = Work(
 )
 
 KAUFMANN = Work(
+    "Kaufmann and Koolen 2021",
+    "E. Kaufmann and W. M. Koolen. Mixture martingales revisited with applications to sequential "
+    "tests and confidence intervals. Journal of Machine Learning Research 22(246):1–44, 2021.",
+    r"""@article{kaufmann2021mixture,
+  author  = {Kaufmann, Emilie and Koolen, Wouter M.},
+  title   = {Mixture martingales revisited with applications to sequential tests and confidence
+             intervals},
+  journal = {Journal of Machine Learning Research},
+  volume  = {22},
+  number  = {246},
+  pages   = {1--44},
+  year    = {2021}
+}""",
+)
+
+SUBSETS = Work(
     "Kaufmann and Kalyanakrishnan 2013",
     "E. Kaufmann and S. Kalyanakrishnan. Information complexity in bandit subset selection. COLT "
     "2013, PMLR 30:228–251.",
@@ -151,17 +191,22 @@ ALGORITHMS = {
     "UGapE": GABILLON,
     "LinGapE": XU,
     "LinGame": DEGENNE,
-    "KL-LUCB": KAUFMANN,
-    "KL-Racing": KAUFMANN,
-    "Racing": KAUFMANN,
+    "KL-LUCB": SUBSETS,
+    "KL-Racing": SUBSETS,
+    "Racing": SUBSETS,
+    "Phased": FIEZ,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
+    "FWS": WANG,
+    "lazy": JEDRA,
 }
 # By the threshold's source; those "of the paper" are Réda et al.'s.
 SOURCES = {
+    "Robbins 1970, with a prior from a pilot": ROBBINS,
+    KAUFMANN.short: KAUFMANN,
     "Jedra and Proutière 2020": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,
-    "Kaufmann and Kalyanakrishnan 2013": KAUFMANN,
+    "Kaufmann and Kalyanakrishnan 2013": SUBSETS,
     "Robbins 1970": ROBBINS,
 }
 

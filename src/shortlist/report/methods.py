@@ -6,12 +6,17 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from shortlist.report.assumptions import warned
+import numpy as np
+
+from shortlist.algorithms.follow import REOPEN, TAKE
 from shortlist.report.citations import REDA, Work, algorithm_work, works
 from shortlist.report.markup import printable
+from shortlist.report.reading import Reading
 from shortlist.report.settings import software
+from shortlist.study.conditions import out_of_order
 
 if TYPE_CHECKING:
+    from shortlist.algorithms.bound import Bound
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
@@ -25,21 +30,21 @@ RULES = {  # the kinds of rules in the words of the paper
 AS_PRINTED = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
 
 
-def methods(study: Study) -> str:
+def methods(reading: Reading) -> str:
     """The text, a line a paragraph, without markup.
 
     Examples
     --------
     >>> from shortlist import Study
     >>> study = Study(arms=["a", "b"], m=1, sigma=0.5, algorithm="LUCB", seed=0)
-    >>> print(methods(study).split(" (")[0])
+    >>> print(methods(Reading(study)).split(" (")[0])
     We looked for the best of K = 2 arms by top-m identification with fixed confidence
     """
+    study = reading.study
     worth = [named(study.shortlist.guarantee)]
-    against = warned(study)
-    if against:
-        worth.append(f"The data spoke against what this assumes ({', '.join(against)}).")
-    paragraphs = (_design(study), _course(study), worth, _tools(study))
+    if reading.warned:
+        worth.append(f"The data spoke against what this assumes ({', '.join(reading.warned)}).")
+    paragraphs = (_design(study), _course(reading), worth, _tools(study))
     return "\n\n".join(" ".join(sentences) for sentences in paragraphs)
 
 
@@ -78,9 +83,6 @@ def _design(study: Study) -> list[str]:
         "means were modelled as linear in them."
     )
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
-    noise = f"σ-sub-Gaussian noise with σ = {problem.sigma:g}"
-    if bound.reward_range is not None:
-        noise = "results from {:g} to {:g}".format(*bound.reward_range)
     return [
         f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "
         f"confidence ({REDA.short}).",
@@ -88,27 +90,44 @@ def _design(study: Study) -> list[str]:
         f"The algorithm was {plain(bound.name)} ({whose}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, {noise}{S}.",
+        f"ε = {problem.epsilon:g}, {_noise(bound)}{S}.",
     ]
+
+
+def _noise(bound: Bound) -> str:
+    if bound.reward_range is not None:
+        return "results from {:g} to {:g}".format(*bound.reward_range)
+    noise = bound.problem.noise
+    kind = "normal" if noise.kind == "estimate" else "σ-sub-Gaussian"
+    return f"{kind} noise with {noise.figure}"
 
 
 def _rule(name: str) -> str:
     return AS_PRINTED.get(name, plain(name.replace("_", " ")))
 
 
-def _course(study: Study) -> list[str]:
-    initial = len(study.bound.engine.initial)
-    states = Counter(trial.state for trial in study.trials)
-    words = []
-    if initial:
-        words.append(f"The first {initial:,} evaluations were set beforehand.")
-    words.append(f"Each {'later ' if initial else ''}evaluation was chosen in view of the results.")
+def _course(reading: Reading) -> list[str]:
+    """What was done, of the evaluations that the answer rests on; each only where it holds."""
+    study = reading.study
+    words = _origins(study)
+    if out_of_order(study):
+        words.append(
+            "Results were taken in as they came, some before others that had been asked for earlier."
+        )
+    words += _reopenings(study)
     if study.done:
-        words.append(f"The study stopped after {study.shortlist.evaluations:,} evaluations.")
+        words.append(f"The study stopped after {_counted(study.answered_at, 'evaluation')}.")
     else:
         words.append(
-            f"After {study.evaluations:,} evaluations the study had not stopped: the list is a guess."
+            f"After {_counted(study.evaluations, 'evaluation')} the study had not stopped: the list "
+            "is a guess."
         )
+    if reading.late:
+        words.append(
+            f"{_counted(reading.late, 'result')} {_were(reading.late)} told after the stop; the list "
+            "and what it is worth do not rest on that."
+        )
+    states = Counter(trial.state for trial in study.trials)
     if states["failed"] or states["cancelled"]:
         words.append(
             f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made up "
@@ -119,6 +138,43 @@ def _course(study: Study) -> list[str]:
         between = "; " if any("," in name for name in names) else ", "
         words.append(f"The shortlist, best estimated mean first: {between.join(names)}.")
     return words
+
+
+def _origins(study: Study) -> list[str]:
+    """How the evaluations came to be made."""
+    taken = study.taken[: study.answered_at] if study.done else study.taken
+    count = Counter(trial.cause.origin for trial in taken)
+    parts = {
+        "set beforehand (initial pulls)": count["initial"],
+        "chosen in view of the results by then": count["round"] + count["second of a round"],
+        "told without having been asked for": count["unasked"],
+    }
+    said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]
+    words = [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
+    aside = study.posterior.aside
+    if aside:
+        words.append(
+            f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and the "
+            "means and intervals rest on the evaluations after it."
+        )
+    return words
+
+
+def _reopenings(study: Study) -> list[str]:
+    kinds = study.all_steps().kinds
+    told = np.cumsum(kinds == TAKE)[kinds == REOPEN]
+    if not len(told):
+        return []
+    after = ", ".join(f"{count:,}" for count in told.tolist())
+    return [f"An earlier stop was taken back and the study reopened (after evaluations: {after})."]
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _tools(study: Study) -> list[str]:

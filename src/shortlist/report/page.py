@@ -13,6 +13,7 @@ from shortlist import __version__
 from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import plain
 from shortlist.report.pictures import pictures
+from shortlist.report.reading import Reading
 from shortlist.report.records import arms, data_hash, failures, methods_text, setup
 from shortlist.report.sections import answer, guarantee, health, progress, state, worth
 from shortlist.report.settings import utc
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 UNNAMED = "study"  # the name of a study that was given none
-SECTIONS: tuple[tuple[str, str, Callable[[Study], Markup]], ...] = (
+SECTIONS: tuple[tuple[str, str, Callable[[Reading], Markup]], ...] = (
     ("answer", "The answer", answer),
     ("guarantee", "The guarantee", guarantee),
     ("progress", "Progress", progress),
     ("health", "Health of features and model", health),
     ("pictures", "Pictures", pictures),
-    ("arms", "All arms", arms),
+    ("arms", "Arms", arms),
     ("failures", "Failures", failures),
     ("settings", "Settings", setup),
     ("hash", "Hash of the data", data_hash),
@@ -57,12 +58,12 @@ def html(study: Study) -> str:
     True
     """
     links = [element("li", element("a", title, href=f"#{key}")) for key, title, _ in SECTIONS]
-    script = _own("script.js")
+    script, reading = _own("script.js"), Reading(study)
     body = element(
         "body",
-        _header(study),
+        _header(reading),
         element("nav", element("ul", *links), aria_label="Sections"),
-        element("main", *(_section(study, *each) for each in SECTIONS)),
+        element("main", *(_section(reading, *each) for each in SECTIONS)),
         element("footer", f"Written by shortlist {__version__}.", class_="quiet"),
         element("script", Markup(script)),
     )
@@ -88,12 +89,16 @@ def _head(study: Study, script: str) -> Markup:
     )
 
 
-def _header(study: Study) -> Markup:
+def _header(reading: Reading) -> Markup:
+    study = reading.study
     badges = [
-        element("span", word, class_=f"badge {kind}") for word, kind in (state(study), worth(study))
+        element("span", word, class_=f"badge {kind}")
+        for word, kind in (state(study), worth(reading))
     ]
     K, m = study.problem.arms, study.problem.m
-    figures = f" m = {m:,} of K = {K:,} arms, {study.evaluations:,} evaluations, {utc(time.time())}"
+    late = f" to the stop and {reading.late:,} after it" if reading.late else ""
+    evaluations = f"{study.evaluations - reading.late:,} evaluations{late}"
+    figures = f" m = {m:,} of K = {K:,} arms, {evaluations}, {utc(time.time())}"
     return element(
         "header",
         element("h1", name_of(_title(study))),
@@ -101,9 +106,11 @@ def _header(study: Study) -> Markup:
     )
 
 
-def _section(study: Study, key: str, title: str, content: Callable[[Study], Markup]) -> Markup:
+def _section(
+    reading: Reading, key: str, title: str, content: Callable[[Reading], Markup]
+) -> Markup:
     heading = element("h2", title, id=f"{key}-title")
-    inside = joined(["\n", heading, content(study)])
+    inside = joined(["\n", heading, content(reading)])
     return element("section", inside, id=key, aria_labelledby=f"{key}-title")
 
 

@@ -12,14 +12,12 @@ from xml.etree import ElementTree
 from shortlist import plot
 from shortlist.plot.figure import load_pyplot
 from shortlist.report.markup import Markup, element, joined, printable
+from shortlist.report.reading import Reading
 from shortlist.study.feature_health import is_classical
-from shortlist.study.history import history
-from shortlist.study.remaining import remaining
+from shortlist.study.stage import before_the_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from shortlist.study.study import Study
 
 # What matplotlib writes and the page needs; everything else is left out.
 TAGS = frozenset(
@@ -49,43 +47,46 @@ SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shortlist"}
 DPI = 150  # of layers drawn as pixels
 
 
-def pictures(study: Study) -> Markup:
+def pictures(reading: Reading) -> Markup:
     """Every picture that there is something to draw for, each with what it shows."""
     found = []
-    for name, title, shows, draw in _drawings(study):
+    for name, title, shows, draw in _drawings(reading):
         try:
             drawn = svg(draw, label=f"{title}. {shows}", prefix=name)
         except ImportError as error:
             return element("p", f"No pictures: {error}", class_="note")
         caption = element("figcaption", element("b", f"{title}."), f" {shows}")
         found.append(element("figure", element("div", drawn, class_="card"), caption))
-    if study.statistic is None:
-        words = "The means, their intervals and the way to the stop are drawn once the initial pulls are told."
+    if reading.study.statistic is None:
+        words = (
+            "The means, their intervals and the way to the stop are drawn once the stop is looked "
+            f"for. {before_the_rounds(reading.study)}"
+        )
         found.append(element("p", words, class_="note"))
     return joined(found, "\n")
 
 
-def _drawings(study: Study) -> Iterator[tuple[str, str, str, Callable[[], Figure]]]:
+def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Figure]]]:
     """A name, a title, what is to be seen, and what draws it."""
+    study = reading.study
     if study.statistic is not None:
-        past = history(study)
         yield (
             "intervals",
             "Means and intervals",
             "The estimated mean of each arm, and what the stop compares.",
-            lambda: plot.intervals(study),
+            lambda: plot.intervals(study, history=reading.past),
         )
         yield (
             "stopping",
             "Towards the stop",
             "The statistic that must fall to ε, over the evaluations.",
-            lambda: plot.stopping(study, projection=remaining(study), history=past),
+            lambda: plot.stopping(study, projection=reading.remaining, history=reading.past),
         )
         yield (
             "shrinking",
             "Intervals over time",
             "How the intervals shrank as results came in.",
-            lambda: plot.shrinking(study, history=past),
+            lambda: plot.shrinking(study, history=reading.past),
         )
     if study.trials:
         yield (
@@ -99,7 +100,7 @@ def _drawings(study: Study) -> Iterator[tuple[str, str, str, Callable[[], Figure
             "plane",
             "The arms by their features",
             "The arms in the plane in which their features differ most.",
-            lambda: plot.plane(study),
+            lambda: plot.plane(study, history=reading.past),
         )
 
 

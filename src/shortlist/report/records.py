@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import cited, methods
 from shortlist.report.numbers import count, decimals, number
+from shortlist.report.reading import Reading
 from shortlist.report.sections import shortened
 from shortlist.report.settings import settings, utc
-from shortlist.report.tables import ROWS_SHOWN, beyond, pairs, table
-
-if TYPE_CHECKING:
-    from shortlist.study.study import Study
+from shortlist.report.tables import EVERY_ARM, EVERY_TRIAL, ROWS_SHOWN, beyond, pairs, table
 
 FAILURES_SHOWN = 200
 
 
-def arms(study: Study) -> Markup:
-    """Every arm, the best estimated mean first."""
-    everyone = study.table()
-    caption = f"All {count(len(everyone))} arms."
-    if study.statistic is not None:
+def arms(reading: Reading) -> Markup:
+    """The arms, the best estimated mean first; of very many those around the boundary."""
+    everyone, first, order = reading.table, 0, ""
+    K, m = reading.study.problem.arms, reading.study.problem.m
+    if reading.study.statistic is not None:
         everyone = everyone.sort_values("mean", ascending=False, kind="stable")
-        caption = f"All {count(len(everyone))} arms, best estimated mean first."
-    shown = everyone[:ROWS_SHOWN]
+        first = max(0, min(m - ROWS_SHOWN // 2, K - ROWS_SHOWN))
+        order = ", best estimated mean first"
+    shown = everyone[first : first + ROWS_SHOWN]
+    if len(shown) == K:
+        caption = f"All {count(K)} arms{order}"
+    else:
+        ranks = f"{count(first + 1)} to {count(first + len(shown))} of {count(K)}"
+        around = f": those around rank m = {count(m)}" if order else ""
+        caption = f"Arms {ranks}{order}{around}"
+    if reading.late:
+        caption += f", with the {count(reading.late)} told after the stop"
     places = decimals(shown)
     rows: list[list[object]] = [
         [
@@ -49,15 +55,15 @@ def arms(study: Study) -> Markup:
     marked = shown["in_shortlist"].tolist()
     return joined(
         [
-            table(caption, columns, rows, marked=marked, sortable=True),
-            beyond(len(everyone), "shortlist export --table"),
+            table(f"{caption}.", columns, rows, marked=marked, sortable=True),
+            beyond(K, EVERY_ARM),
         ]
     )
 
 
-def failures(study: Study) -> Markup:
+def failures(reading: Reading) -> Markup:
     """Evaluations that came to nothing, the latest first."""
-    failed = [trial for trial in reversed(study.trials) if trial.state == "failed"]
+    failed = [trial for trial in reversed(reading.study.trials) if trial.state == "failed"]
     if not failed:
         return element("p", "No evaluation has failed.")
     rows: list[list[object]] = [
@@ -71,13 +77,12 @@ def failures(study: Study) -> Markup:
     ]
     columns = [("Trial", "number"), ("Arm", "name"), ("When", "words"), ("Reason", "words")]
     caption = f"{count(len(failed))} failed evaluations, the latest first."
-    return joined(
-        [table(caption, columns, rows), beyond(len(failed), "shortlist export", FAILURES_SHOWN)]
-    )
+    return joined([table(caption, columns, rows), beyond(len(failed), EVERY_TRIAL, FAILURES_SHOWN)])
 
 
-def setup(study: Study) -> Markup:
+def setup(reading: Reading) -> Markup:
     """Settings, versions and times."""
+    study = reading.study
     rows: list[tuple[str, object]] = [(key, name_of(value)) for key, value in settings(study)]
     if study.trials:
         rows.append(("First asked", utc(study.trials[0].asked_at)))
@@ -85,7 +90,7 @@ def setup(study: Study) -> Markup:
     return pairs("What was asked for, and with what.", rows)
 
 
-def data_hash(study: Study) -> Markup:
+def data_hash(reading: Reading) -> Markup:
     """The hash of all that the answer follows from."""
     return joined(
         [
@@ -93,23 +98,24 @@ def data_hash(study: Study) -> Markup:
                 "p",
                 "The settings, the features and everything that was asked and told have the hash",
             ),
-            element("pre", study.fingerprint),
+            element("pre", reading.study.fingerprint),
             element("p", "Two studies with the same hash hold the same data.", class_="note"),
         ]
     )
 
 
-def methods_text(study: Study) -> Markup:
+def methods_text(reading: Reading) -> Markup:
     """Text and references to paste into a paper."""
-    entries = "\n\n".join(work.bibtex for work in cited(study))
+    works = cited(reading.study)
+    entries = "\n\n".join(work.bibtex for work in works)
     return joined(
         [
             element(
                 "p", "To paste into a paper. Say also what an evaluation was, and where σ is from."
             ),
-            _copied("methods-text", methods(study), "Copy the text", "prose"),
+            _copied("methods-text", methods(reading), "Copy the text", "prose"),
             element("h3", "References"),
-            element("ul", *(element("li", work.full) for work in cited(study))),
+            element("ul", *(element("li", work.full) for work in works)),
             _copied("bibtex", entries, "Copy the BibTeX", None),
         ]
     )

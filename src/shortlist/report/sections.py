@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from shortlist.report.assumptions import assumptions, warned
+from shortlist.report.assumptions import assumptions
 from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import named
 from shortlist.report.numbers import count, decimals, number
-from shortlist.report.tables import ROWS_SHOWN, beyond, pairs, table
-from shortlist.study.health import examine
-from shortlist.study.remaining import remaining
+from shortlist.report.reading import Reading
+from shortlist.report.tables import EVERY_ARM, ROWS_SHOWN, beyond, pairs, table
+from shortlist.study.stage import before_the_rounds
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 REASON_SHOWN = 300  # signs of a failure's reason
 LEVELS = {"warning": "warn", "note": "plain", "fine": "good"}  # the worst first
+AFTER_STOP = (
+    "this changes neither the shortlist with its means and intervals nor the guarantee. It is in the "
+    "table of the arms, in the health of the model and in the pictures of the evaluations."
+)
 
 
 def state(study: Study) -> tuple[str, str]:
@@ -29,22 +31,24 @@ def state(study: Study) -> tuple[str, str]:
     return ("Running", "plain") if study.trials else ("Not started", "plain")
 
 
-def worth(study: Study) -> tuple[str, str]:
+def worth(reading: Reading) -> tuple[str, str]:
     """What the answer is worth in a word or two, and the class of its badge."""
+    study = reading.study
     if not study.bound.proven:
         return ("Heuristic" if study.done else "No guarantee yet, then heuristic"), "warn"
     if not study.done:
         return "No guarantee yet", "plain"
-    if warned(study):
+    if reading.warned:
         return "Proven, under assumptions that the data speak against", "warn"
     return "Proven", "good"
 
 
-def answer(study: Study) -> Markup:
+def answer(reading: Reading) -> Markup:
     """The shortlist, best estimated mean first."""
+    study = reading.study
     found = study.shortlist
     if not found.names:
-        return element("p", f"No shortlist yet: {_initial(study)}")
+        return element("p", f"No shortlist yet: {before_the_rounds(study)}")
     places = decimals(found.table)
     rows: list[list[object]] = [
         [
@@ -76,7 +80,7 @@ def answer(study: Study) -> Markup:
     return joined(
         [
             table(caption, columns, rows),
-            beyond(m, "shortlist export --table"),
+            beyond(m, EVERY_ARM),
             element("p", f"{_intervals(study)}{note}", class_="note"),
         ]
     )
@@ -97,9 +101,9 @@ def _intervals(study: Study) -> str:
     )
 
 
-def guarantee(study: Study) -> Markup:
+def guarantee(reading: Reading) -> Markup:
     """What the answer is worth, in words and in colour, and what that rests on."""
-    bound = study.bound
+    study, bound = reading.study, reading.study.bound
     verdict, words = named(study.shortlist.guarantee).split(":", 1)
     box = [element("p", element("strong", f"{verdict}:"), words)]
     if study.done and bound.proven:
@@ -111,13 +115,12 @@ def guarantee(study: Study) -> Markup:
                 "said about the order within the list.",
             )
         )
-    against = warned(study)
-    if against:
+    if reading.warned:
         box.append(
             element(
                 "p",
                 element("strong", "Mind the warnings"),
-                f" ({', '.join(against)}) under ",
+                f" ({', '.join(reading.warned)}) under ",
                 element("a", "health", href="#health"),
                 ": what they speak against is assumed here.",
             )
@@ -132,7 +135,7 @@ def guarantee(study: Study) -> Markup:
     ]
     return joined(
         [
-            element("div", *box, class_=f"box {worth(study)[1]}"),
+            element("div", *box, class_=f"box {worth(reading)[1]}"),
             element("h3", "Assumptions"),
             element("p", lead),
             element("dl", *terms),
@@ -140,24 +143,29 @@ def guarantee(study: Study) -> Markup:
     )
 
 
-def progress(study: Study) -> Markup:
+def progress(reading: Reading) -> Markup:
     """How far it has come, what is under way, what failed, and how long it may still take."""
+    study = reading.study
     states = Counter(trial.state for trial in study.trials)
     statistic, epsilon = study.statistic, study.problem.epsilon
     rows: list[tuple[str, object]] = [
         ("Results taken in", count(study.evaluations)),
+    ]
+    if reading.late:
+        rows.append(("Told after the stop", f"{count(reading.late)}; {AFTER_STOP}"))
+    rows += [
         ("Told, waiting for an earlier one", count(len(study.waiting))),
         ("Pending", count(len(study.pending))),
+        ("Failed", _failed(study)),
+        ("Cancelled", count(states["cancelled"])),
     ]
-    rows.append(("Failed", _failed(study)))
-    rows.append(("Cancelled", count(states["cancelled"])))
     if statistic is None:
-        rows.append(("Stopping statistic", _initial(study)))
+        rows.append(("Stopping statistic", before_the_rounds(study)))
     else:
         done = "has fallen to" if study.done else "must fall to"
         rows.append(("Stopping statistic", f"{number(statistic)}; it {done} ε = {epsilon:g}"))
     if not study.done:
-        rows.append(("Still to come", str(remaining(study))))
+        rows.append(("Still to come", str(reading.remaining)))
     return pairs("Where the study stands.", rows)
 
 
@@ -179,17 +187,10 @@ def shortened(words: str) -> str:
     return words if len(words) <= REASON_SHOWN else words[: REASON_SHOWN - 1] + "…"
 
 
-def _initial(study: Study) -> str:
-    engine, pulls = study.bound.engine, study.posterior.pulls
-    wanted = np.bincount(engine.initial, minlength=study.problem.arms)
-    told = int(np.minimum(pulls, wanted).sum())
-    return f"{count(told)} of {count(len(engine.initial))} initial pulls are told."
-
-
-def health(study: Study) -> Markup:
+def health(reading: Reading) -> Markup:
     """What the features look like, and whether the results speak against σ or the model."""
     levels = list(LEVELS)
-    findings = sorted(examine(study), key=lambda finding: levels.index(finding.level))
+    findings = sorted(reading.findings, key=lambda finding: levels.index(finding.level))
     items = [
         joined(
             [

@@ -37,12 +37,15 @@ def settings(study: Study) -> list[tuple[str, str]]:
     S = "not given" if problem.S is None else f"{problem.S:g}"
     if problem.S is not None and not bound.threshold.needs_S:
         S += " (not used by this threshold)"
+    sigma = problem.noise.figure.removeprefix("σ = ")
+    if bound.reward_range is not None:
+        sigma += " (not used by this algorithm)"
     rows = [
         ("Algorithm", bound.name),
         ("Threshold", bound.threshold.name),
         ("Risk, δ", f"{problem.delta:g}"),
         ("Slack, ε", f"{problem.epsilon:g}"),
-        ("Noise, σ", f"{problem.sigma:g}"),
+        ("Noise, σ", sigma),
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}"),
         ("Arms, K", f"{problem.arms:,}"),

@@ -8,6 +8,8 @@ from shortlist.report.markup import Markup, element, joined
 from shortlist.report.numbers import count
 
 ROWS_SHOWN = 1000
+EVERY_ARM = ("shortlist export --table", "study.table()")  # where to get all rows
+EVERY_TRIAL = ("shortlist export", "study.trials")
 
 
 def table(
@@ -68,14 +70,17 @@ def pairs(caption: str, rows: Sequence[tuple[str, object]]) -> Markup:
     return _scrolling(whole, caption)
 
 
-def beyond(rows: int, command: str, shown: int = ROWS_SHOWN) -> Markup:
-    """Where the rows are that a table does not show; nothing if it shows them all."""
+def beyond(rows: int, everything: tuple[str, str], shown: int = ROWS_SHOWN) -> Markup:
+    """How many rows a table does not list and where all are; nothing if it lists them all."""
     if rows <= shown:
         return Markup()
+    command, call = everything
     return element(
         "p",
-        f"The first {count(shown)} are shown. All {count(rows)} are written by ",
+        f"{count(rows - shown)} of {count(rows)} are not listed. All are written by ",
         element("code", command),
+        ", and in Python they are ",
+        element("code", call),
         ".",
         class_="note",
     )

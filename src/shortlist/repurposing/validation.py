@@ -98,7 +98,7 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
     problem, setting = study.problem, study.bound.setting
     words = [
         f"Noise: a reward lies in [0, 1] and is ½-sub-Gaussian whatever its distribution, so "
-        f"σ = {problem.sigma:g} "
+        f"{problem.noise.figure} "
         + ("holds." if problem.sigma >= SIGMA else "is your claim: only 0.5 and more is proven.")
     ]
     if setting.classical:

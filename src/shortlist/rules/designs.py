@@ -27,7 +27,9 @@ STRICT = 1e-7  # how far below 1 the other arms must stay for w* to be the only 
 NOBODY = -1
 
 
-def lightest_weights(features: NDArray[np.float64], b: int, c: int) -> NDArray[np.float64]:
+def lightest_weights(
+    features: NDArray[np.float64], b: int, c: int, noise: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Argmin ‖w‖₁ subject to Xᵀw = x_b − x_c.
 
     Parameters
@@ -36,6 +38,9 @@ def lightest_weights(features: NDArray[np.float64], b: int, c: int) -> NDArray[n
         One row an arm.
     b, c : int
         The pair.
+    noise : array, K, optional
+        (σ_a/σ)² of every arm, all 1 by default. An evaluation then shows x_a in units of its noise:
+        Σ_a w_a x_a σ/σ_a makes the direction.
 
     Examples
     --------
@@ -47,10 +52,11 @@ def lightest_weights(features: NDArray[np.float64], b: int, c: int) -> NDArray[n
         # Linearly independent rows: e_b − e_c is the only combination there is.
         weights = np.zeros(arms)
         weights[b], weights[c] = 1.0, -1.0
-        return weights
+        return weights if noise is None else weights * np.sqrt(noise)
+    shown = features if noise is None else features / np.sqrt(noise)[:, None]
     solution = linprog(
         np.ones(2 * arms),
-        A_eq=np.hstack([features.T, -features.T]),
+        A_eq=np.hstack([shown.T, -shown.T]),
         b_eq=features[b] - features[c],
         method="highs",
     )
@@ -261,8 +267,10 @@ def _is_the_optimum(
 class Designs:
     """The designs of every pair asked for so far, each solved once, shared by all runs."""
 
-    def __init__(self, features: NDArray[np.float64]) -> None:
-        self._features = features
+    def __init__(
+        self, features: NDArray[np.float64], noise: NDArray[np.float64] | None = None
+    ) -> None:
+        self._features, self._noise = features, noise
         self._solved: dict[tuple[int, int], NDArray[np.float64]] = {}
         self._lock = threading.Lock()
 
@@ -274,5 +282,5 @@ class Designs:
         pair = (min(b, c), max(b, c))
         with self._lock:
             if pair not in self._solved:
-                self._solved[pair] = lightest_weights(self._features, *pair)
+                self._solved[pair] = lightest_weights(self._features, *pair, self._noise)
             return self._solved[pair]

@@ -53,6 +53,17 @@ INITIALIZATIONS: dict[str | None, Callable[[Features], NDArray[np.int64]]] = {
 }
 
 
+def in_units(features: Features, noise: NDArray[np.float64]) -> Features:
+    """x_a σ/σ_a: what an evaluation of each arm shows of θ, in units of its noise (σ_a/σ)².
+
+    Examples
+    --------
+    >>> in_units(np.eye(2), np.array([1.0, 0.25])).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    return np.asarray(features / np.sqrt(noise)[:, None])
+
+
 def weakest_direction(features: Features, initial: NDArray[np.int64]) -> float:
     """λ_min of Σ x xᵀ over the initial pulls; 0 where they do not span.
 

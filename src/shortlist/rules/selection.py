@@ -39,11 +39,12 @@ def greedy(
     key: np.uint64,
 ) -> int:
     """argmin_a ‖x_b − x_c‖_{(V + x_a x_aᵀ)⁻¹}: the evaluation that most shrinks the pair."""
-    # Sherman–Morrison: the square norm falls by (G_ba − G_ca)² / (1 + G_aa).
+    # Sherman–Morrison: the square norm falls by (G_ba − G_ca)² / (n_a + G_aa), n_a = (σ_a/σ)². Where
+    # a rule needs no design, what is passed for it is the noise n of every arm.
     best = 0
     largest = -1.0
     for a in range(variances.shape[0]):
-        gain = (row_b[a] - row_c[a]) ** 2 / (1.0 + variances[a])
+        gain = (row_b[a] - row_c[a]) ** 2 / (design[a] + variances[a])
         if gain > largest:
             best, largest = a, gain
         elif gain == largest and priority(key, a) > priority(key, best):

@@ -10,8 +10,10 @@ import numpy as np
 
 from shortlist.core.rule import Rule, compiled, rule
 from shortlist.errors import InvalidSetting
+from shortlist.rules.mixture import deviation
 
 INFLATION = 0.1  # u of the self-normalised bound
+PILOT_AT_LEAST = 20
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Setting:
     weakest: float
     classical: bool
     indices: str
+    m: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class Threshold:
         Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
     needs_span : bool
         Whether it needs initial pulls that span the features.
-    pilot_rounds : int
-        How often ``initialization="auto"`` repeats the initial pulls.
+    rounds : callable
+        From the number of initial pulls, how often ``initialization="auto"`` repeats them.
     regularization : callable
         (σ, S) → the regularisation it is meant to be used with.
     shift : callable
@@ -70,7 +73,7 @@ class Threshold:
     source: str
     needs_S: bool = False
     needs_span: bool = False
-    pilot_rounds: int = 1
+    rounds: Callable[[int], int] = lambda once: 1
     regularization: Callable[[float, float | None], float] = lambda sigma, S: 0.0
     shift: Callable[[Setting], float] = lambda setting: 0.0
     broken: Callable[[Setting], list[str]] = field(default=lambda setting: [])
@@ -125,7 +128,8 @@ class Threshold:
         if not self.proven:
             return [f"the threshold {self.name!r} has no proof"]
         reasons = list(self.broken(setting))
-        if self.inside(setting) != setting.regularization:
+        own = self.own_regularization is not None
+        if own and self.inside(setting) != setting.regularization:
             reasons.append(
                 f"the threshold is computed with λ_V = {self.inside(setting):.3g} but the "
                 f"posterior uses {setting.regularization:.3g}"
@@ -169,6 +173,18 @@ def heuristic(t: int, log_det: float, constants: np.ndarray) -> float:
     return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
 
 
+@rule("threshold", traits=("pilot",), number=5)
+def pilot(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2 ln(1/δ) + ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ²): ν and Λ from a pilot that is set aside."""
+    return math.sqrt(2.0 * constants[0] + log_det)
+
+
+@rule("threshold", number=6)
+def two_arms(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2c + 8 ln(4 + ln(t/2))), c = 2𝒞(½ ln(m(K−m)/δ)): a mixture for each pair of two arms."""
+    return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(4.0 + math.log(0.5 * t))))
+
+
 def _bias(setting: Setting, ridge: float) -> float:
     return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
 
@@ -181,10 +197,15 @@ def _classical(setting: Setting) -> list[str]:
     reasons = []
     if not setting.classical:
         reasons.append("it bounds each arm by its own pulls and does not cover a linear model")
-    if setting.indices != "individual":
-        reasons.append("it bounds arms one by one and does not cover paired indices")
     if setting.regularization != 0.0:
         reasons.append("it needs unregularised means")
+    return reasons
+
+
+def _one_by_one(setting: Setting) -> list[str]:
+    reasons = _classical(setting)
+    if setting.indices != "individual":
+        reasons.append("it bounds arms one by one and does not cover paired indices")
     return reasons
 
 
@@ -200,8 +221,19 @@ THRESHOLDS: dict[str, Threshold] = {
             needs_span=True,
             # A larger c narrows every later width. Ten was chosen by looking at the paper's three
             # classic instances; benchmarks/samples.py prints it beside a single round.
-            pilot_rounds=10,
+            rounds=lambda once: 10,
             shift=lambda s: INFLATION * s.weakest,
+            broken=_unregularized,
+        ),
+        Threshold(
+            pilot,
+            lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            source="Robbins 1970, with a prior from a pilot",
+            needs_span=True,
+            # So few results say when to end the pilot that chance would end it: not before twenty.
+            rounds=lambda once: -(-PILOT_AT_LEAST // once),
             broken=_unregularized,
         ),
         Threshold(
@@ -236,6 +268,15 @@ THRESHOLDS: dict[str, Threshold] = {
             proven=True,
             assumptions="the noise is σ-sub-Gaussian",
             source="Kalyanakrishnan et al. 2012",
+            broken=_one_by_one,
+        ),
+        Threshold(
+            two_arms,
+            lambda s, ridge: [2.0 * deviation(0.5 * math.log(s.m * (s.arms - s.m) / s.delta))],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian",
+            source="Kaufmann and Koolen 2021",
+            needs_span=True,
             broken=_classical,
         ),
         Threshold(
@@ -279,6 +320,8 @@ _determinant = determinant.function
 _frequentist = frequentist.function
 _lucb1 = lucb1.function
 _heuristic = heuristic.function
+_pilot = pilot.function
+_two_arms = two_arms.function
 
 
 @compiled()
@@ -300,4 +343,8 @@ def evaluate(
         return _lucb1(t, log_det, constants)
     if number == 4:
         return _heuristic(t, log_det, constants)
+    if number == 5:
+        return _pilot(t, log_det, constants)
+    if number == 6:
+        return _two_arms(t, log_det, constants)
     return own(t, log_det, constants)

@@ -20,10 +20,11 @@ import pandas as pd
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.algorithms.engine import Runs, run_seeds
+from shortlist.algorithms.recommendation import meant
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
-from shortlist.simulation.piece import Piece
+from shortlist.simulation.piece import Piece, estimating
 from shortlist.simulation.results import Results
 from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
 
@@ -47,6 +48,8 @@ def compare(
     executor: Any = None,
     threshold: Any = None,
     S: float | None = None,
+    sigma: Any = None,
+    reward_range: tuple[float, float] | None = None,
     progress: bool = True,
 ) -> Results:
     """Run each algorithm ``runs`` times, on all cores or on a cluster, in compiled code.
@@ -79,6 +82,9 @@ def compare(
         Used by all in place of each algorithm's own.
     S : float, optional
         The bound on ‖θ‖ that thresholds are told; by default the instance's own ‖θ‖.
+    sigma, reward_range : optional
+        What the algorithms are told of the noise, as for ``Study``; by default the instance's own
+        σ. The simulated noise stays the same, and nothing checks it against what is told.
     progress : bool
         Show a bar.
 
@@ -96,15 +102,16 @@ def compare(
     whole_number("start", start, 0)
     if workers is not None:
         whole_number("workers", workers, 1)
-    problem = instance.problem(delta, epsilon, S)
+    problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
     bounds: dict[str, Bound] = {}
     for choice in algorithms:
-        algorithm = find_algorithm(choice)
+        chosen, threshold_chosen = meant(choice, threshold, problem)
+        algorithm = find_algorithm(chosen)
         if algorithm.name in bounds:
             raise InvalidSetting(
                 f"algorithm {algorithm.name!r} is listed twice: give one of them another name."
             )
-        bounds[algorithm.name] = algorithm.bind(problem, threshold)
+        bounds[algorithm.name] = algorithm.bind(problem, threshold_chosen)
         _check_range(bounds[algorithm.name], instance)
     if not bounds:
         raise InvalidSetting("no algorithm was given: name one, shortlist.algorithms() lists them.")
@@ -156,13 +163,16 @@ def _replicate_all(
     progress: bool,
 ) -> dict[str, list[Runs]]:
     shares = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
+    told = instance.reward, instance.parameters
     pieces = {
-        name: Piece.cut(bound.engine, instance.reward, instance.parameters, shares, max_samples)
+        name: estimating(bound, *told, seeds, max_samples)
+        if bound.problem.noise.is_open
+        else Piece.cut(bound.engine, *told, shares, max_samples)
         for name, bound in bounds.items()
     }
     for name, (first, *_) in pieces.items():
         check_sendable(executor, first, f"the algorithm {name!r} or the instance")
-    parts: dict[str, list[Any]] = {name: [None] * len(shares) for name in bounds}
+    parts: dict[str, list[Any]] = {name: [None] * len(cut) for name, cut in pieces.items()}
     waiting: dict[Future[Runs], tuple[str, int, int]] = {}
     with _Bar(progress, len(bounds) * len(seeds)) as bar:
         try:
@@ -175,7 +185,7 @@ def _replicate_all(
                     lost = _loss(task)
                     if lost is None:
                         parts[name][k] = task.result()
-                        bar(name, len(shares[k]))
+                        bar(name, len(pieces[name][k].seeds))
                     elif attempt == ATTEMPTS:
                         raise lost
                     else:

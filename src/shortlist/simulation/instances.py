@@ -32,8 +32,8 @@ class Instance:
         True means.
     m : int
         How many arms are wanted.
-    sigma : float
-        The noise that the algorithms are told.
+    sigma : float or array, K
+        The noise that the algorithms are told, one for all arms or arm by arm.
     names : tuple of str
         Of the arms.
     reward : Rule
@@ -48,18 +48,27 @@ class Instance:
     features: NDArray[np.float64]
     means: NDArray[np.float64]
     m: int
-    sigma: float
+    sigma: float | NDArray[np.float64]
     names: tuple[str, ...]
     reward: Rule
     parameters: NDArray[np.float64]
     S: float | None
 
-    def problem(self, delta: float, epsilon: float, S: float | None = None) -> Problem:
-        """The question that this instance poses to an algorithm."""
+    def problem(
+        self,
+        delta: float,
+        epsilon: float,
+        S: float | None = None,
+        *,
+        sigma: Any = None,
+        reward_range: Any = None,
+    ) -> Problem:
+        """The question that this instance poses to an algorithm, which may be told another σ."""
         problem = Problem.of(
             self.features,
             self.m,
-            sigma=self.sigma,
+            sigma=self.sigma if sigma is None else sigma,
+            reward_range=reward_range,
             delta=delta,
             epsilon=epsilon,
             S=self.S or None if S is None else S,
@@ -101,12 +110,7 @@ class Instance:
         >>> round(classic(K=3, m=1, omega=0.1, sigma=0.5).draw(0, seed=1), 4)
         1.5496
         """
-        from shortlist.core.random import seed_stream
-
-        stream = np.zeros(4, np.uint64)
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(seed), stream)
-            return float(self.reward(arm, self.parameters, stream))
+        return float(models.first_rewards(self.reward, self.parameters, seed, np.array([arm]))[0])
 
 
 def classic(K: int, m: int, omega: float, sigma: float = 0.5) -> Instance:
@@ -162,7 +166,7 @@ def from_arrays(
     features: ArrayLike | pd.DataFrame,
     *,
     m: int,
-    sigma: float,
+    sigma: Any,
     means: ArrayLike | None = None,
     theta: ArrayLike | None = None,
     noise: str = "gaussian",
@@ -170,6 +174,9 @@ def from_arrays(
     label: str = "instance",
 ) -> Instance:
     """An instance from its features and either its means or its θ.
+
+    ``sigma`` is the standard deviation of normal noise, one number or one for every arm, and what
+    algorithms are told of it.
 
     Examples
     --------
@@ -179,13 +186,15 @@ def from_arrays(
     if (means is None) == (theta is None):
         raise InvalidSetting("give either means or theta, not both and not neither.")
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
+    told = _told_sigma(problem)
     truth = _numbers("means", means) if theta is None else problem.features @ _theta(theta, problem)
     if truth.shape != (problem.arms,) or not np.all(np.isfinite(truth)):
         raise InvalidFeatures(
             f"means must be {problem.arms} finite numbers, one an arm, got shape {truth.shape}."
         )
     if noise == "gaussian":
-        model, parameters = models.gaussian, np.vstack([truth, np.full(problem.arms, sigma)])
+        deviations = np.broadcast_to(told, truth.shape)
+        model, parameters = models.gaussian, np.vstack([truth, deviations])
     elif noise == "bernoulli":
         if truth.min() < 0.0 or truth.max() > 1.0:
             raise InvalidSetting(
@@ -195,9 +204,7 @@ def from_arrays(
     else:
         raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
     norm = _theta_norm(problem.features, truth) if theta is None else _norm(theta)
-    return Instance(
-        label, problem.features, truth, m, sigma, problem.names, model, parameters, norm
-    )
+    return Instance(label, problem.features, truth, m, told, problem.names, model, parameters, norm)
 
 
 def recorded(
@@ -205,7 +212,7 @@ def recorded(
     rewards: ArrayLike | pd.DataFrame,
     *,
     m: int,
-    sigma: float,
+    sigma: Any,
     arms: Sequence[Any] | None = None,
     label: str = "recorded",
 ) -> Instance:
@@ -226,6 +233,7 @@ def recorded(
     [0.1, 1.0]
     """
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
+    told = _told_sigma(problem)
     table = np.ascontiguousarray(rewards, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != problem.arms or len(table) == 0:
         raise InvalidFeatures(
@@ -237,8 +245,18 @@ def recorded(
     means = table.mean(axis=0)
     norm = _theta_norm(problem.features, means)
     return Instance(
-        label, problem.features, means, m, sigma, problem.names, models.recorded, table, norm
+        label, problem.features, means, m, told, problem.names, models.recorded, table, norm
     )
+
+
+def _told_sigma(problem: Problem) -> float | NDArray[np.float64]:
+    """σ in numbers: an instance has no other."""
+    if problem.noise.kind == "estimate":
+        raise InvalidSetting(
+            "an instance's sigma must be a number, or one for every arm: what it is must be known "
+            "to simulate it. Pass sigma='estimate' to compare."
+        )
+    return problem.sigma if problem.noise.each is None else problem.noise.each
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
+from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import Engine, Runs
 from shortlist.algorithms.gifa import RULES
 from shortlist.core.rule import Rule
 from shortlist.rules.designs import Designs
+from shortlist.rules.replicates import first_of_each
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation import rewards
 
@@ -73,6 +75,27 @@ class Piece:
         return _arrived, (_sent(self.engine), *rest)
 
 
+def estimating(
+    bound: Bound,
+    reward: Rule,
+    parameters: NDArray[np.float64],
+    seeds: NDArray[np.uint64],
+    max_samples: int,
+) -> list[Piece]:
+    """A piece a run, each with the σ that the run's own initial pulls give."""
+    initial, wanted = bound.engine.initial, bound.engine.wanted
+    pieces = []
+    for k in range(len(seeds)):
+        drawn = rewards.first_rewards(reward, parameters, int(seeds[k]), initial)
+        replicates = first_of_each(initial, drawn, wanted)
+        assert replicates is not None
+        engine = bound.estimated(replicates).engine
+        if isinstance(engine, Engine) and isinstance(bound.engine, Engine):
+            engine = replace(engine, design=bound.engine.design)  # solved once for all
+        pieces += Piece.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples)
+    return pieces
+
+
 def _sent(engine: AnyEngine) -> Any:
     """What makes the engine again.
 
@@ -90,7 +113,7 @@ def _made(sent: Any) -> AnyEngine:
         return cast(AnyEngine, sent)
     parts, rules = sent
     meant = {kind: _rule(kind, word) for kind, word in rules.items()}
-    return Engine(rules=meant, design=Designs(parts["features"]).of, **parts)
+    return Engine(rules=meant, design=Designs(parts["features"], parts["noise"]).of, **parts)
 
 
 def _arrived(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from concurrent.futures import CancelledError, Executor, Future
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ ORDERS = ("asked", "completion")
 # Results that may wait for an earlier one, for each evaluation in flight. Beyond that no new ones
 # are asked for: one evaluation that hangs must not be waited for with evaluations without end.
 WAITING = 8
+PATIENCE = 30.0  # seconds after which a run says whom it is waiting for
 LOOK_ROUND = 1.0  # seconds after which to see what others did, when nothing comes back
 
 
@@ -85,6 +87,7 @@ class Flight:
         self._trials: dict[int, Trial] = {}  # asked for by this run, and not ended by it
         self._sent: dict[Future[Any], Trial] = {}
         self._back: SimpleQueue[Future[Any]] = SimpleQueue()  # in the order of completion
+        self._heard, self._waited = time.monotonic(), False
 
     @property
     def is_full(self) -> bool:
@@ -133,13 +136,30 @@ class Flight:
         try:
             back = [self._back.get(timeout=max(patience, 0.001))]
         except Empty:
+            self._say_who_is_waited_for()
             return False
+        self._heard = time.monotonic()
         lost, ending = self._take(back + self._others_back())
         if ending is not None:
             raise ending
         for trial in lost:
             self._send(trial)
         return True
+
+    def _say_who_is_waited_for(self) -> None:
+        """Once, where nothing is in flight here and others' trials keep the run waiting."""
+        if self._sent or self._waited or time.monotonic() - self._heard < PATIENCE:
+            return
+        pending = self._journal.ledger.pending
+        if pending:
+            self._waited = True
+            first = min(pending, key=lambda trial: trial.number)
+            warnings.warn(
+                f"the run waits for {len(pending)} trials of others, first of all trial "
+                f"{first.number} ({first.name}), asked for by {first.worker}: tell it, or fail or "
+                "cancel it, if nobody evaluates it any more.",
+                stacklevel=5,
+            )
 
     def _others_back(self) -> list[Future[Any]]:
         return [self._back.get() for _ in range(self._back.qsize())]
@@ -178,7 +198,7 @@ class Flight:
         return lost, ending
 
     def _outside(self, value: float | None) -> InvalidInput | None:
-        """Why the algorithm cannot take a result in."""
+        """Why a result cannot be taken in, by the algorithm or by what is known of the noise."""
         try:
             self._journal.model.bound.check(value or 0.0)
         except InvalidInput as error:

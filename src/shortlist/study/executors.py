@@ -37,6 +37,11 @@ def find_executor(given: Any) -> Executor:
     if isinstance(given, Executor):
         return given
     if is_dask_client(given):
+        if getattr(given, "asynchronous", False):
+            raise InvalidSetting(
+                "the Dask client is asynchronous, and a run waits for its results: make one with "
+                "Client(…, asynchronous=False)."
+            )
         return given.get_executor(pure=False)
     raise InvalidSetting(
         "executor must be a concurrent.futures.Executor or a Dask client, got "

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.errors import UnhealthyFeatures
 from shortlist.problem import Problem
 
 Reals = NDArray[np.float64]
@@ -71,6 +73,13 @@ def examine_features(problem: Problem) -> list[Finding]:
         ]
     looks = (_rank, _redundant, _scaling, _norms, _alike, _offset)
     return [look(problem) for look in looks]
+
+
+def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:
+    """Warn of what speaks against the guarantee; notes stay with ``examine_features``."""
+    for finding in examine_features(problem):
+        if finding.level == "warning":
+            warnings.warn(str(finding), UnhealthyFeatures, stacklevel=stacklevel)
 
 
 def is_classical(problem: Problem) -> bool:

@@ -52,18 +52,30 @@ def examine(study: View) -> list[Finding]:
         ]
     else:
         features = examine_features(study.problem)
+    if study.problem.noise.is_open:
+        words = "σ is to be estimated from the initial pulls, and they are not all in."
+        return [*features, Finding("noise", "fine", words, "There is no answer before they are.")]
     results = _Results.of(study)
     return [*features, _norm(study, results), _noise(study, results), _fit(study, results)]
 
 
 @dataclass(frozen=True)
 class _Results:
-    """The results of every arm that has any: how many, their mean, their sum of squares about it."""
+    """The results of every arm that has any: how many, their mean, their sum of squares about it.
+
+    Squares are in units of the arm's noise, (σ_a/σ)², and ``weights`` are counts in these units.
+    """
 
     arms: NDArray[np.int64]
     counts: Reals
     means: Reals
     squares: Reals
+    noise: Reals
+
+    @property
+    def weights(self) -> Reals:
+        """How much the mean of each arm counts."""
+        return self.counts / self.noise
 
     @classmethod
     def of(cls, study: View) -> _Results:
@@ -73,7 +85,8 @@ class _Results:
         means = np.bincount(told, values, study.problem.arms) / np.maximum(every, 1)
         squares = np.bincount(told, (values - means[told]) ** 2, study.problem.arms)
         arms = np.flatnonzero(every)
-        return cls(arms, every[arms].astype(float), means[arms], squares[arms].astype(float))
+        noise = study.problem.relative_noise[arms]
+        return cls(arms, every[arms].astype(float), means[arms], squares[arms] / noise, noise)
 
     @property
     def replicates(self) -> int:
@@ -94,10 +107,10 @@ def _norm(study: View, results: _Results) -> Finding:
             "S", "fine", "Nothing has been told yet.", f"S = {S:g} is taken at its word."
         )
     x = study.bound.engine.features[results.arms]
-    values, vectors = np.linalg.eigh((x.T * results.counts) @ x)
+    values, vectors = np.linalg.eigh((x.T * results.weights) @ x)
     seen = values > 1e-12 * values[-1]
     values, vectors = values[seen], vectors[:, seen]
-    theta = vectors.T @ (x.T @ (results.counts * results.means)) / values
+    theta = vectors.T @ (x.T @ (results.weights * results.means)) / values
     norm, p = float(np.linalg.norm(theta)), _least_p(theta, values, S, study.problem.sigma)
     words = f"‖θ̂‖ = {norm:.3g} and S = {S:g}"
     if p >= ALPHA:
@@ -152,14 +165,14 @@ def _noise(study: View, results: _Results) -> Finding:
             "noise",
             "fine",
             "No arm has been evaluated twice yet.",
-            f"σ = {sigma:g} is taken at its word, and the guarantee rests on it.",
+            f"{study.problem.noise.figure} is taken at its word, and the guarantee rests on it.",
         )
     squares = float(results.squares.sum())
     spread = math.sqrt(squares / degrees)
-    words = (
-        f"Results of the same arm have standard deviation {spread:.3g} ({degrees} degrees of "
-        f"freedom), and σ = {sigma:g}"
-    )
+    claim = f"standard deviation {spread:.3g} ({degrees} degrees of freedom), and σ = {sigma:g}"
+    if study.problem.noise.each is not None:
+        claim = f"{spread / sigma:.3g} times their arm's σ ({degrees} degrees of freedom)"
+    words = f"Results of the same arm have {claim}"
     again = results.counts > 1
     each = np.asarray(chi2.sf(results.squares[again] / sigma**2, results.counts[again] - 1))
     p = float(chi2.sf(squares / sigma**2, degrees))
@@ -173,9 +186,8 @@ def _noise(study: View, results: _Results) -> Finding:
         return Finding("noise", "warning", words, too_small)
     if p_worst < ALPHA:
         arm = int(results.arms[again][np.argmin(each)])
-        own = math.sqrt(
-            float((results.squares[again] / (results.counts[again] - 1))[np.argmin(each)])
-        )
+        squares_each = (results.squares * results.noise)[again] / (results.counts[again] - 1)
+        own = math.sqrt(float(squares_each[np.argmin(each)]))
         words += (
             f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} (p = {p_worst:.1g}, "
             f"as the worst of {len(each)} arms)."
@@ -183,12 +195,13 @@ def _noise(study: View, results: _Results) -> Finding:
         return Finding("noise", "warning", words, f"σ must hold for every arm. {too_small}")
     if chi2.cdf(squares / (sigma / 2.0) ** 2, degrees) < ALPHA:
         share = (spread / sigma) ** 2
+        less = f"a σ of {spread:.3g}" if study.problem.noise.each is None else "such smaller σ"
         return Finding(
             "noise",
             "note",
             words + ": less than half of it.",
-            "The guarantee holds, but it is paid for: evaluations go as σ², and a σ of "
-            f"{spread:.3g} would need about {share:.2g} times as many. Mind that σ bounds tails and "
+            f"The guarantee holds, but it is paid for: evaluations go as σ², and {less} would need "
+            f"about {share:.2g} times as many. Mind that σ bounds tails and "
             "not only the spread: for bounded results half the range is safe, less is not.",
         )
     words += f" (p = {p:.2g} that chance alone gives as much)."
@@ -216,15 +229,15 @@ def _fit(study: View, results: _Results) -> Finding:
             "The linear model cannot be tested before more arms are evaluated, and the guarantee "
             "rests on it.",
         )
-    root = np.sqrt(results.counts)
+    root = np.sqrt(results.weights)
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
-    squares = float((results.counts * misses**2).sum())
+    squares = float((results.weights * misses**2).sum())
     noise, within = problem.sigma**2, float(results.squares.sum())
     if degrees >= ENOUGH_REPLICATES:
         noise = within / degrees
         # Results without any noise miss by rounding alone where the model is right.
-        rounding = 1e-24 * float((results.counts * results.means**2).sum())
+        rounding = 1e-24 * float((results.weights * results.means**2).sum())
         ratio = squares / spare / max(noise, rounding, 1e-300)
         p, test = float(f.sf(ratio, spare, degrees)), f"F = {ratio:.3g} on {spare} and {degrees}"
     else:
@@ -242,7 +255,7 @@ def _fit(study: View, results: _Results) -> Finding:
         words = f"The means of {len(x)} arms agree with a linear model ({test})."
         return Finding("fit", "fine", words, f"The results do not speak against it. {ADAPTIVE}")
     worst = int(np.argmax(np.abs(misses) * root))
-    size = math.sqrt(max(squares - spare * noise, 0.0) / float(results.counts.sum()))
+    size = math.sqrt(max(squares - spare * noise, 0.0) / float(results.weights.sum()))
     return Finding(
         "fit",
         "warning",

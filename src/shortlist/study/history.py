@@ -36,15 +36,15 @@ class History:
     frame : DataFrame
         One row an evaluation, in the order in which the model took them in: evaluation (from 1),
         trial, arm, name, value, C, statistic, b, c. The last three are those of the study's last
-        look by then: it does not look during the initial pulls (they are missing), in the middle of
-        a round that pulls two arms, or after its stop. Of more than 2000 evaluations, 2000 spread
+        look by then: it does not look during the initial pulls and a pilot (they are missing), in
+        the middle of a round that pulls two arms, or after its stop. Of more than 2000 evaluations, 2000 spread
         evenly are read out, and the last 200; the others have C and all after it missing.
     checkpoints : DataFrame
         The tables of ``Look`` at up to 60 evaluations, with the column evaluation in front; the
         last is as ``Study.table`` is now. They are spaced evenly on a logarithmic scale: intervals
         shrink with the root of the evaluations, so from each to the next they shrink alike.
     last : Look or None
-        What the stopping rule read when the study last looked; None during the initial pulls.
+        What the stopping rule read when the study last looked; None before the first look.
     """
 
     frame: pd.DataFrame
@@ -87,7 +87,7 @@ def history(study: View) -> History:
 
 
 def last_look(study: View) -> Look | None:
-    """What the stopping rule read when the study last looked; None during the initial pulls.
+    """What the stopping rule read when the study last looked; None before the first look.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def last_look(study: View) -> Look | None:
 
 
 def _last(study: View, steps: Steps, replay: _Replay) -> Look | None:
-    if replay.model.decision is None:
+    if not replay.model.looks:
         return None
     if replay.looked < replay.model.posterior.observed:  # results came in since
         looked = replay.looked
@@ -147,9 +147,9 @@ class _Replay:
         self.model.take(steps, at_stop=lambda: None)
 
     def figures(self) -> tuple[float, ...]:
-        """C, the statistic, b and c; all missing during the initial pulls."""
+        """C, the statistic, b and c; all missing before the stop is looked for."""
         model, decision = self.model, self.model.decision
-        if decision is None:
+        if decision is None or not model.looks:
             return (np.nan,) * 4
         C = model.bound.engine.threshold(model.posterior, model.round)
         return C, decision.statistic, decision.b, decision.c
@@ -165,13 +165,17 @@ def _checkpoints(study: View, told: list[Trial]) -> set[int]:
     """Evenly spaced on a logarithmic scale, from the first round to the last result."""
     if not told:
         return set()
-    arms = np.array([trial.arm for trial in told], np.int64)
-    first = 1
-    for arm, pulls in zip(*np.unique(study.bound.engine.initial, return_counts=True), strict=True):
+    opening, _ = study.bound.engine.opening(study.posterior)
+    first = aside = study.posterior.aside
+    if study.bound.engine.has_pilot and not aside:
+        return set()
+    arms = np.array([trial.arm for trial in told[aside:]], np.int64)
+    for arm, pulls in zip(*np.unique(opening, return_counts=True), strict=True):
         (at,) = np.nonzero(arms == arm)
         if len(at) < pulls:
             return set()
-        first = max(first, int(at[pulls - 1]) + 1)
+        first = max(first, aside + int(at[pulls - 1]) + 1)
+    first = max(first, 1)
     return set(np.geomspace(first, len(told), CHECKPOINTS).round().astype(int).tolist())
 
 

@@ -13,13 +13,23 @@ import numpy as np
 from shortlist.algorithms import follow
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.decision import Decision, decision_of
+from shortlist.rules.replicates import first_of_each
 
 
 class Model:
-    """The algorithm as it stands after the results taken in so far."""
+    """The algorithm as it stands after the results taken in so far.
+
+    Where σ is to be estimated there is no algorithm before the initial pulls are in. Then it is
+    bound to its problem again, with the σ they give, and takes all steps from the first.
+    """
 
     def __init__(self, bound: Bound, seed: int) -> None:
-        self.bound, self.seed = bound, seed
+        self.seed = seed
+        self._before_sigma = follow.Steps.none()
+        self._begin(bound)
+
+    def _begin(self, bound: Bound) -> None:
+        self.bound = bound
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
         self.decision: Decision | None = None
@@ -31,12 +41,21 @@ class Model:
         return bool(self._marks[follow.INITIALIZED])
 
     @property
+    def looks(self) -> bool:
+        """Whether the stop has been looked for: neither in a pilot nor before the pulls after it."""
+        if self.decision is None or not self.bound.engine.has_pilot:
+            return self.decision is not None
+        return self.initialized and self.posterior.aside > 0
+
+    @property
     def stopped(self) -> bool:
         """Whether the last round said stop and nobody has taken it back."""
         return bool(self._marks[follow.STOPPED])
 
     def take(self, steps: follow.Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
+        if self.bound.problem.noise.is_open:
+            steps = self._estimate_sigma(steps)
         marks = self._marks
         marks[follow.NEXT] = marks[follow.IS_IN] = 0
         while marks[follow.NEXT] < len(steps.kinds):
@@ -49,6 +68,19 @@ class Model:
                 self.decision = decision_of(self.round, stop=stop)
                 if stop:
                     at_stop()
+
+    def _estimate_sigma(self, steps: follow.Steps) -> follow.Steps:
+        """With the last initial pull among the steps, σ; gives back the steps to take then."""
+        so_far = self._before_sigma.then(steps)
+        told = so_far.kinds == follow.TAKE
+        wanted = self.bound.engine.wanted
+        replicates = first_of_each(so_far.arms[told], so_far.values[told], wanted)
+        if replicates is None:
+            self._before_sigma = so_far
+            return steps
+        self._before_sigma = follow.Steps.none()
+        self._begin(self.bound.estimated(replicates))
+        return so_far
 
     def digest(self) -> str:
         """A digest of every bit of the posterior."""
@@ -66,7 +98,7 @@ class Ahead:
         self._model = model
         self._decide: Callable[[list[int]], Decision] | None = None
         self._supposed = arms
-        counts = model.posterior.pulls
+        self._opening, counts = model.bound.engine.opening(model.posterior)
         self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
     @property
@@ -81,7 +113,7 @@ class Ahead:
 
     def initial(self) -> int | None:
         """The next initial pull; None once they are in."""
-        initial = self._model.bound.engine.initial
+        initial = self._opening
         missing = np.flatnonzero(_earlier(initial) >= self._pulls[initial])
         if len(missing):
             return int(initial[missing[0]])

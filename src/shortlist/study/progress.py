@@ -33,7 +33,7 @@ def describe(study: Study, left: str = "") -> str:
     if waiting:
         parts.append(f"{waiting} waiting for earlier ones")
     if study.statistic is None:
-        return " · ".join([*parts, "initial pulls"])
+        return " · ".join([*parts, study.stage])
     if left:
         parts.append(left)
     names = list(study.shortlist)
@@ -93,9 +93,6 @@ def _left(study: Study) -> str:
     from shortlist.study.remaining import remaining
 
     try:
-        projected = remaining(study, quick=True).evaluations
+        return remaining(study, quick=True).short
     except np.linalg.LinAlgError:
         return ""  # a line to look at must not end a run
-    if not projected:
-        return ""
-    return f"about {float(f'{projected:.2g}'):,.0f} left"

@@ -9,7 +9,6 @@ as the arms keep their shares of the pulls.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,8 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
+from shortlist.core.triangle import solve_lower, solve_upper
+from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -26,10 +27,9 @@ Reals = NDArray[np.float64]
 
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10
-MOST = 10**8  # beyond, a projection is of no use to anybody
+BEYOND = f"over {MOST:,}"
 WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
-NEAR = 64  # arms on either side of the boundary whose pairs are looked at
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
 
 
@@ -56,6 +56,22 @@ class Projection:
 
     def __str__(self) -> str:
         return self.words
+
+    @property
+    def short(self) -> str:
+        """The same in a few words, for a line; empty where nothing is left or known.
+
+        Examples
+        --------
+        >>> Projection(1234, 617, None, "").short
+        'about 1,200 left (620 to over 100,000,000)'
+        """
+        if self.evaluations == 0 or (self.evaluations is None and self.low <= 1):
+            return ""
+        if self.evaluations is None:
+            return f"at least {_rounded(self.low)} left"
+        most = BEYOND if self.high is None else _rounded(self.high)
+        return f"about {_rounded(self.evaluations)} left ({_rounded(self.low)} to {most})"
 
 
 def remaining(study: View, *, quick: bool = False) -> Projection:
@@ -86,11 +102,12 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
     engine, posterior = study.bound.engine, study.posterior
-    initial = int(np.maximum(engine.wanted - posterior.pulls, 0).sum())
+    opening, pulled = engine.opening(posterior)
+    wanted = np.bincount(opening, minlength=len(pulled))
+    initial = int(np.maximum(wanted - pulled, 0).sum())
     if initial:
-        words = (
-            f"at least {initial:,} more: the initial pulls; how many after them is not known yet"
-        )
+        which = "those after the pilot" if posterior.aside else "the initial pulls"
+        words = f"at least {initial:,} more: {which}; how many after them is not known yet"
         return Projection(None, initial, None, words)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.features.shape[1]
     if seen < rank:
@@ -122,17 +139,16 @@ def _projection(low: float, middle: float, high: float) -> Projection:
     at least 620 more, and maybe over 100,000,000: the arms at the boundary look alike, and only a larger epsilon ends that sooner
     """
     whole = [None if math.isinf(each) else math.ceil(each) for each in (low, middle, high)]
-    beyond = f"over {MOST:,}"
     least = MOST if whole[0] is None else whole[0]
     if whole[1] is None:
-        start = beyond if whole[0] is None else f"at least {_rounded(least)}"
-        also = "" if whole[0] is None else f", and maybe {beyond}"
+        start = BEYOND if whole[0] is None else f"at least {_rounded(least)}"
+        also = "" if whole[0] is None else f", and maybe {BEYOND}"
         words = (
             f"{start} more{also}: the arms at the boundary look alike, and only a larger epsilon "
             "ends that sooner"
         )
         return Projection(None, least, None, words)
-    most = beyond if whole[2] is None else _rounded(whole[2])
+    most = BEYOND if whole[2] is None else _rounded(whole[2])
     words = f"about {_rounded(whole[1])} more (80 % range: {_rounded(least)} to {most})"
     return Projection(whole[1], least, whole[2], words)
 
@@ -151,106 +167,29 @@ def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
 def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.Generator) -> Reals:
     """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
     x = engine.features
-    upper = _factor(engine, posterior.pulls, engine.regularization).T
     noise = generator.standard_normal((x.shape[1], DRAWS))
-    # Read backwards, an upper triangle is a lower one.
-    noise = _substituted(upper[::-1, ::-1], noise[::-1])[::-1]
-    return np.asarray(posterior.means + engine.sigma * (x @ noise).T)
-
-
-def _factor(engine: AnyEngine, pulls: NDArray[np.int64], ridge: float) -> Reals:
-    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ."""
-    x, counts = engine.features[pulls > 0], pulls[pulls > 0]
-    return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
-
-
-def _substituted(lower: Reals, right: Reals) -> Reals:
-    """L⁻¹B by forward substitution.
-
-    A threaded library is no faster at this size, and on a busy machine it waits for its threads:
-    20 ms were seen where this takes a tenth of one.
-    """
-    solved = np.zeros(right.shape)
-    for i in range(len(lower)):
-        solved[i] = (right[i] - lower[i, :i] @ solved[:i]) / lower[i, i]
-    return solved
+    # With those of a pilot: it may be set aside, but it is known.
+    sums = posterior.state.sums * engine.weights
+    if is_identity(x):
+        precisions = (posterior.pulls * engine.weights + engine.regularization)[:, None]
+        away, centre = noise / np.sqrt(precisions), sums / precisions[:, 0]
+    else:
+        lower = factor(engine, posterior.pulls, engine.regularization)
+        away = x @ solve_upper(lower.T, noise)
+        centre = x @ solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))[:, 0]
+    return np.asarray(centre + engine.sigma * away.T)
 
 
 def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:
     """Evaluations at the stop, those told included, if the means were as drawn."""
     engine, posterior = study.bound.engine, study.posterior
-    pulls, told = posterior.pulls, posterior.observed
-    most = engine.affordable(WORK / DRAWS)
-    if engine.regularization == 0.0:
-        most += told  # then initial pulls are only counted, which costs next to nothing
+    told, pilot = posterior.observed, posterior.pilot
+    most = told + engine.affordable(WORK / DRAWS)
     if quick or not engine.compiled or most < WORTH_PLAYING * told:
-        return _by_widths(engine, pulls, draws)
+        return by_widths(engine, posterior.pulls, pilot, draws)
     totals = np.zeros(len(draws))
     for k, means in enumerate(draws):
         totals[k], stopped, pulls = engine.play_on(posterior, study.round, means, seeds[k], most)
         if not stopped:
-            totals[k] = _by_widths(engine, pulls, draws[k : k + 1])[0]
+            totals[k] = by_widths(engine, pulls, pilot, draws[k : k + 1])[0]
     return totals
-
-
-def _by_widths(engine: AnyEngine, pulls: NDArray[np.int64], draws: Reals) -> Reals:
-    """The same by extrapolation: every width shrinks as 1/√t, and C grows as it does."""
-    x, told = engine.features, int(pulls.sum())
-    order = np.argsort(-draws, axis=1)
-    inside = order[:, max(0, engine.m - NEAR) : engine.m]
-    outside = order[:, engine.m : engine.m + NEAR]
-    near = np.unique(np.hstack([inside, outside]))
-    whitened = np.zeros(x.shape)
-    whitened[near] = _substituted(_factor(engine, pulls, engine.regularization), x[near].T).T
-    shares = [
-        _worst_pair(engine, whitened, means, b, c)
-        for means, b, c in zip(draws, inside, outside, strict=True)
-    ]
-    threshold = _later_threshold(engine, pulls)
-    return np.array([_time(share, told, threshold) for share in shares])
-
-
-def _worst_pair(
-    engine: AnyEngine,
-    whitened: Reals,
-    means: Reals,
-    inside: NDArray[np.int64],
-    outside: NDArray[np.int64],
-) -> float:
-    """The largest σ‖x_b − x_c‖_{V⁻¹} / (μ_b − μ_c + ε) of a b inside and a c outside."""
-    b, c = whitened[inside], whitened[outside]
-    squares_b, squares_c = (b**2).sum(axis=1)[:, None], (c**2).sum(axis=1)
-    if engine.alone:
-        widths = np.sqrt(squares_b) + np.sqrt(squares_c)
-    else:
-        widths = np.sqrt(np.maximum(squares_b + squares_c - 2.0 * b @ c.T, 0.0))
-    gaps = means[inside][:, None] - means[outside] + engine.epsilon
-    shares = np.full(gaps.shape, np.inf)
-    np.divide(widths, gaps, out=shares, where=gaps > 0.0)
-    return engine.sigma * float(shares.max())
-
-
-def _later_threshold(engine: AnyEngine, pulls: NDArray[np.int64]) -> Callable[[float], float]:
-    """C(t), if the pulls of all arms grow alike from now on."""
-    told, rank = int(pulls.sum()), engine.features.shape[1]
-    log_det = 0.0
-    if engine.shift > 0.0:
-        diagonal = np.diag(_factor(engine, pulls, engine.shift))
-        log_det = 2.0 * float(np.log(diagonal).sum()) - rank * math.log(engine.shift)
-
-    def threshold(time: float) -> float:
-        grown = log_det + rank * math.log(time / told) if engine.shift > 0.0 else 0.0
-        return engine.threshold_at(time, grown)
-
-    return threshold
-
-
-def _time(share: float, told: int, threshold: Callable[[float], float]) -> float:
-    """The least t with C(t) · share · sqrt(told/t) ≤ 1, from below; infinite beyond MOST."""
-    time = float(told)
-    while time - told <= MOST:
-        later = told * (threshold(time) * share) ** 2
-        if later <= 1.001 * time:
-            return max(time, later)
-        time = later
-    return math.inf

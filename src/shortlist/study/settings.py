@@ -15,6 +15,7 @@ from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.gifa import GIFA, RULES, find_threshold
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
+from shortlist.noise import Noise
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
 
@@ -54,7 +55,7 @@ class Settings:
         """The settings of a study."""
         choices = {
             "m": problem.m,
-            "sigma": problem.sigma,
+            "sigma": problem.noise.written,
             "delta": problem.delta,
             "epsilon": problem.epsilon,
             "S": problem.S,
@@ -82,10 +83,16 @@ class Settings:
         except (ValueError, TypeError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
+    def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
+        """Take from what is stored the choices that were left to us."""
+        taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
+        self.choices.update((key, stored.choices[key]) for key in taken)
+
     def problem(self) -> Problem:
         """What is asked."""
-        asked = {key: self.choices[key] for key in ("m", "sigma", "delta", "epsilon", "S")}
-        return Problem.of(self.features, arms=self.names, **asked)
+        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
+        noise = Noise.read(self.choices["sigma"], self.names)
+        return Problem.of(self.features, arms=self.names, sigma=noise, **asked)
 
     @property
     def written(self) -> tuple[str, str, bytes | None]:

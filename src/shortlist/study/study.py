@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
+from shortlist.algorithms.recommendation import is_auto, meant
 from shortlist.errors import (
     DamagedStorage,
     InvalidInput,
@@ -22,6 +23,7 @@ from shortlist.errors import (
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.evaluation import Objective, evaluate
+from shortlist.study.feature_health import warn_of_features
 from shortlist.study.journal import Journal
 from shortlist.study.ledger import check_pending, checked_value
 from shortlist.study.settings import Settings, checked_lease
@@ -42,8 +44,10 @@ class Study(View):
         bandit: nothing is known of the arms.
     m : int
         How many to find.
-    sigma : float
+    sigma : float, "bounded", "estimate", or a number for every arm
         The noise is σ-sub-Gaussian. There is no default: a wrong σ silently voids the guarantee.
+    reward_range : (low, high), optional
+        Where all results lie, for ``sigma="bounded"``.
     delta : float
         The risk of a wrong answer.
     epsilon : float
@@ -86,7 +90,8 @@ class Study(View):
         features: ArrayLike | pd.DataFrame | None = None,
         m: int = 1,
         *,
-        sigma: float | None = None,
+        sigma: Any = None,
+        reward_range: tuple[float, float] | None = None,
         delta: float = 0.05,
         epsilon: float = 0.0,
         S: float | None = None,
@@ -98,16 +103,20 @@ class Study(View):
         name: str | None = None,
         lease: float | None = None,
     ) -> None:
-        problem = Problem.of(features, m, sigma=sigma, delta=delta, epsilon=epsilon, S=S, arms=arms)
+        noise: Any = {"sigma": sigma, "reward_range": reward_range}
+        problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
+        chosen, wide = meant(algorithm, threshold, problem)
         settings = Settings.of(
             problem,
-            algorithm=algorithm,
-            threshold=threshold,
+            algorithm=chosen,
+            threshold=wide,
             seed=drawn_seed() if seed is None else checked_seed(seed),
             lease=checked_lease(lease),
             classical=features is None,
         )
-        self._begin(problem, settings, algorithm, threshold)
+        self._begin(problem, settings, chosen, wide)
+        if not self.bound.setting.classical:
+            warn_of_features(problem, stacklevel=3)
         if storage is None:
             self.name = "study" if name is None else name
             return
@@ -115,10 +124,11 @@ class Study(View):
 
         kept = StoredStudy(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
-        if seed is None:
-            settings.choices["seed"] = stored.choices["seed"]
+        settings.leave_open(stored, seed=seed is None, algorithm=is_auto(algorithm))
         settings.check_same(stored, kept.name)
-        self._begin(problem, settings, algorithm, threshold)
+        if is_auto(algorithm):  # it means what it meant when the study was begun
+            chosen, wide = settings.recalled(None, kept.name)
+        self._begin(problem, settings, chosen, wide)
         self._keep_in(kept)
 
     @classmethod
@@ -164,11 +174,11 @@ class Study(View):
     def _begin(
         self, problem: Problem, settings: Settings, algorithm: str | Algorithm, threshold: Any
     ) -> None:
-        self.problem, self.seed = problem, checked_seed(settings.choices["seed"])
-        self.bound = find_algorithm(algorithm).bind(problem, threshold)
+        self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()
         self._answer = None
-        self._journal = Journal(self.bound, settings, self._keep_answer)
+        bound = find_algorithm(algorithm).bind(problem, threshold)
+        self._journal = Journal(bound, settings, self._keep_answer)
         self._journal.begin()
 
     # Asking
@@ -242,7 +252,7 @@ class Study(View):
         """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        checked = [(trial, checked_value(value, self.bound)) for trial, value in results]
+        checked = [(trial, checked_value(v, self.bound)) for trial, v in results]
         with self._journal.change() as transaction:
             found = [(self._journal.ledger.find(trial), value) for trial, value in checked]
             if len({trial.number for trial, _ in found}) < len(found):
@@ -279,8 +289,6 @@ class Study(View):
     def close(self) -> None:
         """Let go of the storage's connection; the study opens it again when it is used."""
         self._journal.storage.close()
-
-    # Going on
 
     def reopen(self) -> None:
         """Take the stop back: the study may be asked again, and stops again after a result."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,14 +25,22 @@ if TYPE_CHECKING:
 class View:
     """The readable side of a study."""
 
-    problem: Problem
-    bound: Bound
     seed: int
     name: str
     created_at: float
     _journal: Journal
     _answer: Shortlist | None
     _answered_at: int = 0
+
+    @property
+    def bound(self) -> Bound:
+        """The algorithm on its problem; another one once σ is estimated, if it is to be."""
+        return self._journal.model.bound
+
+    @property
+    def problem(self) -> Problem:
+        """What is asked."""
+        return self.bound.problem
 
     @property
     def done(self) -> bool:
@@ -90,9 +98,19 @@ class View:
 
     @property
     def statistic(self) -> float | None:
-        """What must fall to ε for the study to stop; None during the initial pulls."""
-        decision = self._journal.model.decision
-        return None if decision is None else decision.statistic
+        """What must fall to ε for the study to stop; None before :attr:`stage` is ``"rounds"``."""
+        model = self._journal.model
+        return model.decision.statistic if model.decision is not None and model.looks else None
+
+    @property
+    def stage(self) -> Literal["initial pulls", "pilot", "pulls after the pilot", "rounds"]:
+        """How far the study is; the stop is looked for in rounds only."""
+        model = self._journal.model
+        if model.looks:
+            return "rounds"
+        if model.posterior.aside:
+            return "pulls after the pilot"
+        return "initial pulls" if model.decision is None else "pilot"
 
     @property
     def shortlist(self) -> Shortlist:
@@ -115,7 +133,7 @@ class View:
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.table()
         chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
-        names = tuple(chosen["name"]) if self.statistic is not None else ()
+        names = tuple(chosen["name"])
         guarantee = self.bound.guarantee()
         if final:
             guarantee = " ".join([guarantee, *(words for _, words in conditions(self))])
@@ -127,12 +145,15 @@ class View:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
-        algorithm's own kind, as it last looked; they are missing until the initial pulls are told.
+        algorithm's own kind, as it last looked; they are missing before :attr:`stage` is
+        ``"rounds"``, and so are the means during the initial pulls. After a pilot means and bounds
+        are those of the evaluations since: it is set aside.
         """
-        if self.statistic is None:
+        model = self._journal.model
+        if model.decision is None:
             return arm_table(self.problem, self.posterior, np.nan, None)
         now, engine = self.round, self.bound.engine
-        C = engine.threshold(self.posterior, now)
+        C = engine.threshold(self.posterior, now) if model.looks else np.nan
         return arm_table(self.problem, self.posterior, C, now.inside, engine.intervals(now))
 
     def remaining(self, *, quick: bool = False) -> Projection:

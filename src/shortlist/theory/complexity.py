@@ -76,7 +76,7 @@ def m_lingape_largest_variance(truth: Truth) -> float:
     """4σ² Σ_a max(ε, (ε + Δ_a)/3)⁻²: Theorem 2 (i)."""
     slack = truth.epsilon
     widths = np.maximum(slack, (slack + truth.gaps) / 3.0)
-    return 4.0 * truth.problem.sigma**2 * float(np.sum(widths**-2))
+    return 4.0 * truth.one_sigma() ** 2 * float(np.sum(widths**-2))
 
 
 def m_lingape_optimized(truth: Truth) -> float:
@@ -100,7 +100,7 @@ def _over_pairs(truth: Truth, price: Callable[[NDArray[np.float64]], NDArray[np.
     for i, weights in enumerate(all_weights(truth.problem.reduced)):
         pairs = price(np.abs(weights)) / np.maximum(widths[i], widths[i + 1 :, None]) ** 2
         np.maximum(largest, pairs.max(axis=0), out=largest)
-    return truth.problem.sigma**2 * float(largest.sum())
+    return truth.one_sigma() ** 2 * float(largest.sum())
 
 
 CONSTANTS: dict[str, Callable[[Truth], float]] = {

@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve
+
+from shortlist.core.triangle import solve_lower
 
 Reals = NDArray[np.float64]
 
@@ -48,7 +50,7 @@ class _Look(NamedTuple):
 
 def _look(arms: Reals, directions: Reals, w: Reals) -> _Look:
     basis, triangle = np.linalg.qr(np.sqrt(w)[:, None] * arms)
-    roots = basis @ solve_triangular(triangle, directions.T, trans="T", check_finite=False)
+    roots = basis @ solve_lower(triangle.T, directions.T)
     norms = np.sqrt(np.sum(roots**2, axis=0))
     roots /= norms
     return _Look(basis, roots, roots**2, norms**-2)

@@ -2,28 +2,32 @@
 
 T*⁻¹ = max_w min_{i,j} Δ_ij² / (2σ²‖x_i − x_j‖²_{V(w)⁻¹}) over the i among the m best and the j that
 are not, and w in the simplex. With y_p = (x_i − x_j)/Δ_ij: T* = 2σ² min_w max_p ‖y_p‖²_{V(w)⁻¹}.
+V(w) = Σ_a w_a x_a x_aᵀ, or Σ_a (w_a/n_a) x_a x_aᵀ with n_a = σ_a²/σ² where the arms' noise differs.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
+from shortlist.core.triangle import solve_lower, solve_upper
 from shortlist.errors import InvalidSetting
 from shortlist.rules.initialization import span
 from shortlist.theory.interior_point import Design, optimal_design
-from shortlist.theory.truth import Instance, Truth
+from shortlist.theory.truth import ROUNDING, Instance, Truth
 
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 ARMS = 400  # how many arms are looked at from the start; half as many may join in a round
+FEW_ARMS = 48  # where it is solved again and again: a threaded library then works, and waits, alone
 PAIRS = 100  # the same for pairs, all of which may join
 ROUNDS = 100
+DIFFER = 1e-24  # of the largest norm: what is left of a pair with equal features
 FINER = 1e-2  # the design for the arms and pairs at hand, relative to the tolerance
 
 
@@ -89,7 +93,10 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     _ = truth.theta  # raises where the means are not linear in the features
     information = math.nan
     try:
-        search = _Search(truth, tolerance)
+        best, others = np.split(truth.order, [truth.problem.m])
+        noise = truth.problem.relative_noise
+        given = truth.problem.reduced, noise, truth.means, best, others, tolerance
+        search = _Search(*given, arms=ARMS)
         low, high, allocation = search.run()
         scale = 2.0 * truth.problem.sigma**2
         information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
@@ -111,35 +118,103 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     )
 
 
+def optimal_allocation(
+    features: Reals,
+    means: Reals,
+    inside: NDArray[np.bool_],
+    *,
+    noise: Reals | None = None,
+    epsilon: float = 0.0,
+    tolerance: float = 1e-3,
+) -> Reals | None:
+    """The w* of given means: how the pulls should be shared out if they were the true ones.
+
+    Parameters
+    ----------
+    features : array, K × rank
+        One row an arm, of full column rank.
+    means : array, K
+        One an arm.
+    inside : array of bool, K
+        The arms held to be the best.
+    noise : array, K, optional
+        (σ_a/σ)² of every arm, all 1 by default.
+    epsilon : float, optional
+        (g + ε)² in place of g², g the gap of a pair: a relaxation of the slack in the means.
+    tolerance : float, optional
+        How far its value may be from the best, relatively.
+
+    Returns
+    -------
+    array or None
+        None where there is none: some arm inside is not above some other by more than rounding and
+        −ε, or no two arms on either side differ in their features.
+
+    Examples
+    --------
+    >>> w = optimal_allocation(np.eye(3), np.array([2.0, 1.0, 1.0]), np.array([True, False, False]))
+    >>> w.round(3).tolist()
+    [0.414, 0.293, 0.293]
+    >>> optimal_allocation(np.eye(2), np.array([1.0, 1.0]), np.array([True, False])) is None
+    True
+    """
+    least = float(means[inside].min() - means[~inside].max()) + epsilon
+    if not least > ROUNDING * float(np.abs(means).max()):
+        return None
+    best, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    noise = np.ones(len(means)) if noise is None else noise
+    given = features, noise, means, best, others, tolerance
+    search = _Search(*given, epsilon=epsilon, arms=FEW_ARMS)
+    # Where rounding ends the search, the best found so far serves.
+    with suppress(InvalidSetting, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
+        search.run()
+    total = float(search.allocation.sum())
+    return search.allocation / total if 0.0 < total < math.inf else None
+
+
 class _Search:
     """min_w max_p ‖y_p‖²_{V(w)⁻¹} by looking at few arms and pairs, and adding those that matter."""
 
-    def __init__(self, truth: Truth, tolerance: float) -> None:
+    def __init__(
+        self,
+        features: Reals,
+        noise: Reals,
+        means: Reals,
+        best: Integers,
+        others: Integers,
+        tolerance: float,
+        *,
+        epsilon: float = 0.0,
+        arms: int,
+    ) -> None:
         # The value is the same in any basis of the features; an orthonormal one is kindest.
-        self.features = np.linalg.qr(truth.problem.reduced)[0]
-        self.means, self.tolerance = truth.means, tolerance
-        self.best, self.others = np.split(truth.order, [truth.problem.m])
+        self.features = np.linalg.qr(features)[0]
+        # What an evaluation shows of θ is x_a in units of its noise.
+        self.shown = self.features / np.sqrt(noise)[:, None]
+        self.means, self.tolerance, self.epsilon = means, tolerance, epsilon
+        self.best, self.others, self.arms = best, others, arms
         self.rounds = 0
+        self.allocation = np.zeros(len(features))
 
     def run(self) -> tuple[float, float, Reals]:
         """The bracket and the allocation."""
         arms, pairs = self._start()
-        low, high, allocation = 0.0, math.inf, np.zeros(len(self.features))
+        low, high = 0.0, math.inf
         while True:
             self.rounds += 1
             directions = self._directions(pairs)
-            design = optimal_design(self.features[arms], directions, FINER * self.tolerance)
+            design = optimal_design(self.shown[arms], directions, FINER * self.tolerance)
             triangle = self._triangle(arms, design.arms)
             norms, worst = self._worst_pairs(triangle)
             bound, gains = self._dual(triangle, directions, design)
             if norms[0] < high:
                 high = float(norms[0])
-                allocation = np.zeros(len(self.features))
-                allocation[arms] = design.arms
+                self.allocation = np.zeros(len(self.features))
+                self.allocation[arms] = design.arms
             low = max(low, bound)
             if high <= low * (1.0 + self.tolerance):
-                return min(low, high), high, allocation  # equal but for rounding, at times
-            arms, more_arms = _joined(arms, self._violators(gains, ARMS // 2))
+                return min(low, high), high, self.allocation  # equal but for rounding, at times
+            arms, more_arms = _joined(arms, self._violators(gains, self.arms // 2))
             pairs, more_pairs = _joined(pairs, worst)
             if self.rounds == ROUNDS or not (more_arms or more_pairs):
                 raise InvalidSetting(
@@ -155,21 +230,22 @@ class _Search:
         equal = np.full(count, 1.0 / count)
         triangle = self._triangle(everyone, equal)
         _, pairs = self._worst_pairs(triangle)
-        if count <= ARMS:
+        if count <= self.arms:
             return everyone, pairs
         directions = self._directions(pairs)
         design = Design(equal, np.full(len(pairs), 1.0 / len(pairs)))
         _, gains = self._dual(triangle, directions, design)
-        telling = np.argsort(-gains)[: max(ARMS - rank, 0)]
-        return np.union1d(span(self.features), telling), pairs
+        telling = np.argsort(-gains)[: max(self.arms - rank, 0)]
+        return np.union1d(span(self.shown), telling), pairs
 
     def _directions(self, pairs: Integers) -> Reals:
         i, j = np.divmod(pairs, len(self.features))
-        return (self.features[i] - self.features[j]) / (self.means[i] - self.means[j])[:, None]
+        gaps = self.means[i] - self.means[j] + self.epsilon
+        return (self.features[i] - self.features[j]) / gaps[:, None]
 
     def _triangle(self, arms: Integers, weights: Reals) -> Reals:
         """R with V(w) = RᵀR."""
-        return np.linalg.qr(np.sqrt(weights)[:, None] * self.features[arms])[1]
+        return np.linalg.qr(np.sqrt(weights)[:, None] * self.shown[arms])[1]
 
     def _worst_pairs(self, triangle: Reals) -> tuple[Reals, Integers]:
         """The largest of all ‖y_p‖²_{V⁻¹}, at most PAIRS of them, the largest first.
@@ -177,18 +253,22 @@ class _Search:
         One arm of the m best at a time, so that memory stays that of the features; differences
         before squares, since arms may be close.
         """
-        white = solve_triangular(triangle, self.features.T, trans="T", check_finite=False).T
+        white = solve_lower(triangle.T, self.features.T).T
         count = len(self.features)
         norms, pairs = np.zeros(0), np.zeros(0, np.int64)
         outside = np.ascontiguousarray(white[self.others])
         for i in self.best:
             away = outside - white[i]
-            new = np.einsum("jk,jk->j", away, away) / (self.means[i] - self.means[self.others]) ** 2
+            gaps = self.means[i] - self.means[self.others] + self.epsilon
+            new = np.einsum("jk,jk->j", away, away) / gaps**2
             norms = np.concatenate([norms, new])
             pairs = np.concatenate([pairs, i * count + self.others])
             kept = np.argsort(-norms)[:PAIRS]
             norms, pairs = norms[kept], pairs[kept]
-        return norms, pairs
+        differ = norms > DIFFER * norms[0]
+        if not differ.any():
+            raise np.linalg.LinAlgError("no two arms on either side differ in their features")
+        return norms[differ], pairs[differ]
 
     def _dual(self, triangle: Reals, directions: Reals, design: Design) -> tuple[float, Reals]:
         """A lower bound on the value, and every arm's gain; the bound is tight if none is above 1.
@@ -198,11 +278,10 @@ class _Search:
         max_p ‖y_p‖²_{V(w)⁻¹} ≥ (Σ_p q_p y_pᵀu_p)² / max_a Σ_p q_p (x_aᵀu_p)². The u_p = V⁻¹y_p of
         the optimal w make it an equality. Rounding errors in the u_p cost tightness, not validity.
         """
-        u = solve_triangular(triangle, directions.T, trans="T", check_finite=False)
-        u = solve_triangular(triangle, u, check_finite=False)
+        u = solve_upper(triangle, solve_lower(triangle.T, directions.T))
         value = float(np.einsum("pk,kp,p->", directions, u, design.directions))
         moment = (u * design.directions) @ u.T
-        gains = np.einsum("ak,kl,al->a", self.features, moment, self.features, optimize=True)
+        gains = np.einsum("ak,kl,al->a", self.shown, moment, self.shown, optimize=True)
         return value**2 / float(gains.max()), gains / value
 
     def _violators(self, gains: Reals, most: int) -> Integers:

@@ -32,8 +32,8 @@ class Instance(Protocol):
         """How many arms are wanted."""
 
     @property
-    def sigma(self) -> float:
-        """The noise is σ-sub-Gaussian."""
+    def sigma(self) -> float | NDArray[np.float64]:
+        """The noise is σ-sub-Gaussian; one number, or one for every arm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +114,16 @@ class Truth:
                 "for arms of which nothing is known."
             )
         return np.asarray(theta)
+
+    def one_sigma(self) -> float:
+        """σ, where all arms have the same; raises where they differ."""
+        if self.problem.noise.each is not None:
+            raise InvalidSetting(
+                "the complexity constants and upper bounds of the paper are for one σ, and here "
+                "every arm has its own: pass a single sigma, such as the largest. lower_bound takes "
+                "a σ for every arm."
+            )
+        return self.problem.sigma
 
     def _check_gap(self) -> None:
         m = self.problem.m

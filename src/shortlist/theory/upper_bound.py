@@ -78,7 +78,7 @@ def upper_bounds(
         proven = name == "m-LinGapE(2)" and not as_printed
         constant = (m_lingape_optimized_proven if proven else CONSTANTS[name])(truth)
         if classical:
-            constant *= (2.0 * truth.problem.sigma) ** 2
+            constant *= (2.0 * truth.one_sigma()) ** 2
         bounds[name] = _first_above(constant, width, truth.problem.arms if classical else 0)
     return bounds
 
@@ -100,7 +100,7 @@ def _threshold(truth: Truth, name: str, classical: bool) -> Callable[[float], fl
         dimension=problem.arms if classical else problem.dimension,
         rank=problem.arms if classical else problem.rank,
         longest=1.0 if classical else problem.longest,
-        sigma=problem.sigma,
+        sigma=truth.one_sigma(),
         delta=problem.delta,
         S=bound,
         regularization=chosen.regularization(problem.sigma, bound),

@@ -1,0 +1,33 @@
+"""What the compiled loop must prepare for the rules it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shortlist.algorithms import kernel
+from shortlist.core.rule import OWN, Rule
+from shortlist.rules.candidates import smallest_gap
+
+
+def flags_of(rules: Mapping[str, Rule]) -> int:
+    """What these rules need, as bits."""
+    needs = frozenset().union(*(rule.needs for rule in rules.values()))
+    traits = frozenset().union(*(rule.traits for rule in rules.values()))
+    bits = {
+        kernel.CANDIDATES_MAY_STAY: _candidates_may_stay(rules),
+        kernel.MTH_GAPS: "mth_gaps" in needs,
+        kernel.OUTSIDE_GAPS: "outside_gaps" in needs,
+        kernel.DESIGN: "design" in needs,
+        kernel.BOTH: "both" in traits,
+        kernel.LAGGED: "lagged" in traits,
+        kernel.PILOT: "pilot" in traits,
+    }
+    return sum(bit for bit, wanted in bits.items() if wanted)
+
+
+def _candidates_may_stay(rules: Mapping[str, Rule]) -> bool:
+    """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
+    readers = [rules["ambiguous"], rules["stopping"]]
+    own = any(rule.number == OWN and "mth_gaps" in rule.needs for rule in readers)
+    by_gap = rules["candidates"].number == smallest_gap.number
+    return by_gap and not own and "symmetric" in rules["indices"].traits

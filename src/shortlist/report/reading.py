@@ -1,0 +1,62 @@
+"""A study as its page reads it: what takes long is computed once, when it is first wanted."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shortlist.plot.arms import after_stop
+from shortlist.study.health import examine
+from shortlist.study.history import History, history
+from shortlist.study.remaining import Projection, remaining
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shortlist.study.feature_health import Finding
+    from shortlist.study.study import Study
+
+
+class Reading:
+    """A study in one of its states; it must not change while the page is made.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> reading = Reading(Study(arms=["a", "b"], m=1, sigma=0.5, seed=0))
+    >>> reading.findings is reading.findings
+    True
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Every arm, as ``Study.table``."""
+        return self.study.table()
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Of the features, the noise and the model."""
+        return examine(self.study)
+
+    @property
+    def warned(self) -> list[str]:
+        """The assumptions that the data speak against."""
+        return [finding.name for finding in self.findings if finding.level == "warning"]
+
+    @cached_property
+    def past(self) -> History:
+        """What the study looked like after every evaluation."""
+        return history(self.study)
+
+    @cached_property
+    def remaining(self) -> Projection:
+        """How many more evaluations the stop may be away."""
+        return remaining(self.study)
+
+    @property
+    def late(self) -> int:
+        """How many results were told after the stop; the answer does not rest on them."""
+        return after_stop(self.study)

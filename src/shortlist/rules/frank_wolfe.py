@@ -1,0 +1,159 @@
+"""z_t: the shares of a round by one Frank–Wolfe step (FWS; Wang, Tzeng and Proutière 2021).
+
+Wanted is the w that maximises F(w) = min_p f_p(w), f_p(w) = (g_p + ε)₊²/(2σ²‖y_p‖²_{V(w)⁻¹}), over
+the pairs p of a candidate and another arm. F has edges, so the step looks at all pieces f_p that are
+within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/∂w_a = (x_aᵀ(θ̂ − λ_p))²/(2σ²)
+(over n_a where the arms' noise differs), λ_p the closest alternative of the pair, and ⟨w, ∇f_p(w)⟩ = f_p(w), since f_p is of degree 1 in w.
+
+z_t is the solution of a matrix game, pieces against arms. It is exact up to ACCURACY: the game is
+solved over few pieces, and the piece that its solution serves worst joins until none is served
+worse than the value. Mostly one piece is enough, and z_t is the arm of its largest gradient.
+
+Theirs is r_t, which satisfies what their Theorem 1 asks of it: its average goes to 0, t r_t does not.
+Theirs is the forced exploration, of all arms while these are at most four a dimension; of more, arms
+that span explore for all. The sum of the z_t is tracked by differences where they track by ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from shortlist.core.least_squares import STATE, Integers, Reals, State, Table
+from shortlist.core.rule import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    MASK,
+    REAL,
+    REALS,
+    TABLE,
+    compiled,
+)
+from shortlist.rules.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
+from shortlist.rules.matrix_game import best_mixture
+
+ACCURACY = 1e-9  # of F: how much better than the value found the best z may be
+FLAT, CROWDED = 0, -1
+
+
+class Pieces(NamedTuple):
+    """Scratch of the matrix game: a row a piece, a column an arm."""
+
+    payoffs: Table
+    tableau: Table
+    row_names: Integers
+    column_names: Integers
+    support: Integers
+
+
+_TYPES = {"payoffs": TABLE, "tableau": TABLE}
+PIECES = types.NamedTuple([_TYPES.get(name, INTEGERS) for name in Pieces._fields], Pieces)
+
+
+def make_pieces(arms: int, room: int) -> Pieces:
+    """Room for a game of so many pieces."""
+    return Pieces(
+        payoffs=np.zeros((room, arms)),
+        tableau=np.zeros((room + 1, arms + 1)),
+        row_names=np.zeros(room, np.int64),
+        column_names=np.zeros(arms, np.int64),
+        support=np.zeros(arms, np.int64),
+    )
+
+
+@compiled(BOOLEAN(INTEGER, INTEGER))
+def is_forced(t: int, spanners: int) -> bool:
+    """Whether round t is one of the forced exploration by n arms: ⌊t/n⌋ is a square."""
+    turns = t // spanners
+    root = int(math.sqrt(turns))
+    return root * root == turns
+
+
+@compiled(REAL(INTEGER, INTEGER))
+def near(t: int, arms: int) -> float:
+    """r_t = t^(−0.9)/K: how near to the least a piece must be to be looked at, as in the paper."""
+    return t ** (-0.9) / arms
+
+
+@compiled(types.Tuple((INTEGER, REAL))(STATE, REAL, REAL, PAIRS, INTEGERS, REALS))
+def worst_served(
+    state: State, epsilon: float, within: float, pairs: Pairs, support: Integers, shares: Reals
+) -> tuple[int, float]:
+    """Of the pieces below ``within`` the one of least ⟨z − w, ∇f_p⟩ for the shares z, and that."""
+    means, noise = state.means, state.noise
+    sides, distances, whitened = pairs.sides, pairs.distances, pairs.whitened
+    m, others = distances.shape
+    count = 0
+    for a in range(m + others):
+        if shares[a] > 0.0:
+            support[count] = a
+            count += 1
+    worst, least = 0, np.inf
+    for k in range(m):
+        i = sides[k]
+        for n in range(others):
+            distance = distances[k, n]
+            if distance < within:
+                j = sides[m + n]
+                total = 0.0
+                for s in range(count):
+                    a = support[s]
+                    inner = 0.0
+                    for d in range(whitened.shape[1]):
+                        inner += whitened[a, d] * (whitened[i, d] - whitened[j, d])
+                    total += shares[a] / noise[a] * inner * inner
+                step = distance / (means[i] - means[j] + epsilon)
+                payoff = step * step * total - distance
+                if payoff < least:
+                    worst, least = k * others + n, payoff
+    return worst, least
+
+
+@compiled(INTEGER(STATE, MASK, REALS, REAL, REAL, PAIRS, PIECES, REALS))
+def frank_wolfe(
+    state: State,
+    inside: np.ndarray,
+    weights: Reals,
+    reach: float,
+    epsilon: float,
+    pairs: Pairs,
+    pieces: Pieces,
+    shares: Reals,
+) -> int:
+    """The z of all pieces within ``reach`` of the least, in units of 1/(2σ²), into ``shares``.
+
+    Returns how many pieces decided, FLAT where none tells arms apart (F is 0, or infinite since all
+    pairs have equal features), CROWDED where more than there is room for must be looked at.
+    """
+    means, distances = state.means, pairs.distances
+    arms, others = means.shape[0], distances.shape[1]
+    whiten(state, weights, 0.0, pairs.whitened)
+    piece = nearest_pair(means, inside, epsilon, pairs)
+    least = distances[piece // others, piece % others]
+    if not 0.0 < least < np.inf:
+        return FLAT
+    count = 0
+    while True:
+        if count == pieces.payoffs.shape[0]:
+            return CROWDED
+        displace(means, piece, epsilon, pairs)
+        for a in range(arms):
+            gain = pairs.shift[a] * pairs.shift[a] / state.noise[a]
+            pieces.payoffs[count, a] = gain - distances[piece // others, piece % others]
+        count += 1
+        value = best_mixture(
+            pieces.payoffs,
+            count,
+            pieces.tableau,
+            pieces.row_names,
+            pieces.column_names,
+            shares,
+        )
+        piece, payoff = worst_served(state, epsilon, least + reach, pairs, pieces.support, shares)
+        # The second clause ends what rounding might keep going.
+        if not payoff < value - ACCURACY * least or count == distances.size:
+            return count

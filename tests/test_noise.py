@@ -1,0 +1,643 @@
+"""Noise that nobody told us: half a range, a σ for every arm, or an estimate; and what it is worth."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from scipy.stats import chi2
+
+import shortlist
+from shortlist import errors, noise
+from shortlist.algorithms.catalog import find_algorithm
+from shortlist.core.posterior import Posterior
+from shortlist.noise import Noise
+from shortlist.problem import Problem
+from shortlist.report.reading import Reading
+from shortlist.rules.designs import lightest_weights
+from shortlist.rules.replicates import Estimate, bound_from_replicates, inflation, rounds_for
+from test_cli import fails, run
+from test_pilot import learnt
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from samples import improbability
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(6, 3))
+MEANS = X @ [0.2, -0.1, 0.08]
+NAMES = tuple("abcdef")
+EACH = [0.5, 0.1, 0.3, 0.05, 0.2, 0.4]
+DELTA = 0.05
+TRACKING = ["LinGame", "FWS", "lazy track-and-stop"]
+NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
+
+
+def begin(**given: Any) -> shortlist.Study:
+    return shortlist.Study(X, arms=NAMES, **{"m": 2, "seed": 3, "sigma": 0.4, **given})
+
+
+def value(trial: Any, sigma: float | list[float] = 0.4) -> float:
+    spread = np.broadcast_to(sigma, 6)[trial.arm]
+    return float(MEANS[trial.arm] + spread * np.random.default_rng([trial.seed, 1]).normal())
+
+
+def go_on(study: shortlist.Study, most: int, answer: Callable[[Any], float] = value) -> None:
+    for _ in range(most):
+        if study.done:
+            return
+        trial = study.ask()
+        study.tell(trial, answer(trial))
+
+
+# Weighted least squares
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize(("arms", "resident"), [(8, None), (90, 5)])
+@pytest.mark.parametrize("rounds", [1000, 1500])  # without a refresh since the start, and with one
+def test_the_posterior_is_weighted_least_squares(
+    ridge: float, arms: int, resident: int | None, rounds: int
+) -> None:
+    rng = np.random.default_rng(arms)
+    features = rng.standard_normal((arms, 4))
+    relative = rng.uniform(0.001, 1.0, arms)
+    posterior = Posterior(
+        features, regularization=ridge, shift=0.05, resident=resident, noise=relative
+    )
+    told = [*range(arms), *rng.integers(0, arms, rounds).tolist()]
+    values = rng.standard_normal(len(told))
+    for k, (arm, result) in enumerate(zip(told, values, strict=True)):
+        posterior.observe(arm, float(result))
+        if k == arms:
+            posterior.refresh()
+            posterior.row(2)
+    weights = 1.0 / relative[told]
+    Z = features[told]
+    A = (Z.T * weights) @ Z
+    V = A + ridge * np.eye(4)
+    np.testing.assert_allclose(
+        posterior.means, features @ np.linalg.solve(V, Z.T @ (weights * values)), atol=1e-9
+    )
+    gram = features @ np.linalg.solve(V, features.T)
+    np.testing.assert_allclose(posterior.variances, np.diag(gram), rtol=1e-8)
+    np.testing.assert_allclose(posterior.row(2), gram[2], atol=1e-9)
+    expected = np.linalg.slogdet(np.eye(4) + A / 0.05)[1]
+    assert posterior.log_det == pytest.approx(expected, rel=1e-9)
+    # And that the test can fail: unweighted least squares is another.
+    plain = features @ np.linalg.solve(Z.T @ Z + ridge * np.eye(4), Z.T @ values)
+    assert np.abs(plain - posterior.means).max() > 1e-3
+
+
+def test_a_direction_seen_for_the_first_time_keeps_its_digits() -> None:
+    posterior = Posterior(np.eye(2), regularization=1e-9, noise=np.array([0.25, 1.0]))
+    posterior.observe(0, 3.0)
+    assert posterior.means[0] == pytest.approx(3.0, rel=1e-9)
+    assert posterior.variances[0] == pytest.approx(0.25, rel=1e-8)
+
+
+def test_a_pilot_that_is_set_aside_is_weighted_too() -> None:
+    rng = np.random.default_rng(1)
+    x, relative = rng.standard_normal((9, 4)), rng.uniform(0.01, 1.0, 9)
+    posterior = Posterior(x, pilot=True, noise=relative)
+    arms = [
+        *range(9),
+        *rng.integers(0, 9, 11).tolist(),
+        *range(9),
+        *rng.integers(0, 9, 60).tolist(),
+    ]
+    values = rng.standard_normal(len(arms))
+    for k, (arm, result) in enumerate(zip(arms, values.tolist(), strict=True)):
+        if k in (9, 29):
+            posterior.refresh()
+        if k == 20:
+            posterior.set_aside()
+        posterior.observe(arm, result)
+    # Divided by its noise, everything is as if all noise were the same.
+    roots = np.sqrt(relative)
+    expected = learnt(x / roots[:, None], arms, (values / roots[arms]).tolist(), 20, 0.7)
+    assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
+    posterior.refresh()
+    assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("threshold", ["self_normalized", "determinant", "pilot"])
+def test_equal_sigmas_are_one_sigma_bit_for_bit(name: str, threshold: str) -> None:
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0, sigma=0.37)
+    S = 2.0
+    options: dict[str, Any] = {"runs": 20, "threshold": threshold, "S": S, "progress": False}
+    one = shortlist.compare(name, instance, **options).frame
+    each = shortlist.compare(name, instance, sigma=[0.37] * 4, **options).frame
+    pd.testing.assert_frame_equal(one, each)
+
+
+@pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", *TRACKING])
+def test_compiled_and_interpreted_agree_on_noise_by_arm(name: str) -> None:
+    problem = Problem.of(X, 2, sigma=EACH)
+    instance = shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=EACH)
+    algorithm = find_algorithm(name)
+    seeds = np.array([5], np.uint64)
+    pulls = [
+        each.bind(problem).engine.replicate(instance.reward, instance.parameters, seeds, 90).pulls
+        for each in (algorithm, algorithm.interpreted())
+    ]
+    np.testing.assert_array_equal(*pulls)
+
+
+def test_greedy_shrinks_the_pair_most() -> None:
+    study = begin(sigma=EACH)
+    for _ in range(150):
+        go_on(study, 1, lambda trial: value(trial, EACH))
+        if study.done:
+            break
+        if study.statistic is None:
+            continue
+        trial = study.ask()
+        why, pulls = study.why(trial), study.posterior.pulls
+        b, c = NAMES.index(why.b), NAMES.index(why.c)
+        relative = study.problem.relative_noise
+        V = (X.T * (pulls / relative)) @ X
+        after = [
+            (X[b] - X[c]) @ np.linalg.solve(V + np.outer(X[a], X[a]) / relative[a], X[b] - X[c])
+            for a in range(6)
+        ]
+        assert after[trial.arm] == pytest.approx(min(after), rel=1e-9)
+        study.tell(trial, value(trial, EACH))
+    assert study.evaluations > 60
+
+
+def test_optimized_pulls_by_the_cheapest_combination() -> None:
+    relative = (np.array(EACH) / 0.5) ** 2
+    sigmas = np.sqrt(relative)
+    for b, c in ((0, 1), (2, 5), (3, 4)):
+        weights = lightest_weights(X, b, c, relative)
+        np.testing.assert_allclose(X.T @ (weights / sigmas), X[b] - X[c], atol=1e-9)
+        # Σ σ_a |w_a|, the root of the variance that the best shares of the pulls give.
+        best = linprog(
+            np.tile(sigmas, 2), A_eq=np.hstack([X.T, -X.T]), b_eq=X[b] - X[c], method="highs"
+        )
+        assert np.abs(weights).sum() == pytest.approx(best.fun, rel=1e-9)
+    alone = lightest_weights(np.eye(6), 1, 3, relative)
+    assert alone.tolist() == [0.0, sigmas[1], 0.0, -sigmas[3], 0.0, 0.0]
+
+
+def test_classical_widths_are_those_of_each_arm() -> None:
+    study = shortlist.Study(arms=NAMES, m=2, sigma=dict(zip(NAMES, EACH, strict=True)), seed=0,
+                            algorithm="LUCB")  # fmt: skip
+    go_on(study, 40, lambda trial: value(trial, EACH))
+    table, C = study.table(), study.bound.engine.threshold(study.posterior)
+    widths = (table["upper"] - table["lower"]) / 2.0
+    np.testing.assert_allclose(widths, C * np.array(EACH) / np.sqrt(table["pulls"]), rtol=1e-9)
+    assert study.bound.proven
+    assert "the noise of every arm is sub-Gaussian with its σ" in study.shortlist.guarantee
+
+
+def test_the_lower_bound_with_noise_by_arm() -> None:
+    # Two arms of which nothing is known: pulls go as σ_a, and T* = 2(σ_1 + σ_2)²/Δ².
+    instance = shortlist.instances.from_arrays(np.eye(2), means=[1.0, 0.5], m=1, sigma=[0.2, 0.6])
+    bound = shortlist.theory.lower_bound(instance)
+    assert bound.t_star == pytest.approx(2 * 0.8**2 / 0.25, rel=2e-3)
+    np.testing.assert_allclose(bound.allocation, [0.25, 0.75], atol=0.02)
+    with pytest.raises(errors.InvalidSetting, match="for one σ"):
+        shortlist.theory.constants(instance)
+    with pytest.raises(errors.InvalidSetting, match="for one σ"):
+        shortlist.theory.upper_bounds(instance)
+
+
+def test_shares_go_as_the_noise() -> None:
+    # Two arms of which nothing is known: all that track w* pull them as σ_a.
+    instance = shortlist.instances.from_arrays(np.eye(2), means=[0.2, 0.0], m=1, sigma=[0.25, 1.0])
+    shares = {}
+    for name in TRACKING:
+        frame = shortlist.compare(name, instance, runs=20, progress=False).frame
+        pulls = np.array(frame["pulls"].tolist()).sum(axis=0)
+        shares[name] = pulls[1] / pulls.sum()
+    assert shares["FWS"] == pytest.approx(0.8, abs=0.05)
+    assert shares["lazy track-and-stop"] == pytest.approx(0.8, abs=0.05)
+    assert 0.6 < shares["LinGame"] < 0.8  # its learner is slow
+
+
+@pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", "LUCB", *TRACKING])
+def test_errors_with_noise_by_arm(name: str) -> None:
+    sigma = [0.5, 0.05, 0.3, 0.1]
+    features = shortlist.instances.classic(K=4, m=2, omega=1.0).features
+    instance = shortlist.instances.from_arrays(features, theta=[1, 0, 0], m=2, sigma=sigma)
+    own = shortlist.compare(name, instance, runs=200, progress=False).frame
+    worst = shortlist.compare(name, instance, runs=200, sigma=0.5, progress=False).frame
+    assert improbability(int((~own["correct"]).sum()), 200, DELTA) > 0.001
+    assert own["samples"].mean() < 0.8 * worst["samples"].mean()
+
+
+def test_strategies_take_the_largest_sigma_and_estimate_none() -> None:
+    instance = shortlist.instances.from_arrays(np.eye(3), means=[1.0, 0.5, 0.2], m=1, sigma=0.5)
+    options: dict[str, Any] = {"runs": 20, "progress": False}
+    one = shortlist.compare("Uniform", instance, **options).frame
+    each = shortlist.compare("Uniform", instance, sigma=[0.1, 0.5, 0.2], **options).frame
+    pd.testing.assert_frame_equal(one, each)
+    with pytest.raises(errors.InvalidSetting, match=r"without the replicates .* such as m-LinGapE"):
+        shortlist.compare("Uniform", instance, sigma="estimate", **options)
+
+
+def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
+    study = begin(sigma=pd.Series(EACH, index=list(NAMES)).iloc[::-1])
+    assert study.problem.noise.each.tolist() == EACH  # type: ignore[union-attr]
+    go_on(study, 65, lambda trial: value(trial, EACH))
+    assert not study.done
+    assert study.remaining().evaluations is not None
+    assert study.remaining(quick=True).evaluations is not None
+    assert {each.name: each.level for each in study.health()}["noise"] == "fine"
+    noisy = begin(sigma=EACH)
+    go_on(noisy, 65, lambda trial: value(trial, [3 * each for each in EACH]))
+    finding = next(each for each in noisy.health() if each.name == "noise")
+    assert finding.level == "warning"
+    assert "times their arm's σ" in finding.words
+
+
+# Bounded results
+
+
+def test_half_the_range_is_sigma() -> None:
+    study = begin(sigma="bounded", reward_range=(-1, 3))
+    assert study.problem.sigma == 2.0
+    words = study.bound.guarantee()
+    assert "σ = 2, half the range from -1 to 3" in words
+    assert words.endswith("provided all results lie in that range and the means are linear in the "
+                          "features.")  # fmt: skip
+    assert study.bound.proven
+
+
+def test_results_outside_the_range_are_refused() -> None:
+    study = begin(sigma="bounded", reward_range=(0, 1))
+    first, second = study.ask(2)
+    before = study.fingerprint
+    for wrong in (1.0000001, -0.01, 7):
+        with pytest.raises(errors.InvalidInput, match=r"lie in reward_range=\(0, 1\), got"):
+            study.tell(first, wrong)
+        with pytest.raises(errors.InvalidInput, match="nothing was told"):
+            study.tell(arm="a", value=wrong)
+    with pytest.raises(errors.InvalidInput, match="start anew with a wider range"):
+        study.tell_many([(first, 0.5), (second, 1.5)])
+    assert study.fingerprint == before
+    study.tell_many([(first, 0.0), (second, 1.0)])
+    assert study.evaluations == 2
+
+
+def test_a_run_ends_at_a_result_outside_the_range_and_keeps_the_trial_open() -> None:
+    study = begin(sigma="bounded", reward_range=(0, 1))
+
+    def objective(trial: Any) -> float:
+        return 1.5 if trial.number == 7 else 0.5
+
+    with pytest.raises(errors.InvalidInput, match=r"got 1\.5"):
+        study.run(objective, max_failures=100, progress=False)
+    assert [trial.number for trial in study.pending] == [7]
+    assert not any(trial.state == "failed" for trial in study.trials)
+
+
+def test_bernoulli_by_its_range() -> None:
+    instance = shortlist.instances.from_arrays(
+        np.eye(4), means=[0.8, 0.6, 0.3, 0.2], m=2, sigma=1.0, noise="bernoulli"
+    )
+    frame = shortlist.compare(
+        "LUCB", instance, runs=200, sigma="bounded", reward_range=(0, 1), progress=False
+    ).frame
+    assert improbability(int((~frame["correct"]).sum()), 200, DELTA) > 0.001
+
+
+# An estimate
+
+
+def test_the_bound_holds_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    for degrees, risk in ((4, 0.05), (20, 0.05), (60, 0.01)):
+        held = [
+            bound_from_replicates((0.3 * rng.standard_normal((2, degrees // 2 + 1)) + 5).tolist(), risk)
+            for _ in range(4000)
+        ]  # fmt: skip
+        assert {each.degrees for each in held} == {degrees}
+        below = sum(each.sigma < 0.3 for each in held)
+        assert improbability(below, 4000, risk) > 0.001
+        assert improbability(4000 - below, 4000, 1 - risk) > 0.001  # and no more often
+        assert inflation(degrees, risk) == pytest.approx(
+            math.sqrt(degrees / chi2.ppf(risk, degrees)), rel=1e-8
+        )
+
+
+def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
+    for settings in ({}, {"algorithm": "LUCB"}, {"threshold": "determinant", "S": 2.0},
+                     {"algorithm": shortlist.GIFA(threshold="determinant", initialization=None),
+                      "S": 2.0}):  # fmt: skip
+        study = begin(sigma="estimate", **settings)
+        wanted = study.bound.engine.wanted
+        assert wanted.sum() - np.count_nonzero(wanted) >= 60
+        initial = study.bound.engine.initial.tolist()
+        for arm in initial:
+            assert study.problem.noise.is_open
+            trial = study.ask()
+            assert trial.arm == arm
+            study.tell(trial, value(trial))
+        assert not study.problem.noise.is_open
+        assert study.bound.engine.initial.tolist() == initial
+        assert 0.4 < study.problem.sigma < 0.4 * 2
+        assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
+        assert study.problem.delta == DELTA
+        assert study.bound.proven
+        assert "δ = 0.05, σ ≤ 0." in study.bound.guarantee()
+        assert "the noise is normal with the same σ for all arms" in study.bound.guarantee()
+    assert rounds_for(60, np.array([0, 0, 1])) == 21
+
+
+def test_only_the_pilot_counts_for_sigma() -> None:
+    def told(extra: float) -> shortlist.Study:
+        study = begin(sigma="estimate")
+        trials = study.ask(80)  # more than the pilot: they go round it again
+        wanted = study.bound.engine.wanted
+        seen = np.zeros(6, int)
+        for trial in trials:
+            seen[trial.arm] += 1
+            late = seen[trial.arm] > wanted[trial.arm]
+            study.tell(trial, value(trial) + late * extra)
+        return study
+
+    assert told(0.0).problem.sigma == told(100.0).problem.sigma
+    assert told(0.0).fingerprint != told(100.0).fingerprint
+
+
+def test_replicates_that_are_all_equal_prove_nothing() -> None:
+    study = begin(sigma="estimate")
+    go_on(study, 10**4, lambda trial: float(MEANS[trial.arm]))
+    assert study.done
+    assert study.shortlist.guarantee.startswith("Heuristic: ")
+    assert "the replicates of every arm are equal" in study.shortlist.guarantee
+
+
+def test_a_comparison_estimates_as_a_study_does() -> None:
+    instance = shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=0.4, arms=NAMES)
+    frame = shortlist.compare(
+        "m-LinGapE", instance, runs=3, sigma="estimate", progress=False, seed=5
+    ).frame
+    for row in frame.itertuples():
+        study = begin(sigma="estimate", seed=row.seed)
+        stream = np.zeros(4, np.uint64)
+        from shortlist.core.random import seed_stream
+
+        with np.errstate(over="ignore"):
+            seed_stream(np.uint64(row.seed), stream)
+        go_on(study, 10**5, lambda trial, stream=stream: float(
+            instance.reward(trial.arm, instance.parameters, stream)))  # fmt: skip
+        assert study.posterior.pulls.tolist() == row.pulls
+        assert sorted(study.shortlist.names) == sorted(row.recommendation)
+    threads = [
+        shortlist.compare("LUCB", instance, runs=6, sigma="estimate", workers=n, progress=False)
+        for n in (1, 2)
+    ]
+    pd.testing.assert_frame_equal(threads[0].frame, threads[1].frame)
+
+
+SPAN = shortlist.GIFA(initialization="span", name="m-LinGapE, few initial pulls")
+
+
+def errors_of(degrees: int) -> tuple[int, int]:
+    """Errors in 1000 runs, σ another in each 25."""
+    wrong = 0
+    few = Noise("estimate", math.nan, share=0.2, degrees=degrees)
+    for k, sigma in enumerate(np.geomspace(0.5, 2.0, 40)):
+        # One arm is twice the other, and which is better is the sign of θ.
+        instance = shortlist.instances.from_arrays(
+            [[1.0], [0.5]], theta=[0.25], m=1, sigma=float(sigma)
+        )
+        frame = shortlist.compare(SPAN, instance, runs=25, seed=k, sigma=few, progress=False).frame
+        assert frame["stopped"].all()
+        wrong += int((~frame["correct"]).sum())
+    return wrong, 1000
+
+
+@pytest.mark.parametrize("degrees", [2, 60])
+def test_errors_with_an_estimate(degrees: int) -> None:
+    wrong, runs = errors_of(degrees)
+    assert improbability(wrong, runs, DELTA) > 0.01
+
+
+def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    def naive(replicates: list[list[float]], risk: float) -> Estimate:
+        honest = bound_from_replicates(replicates, risk)
+        return honest._replace(sigma=honest.spread)
+
+    monkeypatch.setattr(noise, "bound_from_replicates", naive)
+    wrong, runs = errors_of(1)
+    assert improbability(wrong, runs, DELTA) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"threshold": "determinant", "S": 1.0},
+        {"threshold": "pilot"},
+        {"threshold": "auto"},
+        {"algorithm": "LUCB"},
+        {"algorithm": "LUCB", "threshold": "two_arms"},
+    ],
+    ids=str,
+)
+def test_errors_with_an_estimate_and_other_thresholds(settings: dict[str, Any]) -> None:
+    name = settings.get("algorithm", "m-LinGapE")
+    settings = {key: each for key, each in settings.items() if key != "algorithm"}
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
+    frame = shortlist.compare(
+        name, instance, runs=200, sigma="estimate", progress=False, **settings
+    ).frame
+    assert improbability(int((~frame["correct"]).sum()), 200, DELTA) > 0.001
+
+
+# Stored, and by command line
+
+KINDS: list[dict[str, Any]] = [
+    {"sigma": EACH},
+    {"sigma": "bounded", "reward_range": (-5, 5)},
+    {"sigma": "estimate"},
+    {"sigma": "estimate", "threshold": "determinant", "S": 2.0},
+    {"sigma": "estimate", "threshold": "pilot"},
+    {"sigma": EACH, "threshold": "pilot"},
+]
+
+
+@pytest.mark.parametrize("given", KINDS, ids=str)
+@pytest.mark.parametrize("at", [20, 66, 100])
+def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
+    given: dict[str, Any], at: int, tmp_path: Path
+) -> None:
+    place = tmp_path / "study.db"
+    kept, memory = begin(storage=place, **given), begin(**given)
+    go_on(kept, at)
+    go_on(memory, at)
+    loaded = shortlist.Study.load(place)
+    for study in (loaded, begin(storage=place, **given)):
+        assert study.fingerprint == memory.fingerprint
+        np.testing.assert_array_equal(study.problem.sigma, memory.problem.sigma)
+        assert study._journal.model.digest() == memory._journal.model.digest()
+        assert study.shortlist.guarantee == memory.shortlist.guarantee
+    go_on(loaded, 100)
+    go_on(memory, 100)
+    kept.refresh()
+    for study in (loaded, kept):
+        assert study.fingerprint == memory.fingerprint
+        assert [trial.arm for trial in study.trials] == [trial.arm for trial in memory.trials]
+        assert study.statistic == memory.statistic
+    past = kept.history()
+    statistic = math.nan if memory.statistic is None else memory.statistic
+    np.testing.assert_equal(past.frame["statistic"].iloc[-1], statistic)
+    with pytest.raises(errors.StudyMismatch, match="stored with sigma ="):
+        begin(storage=place, **{**given, "sigma": 0.4, "reward_range": None})
+
+
+def test_one_sigma_is_stored_as_before() -> None:
+    # Else the fingerprints of studies that are stored already would not fit them any more.
+    choices = begin()._journal._settings.choices
+    assert choices["sigma"] == 0.4
+    assert set(choices) == {
+        *("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
+    }
+
+
+def test_reports_say_where_sigma_is_from() -> None:
+    words = {
+        "each": "given, not estimated",
+        "bounded": "Hoeffding 1963",
+        "estimate": "0.2 δ is paid",
+    }
+    for given in KINDS[:3]:
+        study = begin(**given)
+        before = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+        assert words[study.problem.noise.kind] in before
+        go_on(study, 90)
+        after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+        assert (before == after) == (study.problem.noise.kind != "estimate")
+        text = shortlist.report.methods.methods(Reading(study))
+        assert study.problem.noise.figure in text
+        rows = dict(shortlist.report.settings.settings(study))
+        assert rows["Noise, σ"] in study.problem.noise.figure
+
+
+@pytest.fixture
+def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    monkeypatch.chdir(tmp_path)
+    Path("sigma.csv").write_text("arm,sigma\nb,0.2\na,0.1\nc,0.3\n")
+
+    def write(sigma: str) -> None:
+        Path("screen.toml").write_text(f'arms = ["a", "b", "c"]\nm = 1\n{sigma}\n')
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("sigma", "words"),
+    [
+        ('sigma = "bounded"\nreward_range = [0, 1]', "σ = 0.5, half the range from 0 to 1"),
+        ('sigma = "estimate"', "σ to be estimated"),
+        ("sigma = [0.1, 0.2, 0.3]", "σ by arm from 0.1 to 0.3"),
+        ("sigma = {c = 0.3, a = 0.1, b = 0.2}", "σ by arm from 0.1 to 0.3"),
+        ('sigma = "sigma.csv"', "σ by arm from 0.1 to 0.3"),
+    ],
+)
+def test_a_screen_file_says_what_the_noise_is(
+    screen: Callable[[str], None], sigma: str, words: str
+) -> None:
+    screen(sigma)
+    for _ in range(2):
+        result = run("new", "screen.toml")
+        assert result.exit_code == 0, result.output
+        assert words in " ".join(result.output.split())
+    assert run("ask", "screen.toml", "-n", 3, "--out", "plate.csv").exit_code == 0
+    Path("plate.csv").write_text(Path("plate.csv").read_text().replace(",\n", ",0.5\n"))
+    assert run("tell", "screen.toml", "plate.csv").exit_code == 0
+    assert run("status", "screen.toml").exit_code == 0
+    stored = shortlist.Study.load("screen.db").problem.noise
+    if stored.range is not None:
+        assert run("ask", "screen.toml", "-n", 2, "--out", "next.csv").exit_code == 0
+        Path("next.csv").write_text(Path("next.csv").read_text().replace(",\n", ",1.5\n"))
+        where = ("next.csv, line 2: a result must lie in reward_range=(0, 1), got 1.5",)
+        fails(run("tell", "screen.toml", "next.csv"), 2, *where)
+        fails(
+            run("tell", "screen.toml", "--arm", "a", "--value", 2), 2, "got 2.0: nothing was told"
+        )
+    if stored.each is not None:
+        assert stored.each.tolist() == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "words"),
+    [
+        ('sigma = "bouned"', "unknown sigma 'bouned': did you mean 'bounded'"),
+        ('sigma = "bounded"', "pass reward_range=(low, high)"),
+        ('sigma = "bounded"\nreward_range = [1, 0]', "from the lowest result to the highest"),
+        ("sigma = 0.1\nreward_range = [0, 1]", "reward_range goes with sigma='bounded' only"),
+        ("sigma = [0.1, 0.2]", "one for each of the 3 arms, got 2"),
+        ("sigma = {a = 0.1, b = 0.2}", "no number for arm 'c'"),
+        ('sigma = "sigmas.csv"', "there is no file"),
+    ],
+)
+def test_a_screen_file_with_wrong_noise(
+    screen: Callable[[str], None], sigma: str, words: str
+) -> None:
+    screen(sigma)
+    fails(run("new", "screen.toml"), 2, words)
+    assert not Path("screen.db").exists()
+
+
+# What cannot be
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"sigma": "bounds"}, "unknown sigma 'bounds': did you mean 'bounded'"),
+    ({"sigma": "Estimate"}, "unknown sigma 'Estimate': did you mean 'estimate'"),
+    ({"sigma": "0.5"}, "unknown sigma '0.5'"),
+    ({"sigma": None, "reward_range": (0, 1)}, "reward_range goes with sigma='bounded' only"),
+    ({"sigma": "estimate", "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
+    ({"sigma": EACH, "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
+    ({"sigma": "bounded"}, r"needs the range of the results: pass reward_range=\(low, high\)"),
+    ({"sigma": "bounded", "reward_range": (1, 0)}, r"lowest result to the highest, got \(1, 0\)"),
+    ({"sigma": "bounded", "reward_range": (1, 1)}, r"lowest result to the highest, got \(1, 1\)"),
+    ({"sigma": "bounded", "reward_range": (0, np.inf)}, "two finite numbers"),
+    ({"sigma": "bounded", "reward_range": (np.nan, 1)}, "two finite numbers"),
+    ({"sigma": "bounded", "reward_range": (-1e308, 1e308)}, "lowest result to the highest"),
+    ({"sigma": "bounded", "reward_range": (0, 1, 2)}, "two finite numbers .* got"),
+    ({"sigma": "bounded", "reward_range": 1.0}, "two finite numbers .* got 1.0"),
+    ({"sigma": "bounded", "reward_range": "01"}, "two finite numbers .* got '01'"),
+    ({"sigma": "bounded", "reward_range": (False, True)}, "two finite numbers"),
+    ({"sigma": EACH[:5]}, "one for each of the 6 arms, got 5"),
+    ({"sigma": []}, "one for each of the 6 arms, got 0"),
+    ({"sigma": np.ones((6, 1))}, r"one for each of the 6 arms, got shape \(6, 1\)"),
+    ({"sigma": np.array(0.5)}, r"got shape \(\)"),
+    ({"sigma": [*EACH[:5], 0.0]}, "sigma of arm 'f' must be above 0 and finite, got 0.0"),
+    ({"sigma": [*EACH[:5], -1]}, "sigma of arm 'f' must be above 0 and finite, got -1.0"),
+    ({"sigma": [*EACH[:5], np.nan]}, "sigma of arm 'f' must be above 0 and finite, got nan"),
+    ({"sigma": [*EACH[:5], np.inf]}, "sigma of arm 'f' must be above 0 and finite, got inf"),
+    ({"sigma": [*EACH[:5], "x"]}, "sigma of arm 'f' must be a number, got 'x'"),
+    ({"sigma": [*EACH[:5], None]}, "sigma of arm 'f' must be a number, got None"),
+    ({"sigma": [True] * 6}, "sigma of arm 'a' must be a number, got True"),
+    ({"sigma": [EACH] * 6}, "sigma of arm 'a' must be a number"),
+    ({"sigma": dict.fromkeys("abcde", 0.1)}, "no number for arm 'f': give one for every arm"),
+    ({"sigma": dict.fromkeys("abcdefg", 0.1)}, "unknown arm in sigma 'g'"),
+    ({"sigma": pd.Series(EACH)}, "unknown arm in sigma '0'"),
+    ({"sigma": pd.Series(EACH, index=list("aacdef"))}, "names the arm 'a' twice"),
+    ({"sigma": {0.5}}, "sigma must be a number, got {0.5}"),
+    ({"sigma": np.nan}, "sigma must be above 0 and finite, got nan"),
+    ({"sigma": True}, "sigma must be a number, got True"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "words"), WRONG, ids=[str(given) for given, _ in WRONG])
+def test_wrong_noise(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(errors.InvalidInput, match=words):
+        begin(**given)
+
+
+def test_an_instance_must_know_its_noise() -> None:
+    with pytest.raises(errors.InvalidSetting, match="Pass sigma='estimate' to compare"):
+        shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma="estimate")
