@@ -573,14 +573,14 @@ def test_the_table_has_the_intervals_that_stop_the_study(name: str) -> None:
 def test_the_rest_is_foreseen(name: str) -> None:
     """Played on with coins where the algorithm is for them: the stop lies in the range, mostly."""
     foreseen = 0
-    for seed in range(8):
+    for seed in range(5):
         study = begin(name, seed=seed)
         study.run(flip, progress=False, max_evaluations=30)
         projection = study.remaining()
         study.run(flip, progress=False)
         assert projection.high is not None
         foreseen += projection.low <= study.evaluations - 30 <= projection.high
-    assert foreseen >= 4
+    assert foreseen >= 3
 
 
 def test_kl_lucb_is_in_the_catalog_with_its_source() -> None:
