@@ -60,6 +60,7 @@ class Recipe:
     threshold_regularization: float | None = None  # erratum 5: the published m-LinGapE's differs
     allocation: str | None = None
     statistic_over_variance: bool = True  # erratum 8: the published LinGame forgets 1/σ²
+    elimination: bool = False
 
 
 # Table 1; the first selection rule is the one meant by the bare name.
@@ -101,12 +102,13 @@ TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     ),
 }
 PUBLISHED = " (as published)"
+ELIMINATION = " with elimination"
 
 
 def recipe(name: str, sigma: float) -> Recipe:
     """The settings meant by a name: Table 1, or the settings of the published runs."""
     published = name.endswith(PUBLISHED)
-    plain = name.removesuffix(PUBLISHED)
+    plain = name.removesuffix(PUBLISHED).removesuffix(ELIMINATION)
     algorithm = max((row for row in TABLE_1 if plain.startswith(row)), key=len)
     selections, rules = TABLE_1[algorithm]
     words = plain.removeprefix(algorithm).strip()
@@ -114,6 +116,7 @@ def recipe(name: str, sigma: float) -> Recipe:
     if selection not in selections:
         raise ValueError(f"{name!r} is no row of Table 1")
     settings: dict[str, object] = {**rules, "selection": selection}
+    settings["elimination"] = name.endswith(ELIMINATION)
     classical = bool(rules.get("classical", False))
     settings["threshold"] = "lucb1" if classical else "self_normalized"
     settings["initialization"] = "each" if classical else "auto"
@@ -191,6 +194,7 @@ class Oracle:
     spanner: Sequence[int] = ()  # arms for forced exploration, and w* of given means and J
     optimal: Callable[[Array, frozenset[int]], Array | None] | None = None
     shares: Array | None = None
+    least: Array | None = None  # of each B_ij ever looked at
 
     def __post_init__(self) -> None:
         self.arms = len(self.features)
@@ -551,6 +555,10 @@ class Oracle:
             if statistic <= self.epsilon:
                 return Verdict(True, self.inside, None, b, c, C, statistic, near=frozenset(near))
 
+        rules = (self.recipe.candidates, self.recipe.ambiguous, self.recipe.stopping)
+        reads_all = bool({"smallest_gap", "mth_gap", "ugape"} & set(rules))
+        if reads_all and not in_pilot:
+            B = self.remembered(B, range(self.arms))
         mth = self.mth_gaps(B)
         if self.recipe.candidates == "top_means":
             ranked = dict(enumerate(means.tolist()))
@@ -558,6 +566,8 @@ class Oracle:
             ranked = {j: -gap for j, gap in mth.items()}
         self.inside = J = self.best_m(ranked, hint.inside, near)
         outside = [i for i in range(self.arms) if i not in J]
+        if not reads_all and not in_pilot:
+            B = self.remembered(B, J)
         if self.recipe.ambiguous == "largest_gap":
             doubt = {j: max(B[i, j] for i in outside) for j in J}
         else:
@@ -582,6 +592,18 @@ class Oracle:
         self.last_pair = (b, c)
         kind = "pilot" if in_pilot else "round"
         return Verdict(False, J, arm, b, c, C, statistic, kind, near=frozenset(near))
+
+    def remembered(self, B: Array, columns: Iterable[int]) -> Array:
+        """With elimination, the least that each B_ij of these columns has ever been."""
+        if not self.recipe.elimination:
+            return B
+        if self.least is None:
+            self.least = np.full(B.shape, np.inf)
+        B = B.copy()
+        for j in columns:
+            self.least[:, j] = np.minimum(self.least[:, j], B[:, j])
+            B[:, j] = self.least[:, j]
+        return B
 
     def near_stop(self, statistic: float, B: Array, near: set[str]) -> None:
         """Whether rounding decides about the stop."""

@@ -11,7 +11,8 @@ import pytest
 import shortlist
 from shortlist import errors
 from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.gifa import RULES, TABLE_1
+from shortlist.algorithms.gifa import TABLE_1
+from shortlist.algorithms.named_rules import RULES
 from shortlist.problem import Problem
 from shortlist.rules.designs import Designs, lightest_weights
 from shortlist.rules.initialization import each, span, weakest_direction

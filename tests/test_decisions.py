@@ -23,7 +23,7 @@ import shortlist
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Engine, run_seeds
-from shortlist.algorithms.gifa import RULES
+from shortlist.algorithms.named_rules import RULES
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
 from shortlist.rules.initialization import INITIALIZATIONS
@@ -145,6 +145,7 @@ class Composition:
     initialization: str | None
     regularization: float | None
     classical: bool
+    elimination: bool
 
     def algorithm(self) -> shortlist.GIFA:
         return shortlist.GIFA(**vars(self))
@@ -171,6 +172,7 @@ class Composition:
             and (positive or not biased)
             and (spans or self.threshold not in ("self_normalized", "pilot", "two_arms"))
             and (self.threshold != "pilot" or not ridge)
+            and not (self.elimination and self.stopping == "lucb_lagged")
         )
 
 
@@ -190,6 +192,7 @@ def compositions(count: int) -> list[Composition]:
             ),
             (None, "each", "span"),
             (None, 0.0, 0.4),
+            (False, True),
             (False, True),
         )
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shortlist.algorithms import (
+    elimination,
     frank_wolfe,
     game,
     gifa,
@@ -23,6 +24,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     **game.ALGORITHMS,
     **frank_wolfe.ALGORITHMS,
     **track_and_stop.ALGORITHMS,
+    **elimination.ALGORITHMS,
     **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
     **kl_lucb.ALGORITHMS,

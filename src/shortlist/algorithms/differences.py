@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.algorithms.round import NOBODY, Mask
+from shortlist.algorithms.round import NOBODY, Round
 from shortlist.core.least_squares import Reals
 from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
 
 
 def differences(
-    indices: Rule, posterior: Posterior, scale: float, inside: Mask, b: int, c: int
+    indices: Rule, posterior: Posterior, scale: float, now: Round, b: int, c: int
 ) -> tuple[Reals, Reals, Reals]:
     """Of each arm: its gap, and the gap indices below and above it.
 
@@ -25,16 +25,16 @@ def differences(
         """B_ij over i."""
         filled = np.empty(len(means))
         indices(j, means, posterior.variances, posterior.row(j), scale, filled)
-        return filled
+        return np.minimum(filled, now.least[j]) if len(now.least) else filled
 
     gap, upper = means - means[b], column(b)
     if c == NOBODY:
         turned, gap[b], upper[b] = np.empty(0, np.int64), np.nan, np.nan
     else:
-        turned = np.flatnonzero(inside)
+        turned = np.flatnonzero(now.inside)
         gap[turned] = means[c] - means[turned]
         upper[turned] = [column(j)[c] for j in turned.tolist()]
-    if "symmetric" in indices.traits:
+    if "symmetric" in indices.traits and not len(now.least):
         return gap, 2.0 * gap - upper, upper
     lower = np.array([-column(i)[b] for i in range(len(means))])
     if c == NOBODY:

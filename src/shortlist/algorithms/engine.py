@@ -16,7 +16,7 @@ from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.random import fill_seeds
 from shortlist.core.rule import Rule
-from shortlist.rules.allocation import NONE, Allocation, apart, exploration, make_allocation
+from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
 with notice("compiling the loop for this machine: once only, a minute or so"):
@@ -62,16 +62,17 @@ class Engine:
     initial : array of int
         Arms pulled before the first round.
     design : callable
-        (b, c) → w*(b, c), asked once a pair.
+        (b, c) → w*(b, c), once a pair.
     after_pilot : array of int
-        The pulls of every arm after a pilot that is set aside.
+        The pulls of every arm after a pilot.
     shares : callable
-        (means, inside) → w* for them, asked at times by the allocation `lazy`; None where there is
-        none.
+        (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
     allocation : int
-        Who says how many pulls every arm should have, by number; 0 if nobody does.
+        Who says how many pulls every arm should have; 0 if nobody does.
     noise : array, K
         (σ_a/σ)² of every arm.
+    elimination : bool
+        Whether what an index has once bounded stays bounded.
     """
 
     features: NDArray[np.float64]
@@ -88,6 +89,7 @@ class Engine:
     after_pilot: NDArray[np.int64]
     noise: NDArray[np.float64]
     allocation: int = NONE
+    elimination: bool = False
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -97,7 +99,9 @@ class Engine:
     @cached_property
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
-        bits = flags_of(self.rules) | (kernel.INITIALIZED if len(self.initial) else 0)
+        bits = flags_of(self.rules, elimination=self.elimination) | (
+            kernel.INITIALIZED if len(self.initial) else 0
+        )
         return bits | (kernel.TARGET if self.allocation != NONE else 0)
 
     @cached_property
@@ -179,24 +183,20 @@ class Engine:
     ) -> tuple[Reals, Reals, Reals]:
         """Of each arm: its gap, and the gap indices below and above it (see ``Look``)."""
         scale = self.threshold(posterior) * self.sigma
-        return differences(self.rules["indices"], posterior, scale, now.inside, b, c)
+        return differences(self.rules["indices"], posterior, scale, now, b, c)
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
         scans_all = bool(self.flags & kernel.MTH_GAPS)
-        if keeps_all_rows(arms, rank) or (scans_all and arms <= GRAM_LIMIT):
-            return arms
-        return self.m + 16
+        whole = keeps_all_rows(arms, rank) or (scans_all and arms <= GRAM_LIMIT)
+        return arms if whole else min(arms, self.m + 16)
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
-        explored = self._exploration
-        return self._round(make_allocation(self.allocation, arms, rank, self.m, *explored))
-
-    def _round(self, allocation: Allocation) -> rounds.Round:
-        arms = len(self.features)
-        return rounds.make_round(arms, min(arms, self._resident()), self.m, allocation)
+        least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
+        allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
+        return rounds.make_round(arms, self._resident(), self.m, allocation, least)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:
@@ -206,7 +206,7 @@ class Engine:
         self, posterior: Posterior, now: rounds.Round, seed: int
     ) -> tuple[Decision, rounds.Round]:
         """The last decision, made again from the posterior alone."""
-        return self.decide(posterior, self.round(), seed)
+        return self.decide(posterior, self.round()._replace(least=now.least.copy()), seed)
 
     def ahead(
         self, posterior: Posterior, now: rounds.Round, seed: int
@@ -215,7 +215,8 @@ class Engine:
         posterior = posterior.copy()
 
         def decide(supposing: list[int]) -> Decision:
-            beyond = self._round(apart(now.allocation))  # the allocation stays where it is
+            own, least = apart(now.allocation), now.least.copy()
+            beyond = self.round()._replace(allocation=own, least=least)
             return self.decide(posterior, beyond, seed, check_stop=False, supposing=supposing)[0]
 
         return decide

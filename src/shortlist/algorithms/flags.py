@@ -9,12 +9,12 @@ from shortlist.core.rule import OWN, Rule
 from shortlist.rules.candidates import smallest_gap
 
 
-def flags_of(rules: Mapping[str, Rule]) -> int:
+def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
     """What these rules need, as bits."""
     needs = frozenset().union(*(rule.needs for rule in rules.values()))
     traits = frozenset().union(*(rule.traits for rule in rules.values()))
     bits = {
-        kernel.CANDIDATES_MAY_STAY: _candidates_may_stay(rules),
+        kernel.CANDIDATES_MAY_STAY: _candidates_may_stay(rules) and not elimination,
         kernel.MTH_GAPS: "mth_gaps" in needs,
         kernel.OUTSIDE_GAPS: "outside_gaps" in needs,
         kernel.DESIGN: "design" in needs,

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.engine import GRAM_LIMIT, Engine
+from shortlist.algorithms.named_rules import RULES, Choice, find_rule, find_threshold
 from shortlist.algorithms.requests import optimal_shares
-from shortlist.core.rule import Rule, rule
+from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
-from shortlist.rules import ambiguous, candidates, indices, selection, stopping
 from shortlist.rules.allocation import ALLOCATIONS
 from shortlist.rules.designs import Designs
 from shortlist.rules.expected import least_demanding
@@ -27,58 +27,10 @@ from shortlist.rules.thresholds import (
     Setting,
     Threshold,
     published_regularization,
-    user_threshold,
 )
 
 AUTO = "auto"
-
-
-def _named(*rules: Rule) -> dict[str, Rule]:
-    return {each.name: each for each in rules}
-
-
-RULES: dict[str, dict[str, Rule]] = {
-    "indices": _named(indices.paired, indices.individual),
-    "candidates": _named(candidates.top_means, candidates.smallest_gap),
-    "ambiguous": _named(ambiguous.largest_gap, ambiguous.mth_gap),
-    "selection": _named(
-        selection.largest_variance,
-        selection.greedy,
-        selection.optimized,
-        selection.both,
-        selection.tracking,
-    ),
-    "stopping": _named(stopping.lucb, stopping.ugape, stopping.lucb_lagged),
-}
-
-Choice = str | Rule | Callable[..., Any]
-
-
-def find_rule(kind: str, choice: Choice) -> Rule:
-    """The rule meant by a name or by a function."""
-    if isinstance(choice, Rule):
-        if choice.kind != kind:
-            raise InvalidSetting(
-                f"{choice.name!r} is a rule of kind {choice.kind!r} where one of kind {kind!r} is "
-                "needed."
-            )
-        return choice
-    if isinstance(choice, str):
-        if choice not in RULES[kind]:
-            raise unknown_name(f"{kind} rule", choice, RULES[kind])
-        return RULES[kind][choice]
-    return rule(kind)(choice)
-
-
-def find_threshold(choice: str | Threshold | Rule | Callable[..., float]) -> Threshold:
-    """The threshold meant by a name or by a function."""
-    if isinstance(choice, Threshold):
-        return choice
-    if isinstance(choice, str):
-        if choice not in THRESHOLDS:
-            raise unknown_name("threshold", choice, THRESHOLDS)
-        return THRESHOLDS[choice]
-    return user_threshold(choice if isinstance(choice, Rule) else rule("threshold")(choice))
+ELIMINATION = " with elimination"  # ends a name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +52,8 @@ class GIFA:
         Pulls before the first round: every arm once, a spanning set of arms once, or none;
         ``auto`` is ``each`` while K ≤ 4 rank X, else ``span``, as many times over as the threshold
         profits from (ten for ``self_normalized``, once for the others).
+    elimination : bool
+        Whether a difference that was once bounded stays so (see ``eliminating``).
     classical : bool
         Forget the features: every arm is its own dimension.
     only_m : int, optional
@@ -127,6 +81,7 @@ class GIFA:
     allocation: str | None = None
     regularization: float | Callable[[float], float] | None = None
     initialization: str | None = "auto"
+    elimination: bool = False
     classical: bool = False
     only_m: int | None = None
     name: str = ""
@@ -148,10 +103,16 @@ class GIFA:
                 f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
                 "'tracking' follows an allocation such as 'game', and no other rule does."
             )
+        if self.elimination and "lagged" in self.rules["stopping"].traits:
+            raise InvalidSetting(
+                f"elimination=True with stopping={self.rules['stopping'].name!r}: what is remembered "
+                "must be valid bounds; use stopping='lucb' or 'ugape'."
+            )
         if not self.name:
             parts = (self.candidates, self.ambiguous, self.selection, self.stopping, self.indices)
             composed = ", ".join(part.name for part in parts)  # type: ignore[union-attr]
-            object.__setattr__(self, "name", f"GIFA({composed})")
+            memory = ELIMINATION if self.elimination else ""
+            object.__setattr__(self, "name", f"GIFA({composed}){memory}")
 
     @property
     def rules(self) -> Mapping[str, Rule]:
@@ -170,6 +131,11 @@ class GIFA:
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
+            )
+        if self.elimination and problem.arms > GRAM_LIMIT:
+            raise InvalidSetting(
+                f"{self.name} remembers a bound for every pair of arms, of {GRAM_LIMIT:,} arms at "
+                f"most, got {problem.arms:,}: use the same algorithm without elimination."
             )
         chosen = self.chosen_threshold(problem, threshold)
         features, initial, setting = self._setting(problem, chosen)
@@ -197,6 +163,7 @@ class GIFA:
             after_pilot=np.bincount(after, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
             noise=noise,
+            elimination=self.elimination,
         )
         bound = Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
         return replace(bound, again=partial(self.bind, threshold=chosen))

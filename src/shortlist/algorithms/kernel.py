@@ -16,6 +16,7 @@ from shortlist.algorithms.round import (
     LAST_C,
     NOBODY,
     QUEUED,
+    REMEMBERS,
     ROUND,
     STATISTIC,
     THRESHOLD,
@@ -117,6 +118,7 @@ def decide(
     else:
         log_det = state.scalars[LOG_DET]
         figures[THRESHOLD] = evaluate(numbers[1], threshold, time, log_det, constants)
+    pair[REMEMBERS] = now.least.shape[0] > 0 and not in_pilot  # a pilot's indices are no bounds
     scale = sigma * figures[THRESHOLD]
     # Columns made in this round are numbered from here on: a later round starts above them all.
     since = (state.clock[TICK] + 1) * arms
@@ -266,6 +268,7 @@ def replicate(
                 start(state)
             seed_stream(seeds[run], stream)
             forget(now.allocation)
+            now.least[:] = np.inf
             pair[:] = NOBODY
         stopped[run] = EXHAUSTED
         while True:

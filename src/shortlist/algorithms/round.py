@@ -17,14 +17,17 @@ from shortlist.rules.indices import fill_column
 
 Mask = NDArray[np.bool_]
 
-B, C, ARM, QUEUED, LAST_B, LAST_C = 0, 1, 2, 3, 4, 5
+B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
 NOBODY = -1
 ROUNDING = 1e-9
 
 
 class Round(NamedTuple):
-    """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s."""
+    """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
+
+    ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
+    """
 
     inside: Mask
     gaps: Table
@@ -38,15 +41,19 @@ class Round(NamedTuple):
     designs: Table
     pair: Integers
     figures: Reals
+    least: Table
     allocation: Allocation
 
 
-_TYPES = dict.fromkeys(("gaps", "designs"), TABLE) | {"inside": MASK, "allocation": ALLOCATION}
+_TYPES = dict.fromkeys(("gaps", "designs", "least"), TABLE) | {
+    "inside": MASK,
+    "allocation": ALLOCATION,
+}
 _TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
 ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
 
 
-def make_round(arms: int, resident: int, m: int, allocation: Allocation) -> Round:
+def make_round(arms: int, resident: int, m: int, allocation: Allocation, least: Table) -> Round:
     """An empty round for ``arms`` arms, with the allocation that it is to follow."""
     return Round(
         inside=np.zeros(arms, np.bool_),
@@ -59,8 +66,9 @@ def make_round(arms: int, resident: int, m: int, allocation: Allocation) -> Roun
         arm_heap=np.zeros(m, np.int64),
         design_keys=np.full(8, NOBODY, np.int64),
         designs=np.zeros((8, arms)),
-        pair=np.full(6, NOBODY, np.int64),
+        pair=np.full(7, NOBODY, np.int64),
         figures=np.full(3, np.nan),
+        least=least,
         allocation=allocation,
     )
 
@@ -75,11 +83,14 @@ def column(
     number: int,
     indices: Callable[..., None],
 ) -> int:
-    """The slot of B_·j, made at most once a round."""
+    """The slot of B_·j, made at most once a round; with elimination no index ever rises again."""
     slot = row(state, j)
     if now.made[slot] != since + j:
         means, variances = state.means, state.variances
         fill_column(number, indices, j, means, variances, state.rows[slot], scale, now.gaps[slot])
+        if now.pair[REMEMBERS] == 1:
+            for i in range(means.shape[0]):
+                now.least[j, i] = now.gaps[slot, i] = min(now.least[j, i], now.gaps[slot, i])
         now.made[slot] = since + j
     return slot
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shortlist.algorithms.gifa import ELIMINATION
+
 
 @dataclass(frozen=True)
 class Work:
@@ -185,6 +187,19 @@ SUBSETS = Work(
 }""",
 )
 
+TIRINZONI = Work(
+    "Tirinzoni and Degenne 2022",
+    "A. Tirinzoni and R. Degenne. On elimination strategies for bandit fixed-confidence "
+    "identification. NeurIPS 35, 2022.",
+    r"""@inproceedings{tirinzoni2022elimination,
+  author    = {Tirinzoni, Andrea and Degenne, R\'{e}my},
+  title     = {On elimination strategies for bandit fixed-confidence identification},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022}
+}""",
+)
+
 # By the first word of the algorithm's name; all others are Réda et al.'s.
 ALGORITHMS = {
     "LUCB": KALYANAKRISHNAN,
@@ -231,4 +246,6 @@ def works(algorithm: str, source: str) -> list[Work]:
     ['Réda, Kaufmann and Delahaye-Duriez 2021', 'Jedra and Proutière 2020']
     """
     found = [REDA, algorithm_work(algorithm), SOURCES.get(source, REDA)]
+    if algorithm.endswith(ELIMINATION):
+        found.append(TIRINZONI)
     return list(dict.fromkeys(found))

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
-from shortlist.algorithms.gifa import GIFA, RULES, find_threshold
+from shortlist.algorithms.gifa import GIFA
+from shortlist.algorithms.named_rules import RULES, find_threshold
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.noise import Noise
@@ -188,6 +189,7 @@ def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
         "allocation": algorithm.allocation,
         "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
         "initialization": algorithm.initialization,
+        "elimination": algorithm.elimination,
         "classical": algorithm.classical,
         "only_m": algorithm.only_m,
     }

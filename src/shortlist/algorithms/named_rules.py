@@ -1,0 +1,59 @@
+"""The rules by kind and name, and what a user may give for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shortlist.core.rule import Rule, rule
+from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.rules import ambiguous, candidates, indices, selection, stopping
+from shortlist.rules.thresholds import THRESHOLDS, Threshold, user_threshold
+
+
+def _named(*rules: Rule) -> dict[str, Rule]:
+    return {each.name: each for each in rules}
+
+
+RULES: dict[str, dict[str, Rule]] = {
+    "indices": _named(indices.paired, indices.individual),
+    "candidates": _named(candidates.top_means, candidates.smallest_gap),
+    "ambiguous": _named(ambiguous.largest_gap, ambiguous.mth_gap),
+    "selection": _named(
+        selection.largest_variance,
+        selection.greedy,
+        selection.optimized,
+        selection.both,
+        selection.tracking,
+    ),
+    "stopping": _named(stopping.lucb, stopping.ugape, stopping.lucb_lagged),
+}
+
+Choice = str | Rule | Callable[..., Any]
+
+
+def find_rule(kind: str, choice: Choice) -> Rule:
+    """The rule meant by a name or by a function."""
+    if isinstance(choice, Rule):
+        if choice.kind != kind:
+            raise InvalidSetting(
+                f"{choice.name!r} is a rule of kind {choice.kind!r} where one of kind {kind!r} is "
+                "needed."
+            )
+        return choice
+    if isinstance(choice, str):
+        if choice not in RULES[kind]:
+            raise unknown_name(f"{kind} rule", choice, RULES[kind])
+        return RULES[kind][choice]
+    return rule(kind)(choice)
+
+
+def find_threshold(choice: str | Threshold | Rule | Callable[..., float]) -> Threshold:
+    """The threshold meant by a name or by a function."""
+    if isinstance(choice, Threshold):
+        return choice
+    if isinstance(choice, str):
+        if choice not in THRESHOLDS:
+            raise unknown_name("threshold", choice, THRESHOLDS)
+        return THRESHOLDS[choice]
+    return user_threshold(choice if isinstance(choice, Rule) else rule("threshold")(choice))
