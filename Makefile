@@ -36,6 +36,7 @@ bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
+	$(BIN)/python benchmarks/misspecified.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/storage.py
 	$(BIN)/python benchmarks/networks.py

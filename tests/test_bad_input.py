@@ -61,7 +61,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("seed", lambda: shortlist.Study(X, 1, sigma=1.0, seed=-1), errors.InvalidSetting, "seed .* got -1"),
     ("algorithm", lambda: study(algorithm="m-LinGape"), errors.UnknownName,
      "unknown algorithm 'm-LinGape': did you mean 'm-LinGapE'"),
-    ("algorithm type", lambda: study(algorithm=3), errors.InvalidSetting, "a name or a shortlist.GIFA, got int"),
+    ("algorithm type", lambda: study(algorithm=3), errors.InvalidSetting, "a name, a shortlist.GIFA or a shortlist.MisLid, got int"),
     ("threshold", lambda: study(threshold="determinat"), errors.UnknownName,
      "unknown threshold 'determinat': did you mean 'determinant'"),
     ("rule", lambda: shortlist.GIFA(candidates="top_mean"), errors.UnknownName,

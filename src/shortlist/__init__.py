@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.algorithms.catalog import algorithms as algorithms
     from shortlist.algorithms.gifa import GIFA as GIFA
+    from shortlist.algorithms.mislid import MisLid as MisLid
     from shortlist.core.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GIFA",
+    "MisLid",
     "Study",
     "algorithms",
     "compare",
@@ -52,6 +54,7 @@ _MODULES = {
 }
 _HOMES = {
     "GIFA": "shortlist.algorithms.gifa",
+    "MisLid": "shortlist.algorithms.mislid",
     "Study": "shortlist.study.study",
     "compare": "shortlist.simulation.comparison",
     "rule": "shortlist.core.rule",

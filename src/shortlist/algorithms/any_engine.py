@@ -114,6 +114,9 @@ class AnyEngine(Protocol):
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
 
+    def estimates(self, posterior: Posterior, now: Any) -> tuple[Reals, Reals]:
+        """Means, and the squares of their widths in units of Cσ."""
+
     def boundary(self, now: Any) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
 

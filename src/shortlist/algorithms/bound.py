@@ -34,6 +34,8 @@ class Bound:
         Why the rules themselves are not covered by a theorem; empty if they are.
     extends : str
         What it carries further than its theorem does; empty if the theorem covers it.
+    misspecification : float
+        How far from linear in the features the means may be.
     again : callable, optional
         The same algorithm and threshold on another problem, where σ may be estimated.
     reward_range : tuple of float, optional
@@ -49,6 +51,7 @@ class Bound:
     engine: AnyEngine
     unproven_rules: list[str]
     extends: str = ""
+    misspecification: float = 0.0
     again: Callable[[Problem], Bound] | None = None
     reward_range: tuple[float, float] | None = None
     interval_words: str = OWN_INTERVAL

@@ -15,10 +15,11 @@ from shortlist.algorithms import (
     uniform,
 )
 from shortlist.algorithms.gifa import ALIASES, GIFA
+from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import InvalidSetting, unknown_name
 
-Algorithm = GIFA | Planned
+Algorithm = GIFA | Planned | MisLid
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,
@@ -35,6 +36,8 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 def algorithms() -> dict[str, str]:
     """The names of all algorithms, with a line about each.
+
+    MisLid is not among them: a name does not say its c. It is ``shortlist.MisLid``.
 
     Examples
     --------
@@ -56,7 +59,14 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         return choice
     if not isinstance(choice, str):
         raise InvalidSetting(
-            f"an algorithm is a name or a shortlist.GIFA, got {type(choice).__name__}."
+            "an algorithm is a name, a shortlist.GIFA or a shortlist.MisLid, got "
+            f"{type(choice).__name__}."
+        )
+    if choice == MisLid.__name__:
+        raise InvalidSetting(
+            "MisLid must be told how far from linear the means may be, and there is no default: "
+            "pass algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in "
+            "a screen.toml."
         )
     name = ALIASES.get(choice, choice)
     published = "published" in choice

@@ -99,9 +99,8 @@ class Engine:
     @cached_property
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
-        bits = flags_of(self.rules, elimination=self.elimination) | (
-            kernel.INITIALIZED if len(self.initial) else 0
-        )
+        bits = flags_of(self.rules, elimination=self.elimination)
+        bits |= kernel.INITIALIZED if len(self.initial) else 0
         return bits | (kernel.TARGET if self.allocation != NONE else 0)
 
     @cached_property
@@ -172,6 +171,10 @@ class Engine:
             return arms, posterior.pulls - posterior.pilot
         return self.initial, posterior.pulls
 
+    def estimates(self, posterior: Posterior, now: rounds.Round) -> tuple[Reals, Reals]:
+        """Means, and the squares of their widths in units of Cσ."""
+        return posterior.means, posterior.variances
+
     def boundary(self, now: rounds.Round) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
         if "mth_gaps" not in self.rules["stopping"].needs:
@@ -187,8 +190,7 @@ class Engine:
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
-        scans_all = bool(self.flags & kernel.MTH_GAPS)
-        whole = keeps_all_rows(arms, rank) or (scans_all and arms <= GRAM_LIMIT)
+        whole = keeps_all_rows(arms, rank) or (self.flags & kernel.MTH_GAPS and arms <= GRAM_LIMIT)
         return arms if whole else min(arms, self.m + 16)
 
     def round(self) -> rounds.Round:

@@ -1,12 +1,11 @@
 """Phased elimination for the m best arms of a linear model, after RAGE (Fiez et al. 2019).
 
-A phase is a plan of fixed design: the pulls that tell best, of the arms that are not settled yet,
-those inside from those outside, by what is known so far. After it, arms that are among the m best or are
-not leave, and the next phase is designed for the pairs that are left. RAGE bounds each phase by
-its own results, with a share of δ for each, and forgets the phases before. Here the results of
-all phases are combined (see ``contrasts``), at one price for any number of them, so that phases
-can be short. The answer is proven by the bounds on differences alone: no design, no length of a
-phase and no gap that is estimated on the way can make it wrong.
+A phase is a plan of fixed design, made to tell the arms held to be best from the others. After it,
+the arms whose place is certain leave, and the next phase is designed for the pairs that are left,
+with what is known of their gaps. RAGE bounds each phase by its own results, with a share of δ for
+each, and forgets the phases before. Here the results of all phases are combined (``contrasts``) at
+one price for any number of them, so phases can be short. The bounds on differences alone prove the
+answer: no design, no length of a phase and no gap estimated on the way can make it wrong.
 """
 
 from __future__ import annotations

@@ -42,6 +42,8 @@ class Planned:
         Where every result must lie. The bound then rests on it, and σ is not used.
     interval_words : str
         What an arm's own interval is, in signs.
+    misspecification : float
+        How far from linear in the features the means may be.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class Planned:
     classical: bool = False
     reward_range: tuple[float, float] | None = None
     interval_words: str = OWN_INTERVAL
+    misspecification: float = 0.0
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
         """The algorithm on a problem."""
@@ -103,16 +106,18 @@ class Planned:
         )
         self.threshold.check(setting)
         task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)
+        engine = StepwiseEngine(self.strategy, task, self.reward_range)
         return Bound(
             self.name,
             problem,
             self.threshold,
             setting,
-            StepwiseEngine(self.strategy, task, self.reward_range),
+            engine,
             list(self.unproven),
             extends=self.extends,
             reward_range=self.reward_range,
             interval_words=self.interval_words,
+            misspecification=self.misspecification,
         )
 
     def _half_range(self, problem: Problem) -> float:

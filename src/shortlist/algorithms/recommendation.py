@@ -8,7 +8,6 @@ from typing import Any
 from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.contrasts import MOST
 from shortlist.algorithms.gifa import AUTO, GIFA
-from shortlist.algorithms.planned import Planned
 from shortlist.problem import Problem
 
 # For more arms than a strategy keeps tables of.
@@ -40,7 +39,7 @@ def meant(choice: str | Algorithm, threshold: Any, problem: Problem) -> tuple[st
     if is_auto(choice):
         choice = recommended(problem)
     algorithm = find_algorithm(choice)
-    if isinstance(algorithm, Planned):
+    if not isinstance(algorithm, GIFA):
         return choice, None if is_auto(threshold) else threshold
     if is_auto(threshold):
         return choice, algorithm.chosen_threshold(problem, threshold).name

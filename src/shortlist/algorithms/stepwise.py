@@ -186,6 +186,10 @@ class StepwiseEngine:
         """About what C is after so many results."""
         return self._first.threshold_at(time)
 
+    def estimates(self, posterior: Posterior, now: Course) -> tuple[Reals, Reals]:
+        """Means, and the squares of their widths in units of Cσ."""
+        return now.strategy.estimates(posterior.means, posterior.variances)
+
     def boundary(self, now: Course) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
         return None

@@ -95,6 +95,13 @@ class Strategy(ABC):
         it stands here, the same plan is gone through again.
         """
 
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """Means, and variances in units of σ², as the strategy has them.
+
+        As it stands here they are those of least squares on all results.
+        """
+        return means, variances
+
     def copy(self) -> Self:
         """A copy that goes its own way."""
         return copy.copy(self)

@@ -31,9 +31,9 @@ delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 
 Further keys: arms = ["a", "b"] (or a file of names) in place of features,
-algorithm, threshold, S, seed, lease = "7 days", pilot = "pilot.csv" (name and
-mean), storage = "screen.db" (or a PostgreSQL URL), name. Files are sought
-beside the screen.toml.
+algorithm, threshold, misspecification, S, seed, lease = "7 days",
+pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
+URL), name. Files are sought beside the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml

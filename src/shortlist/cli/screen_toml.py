@@ -14,9 +14,11 @@ from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unkno
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shortlist.algorithms.mislid import MisLid
+
 PLAIN = ("m", "reward_range", "delta", "epsilon", "S", "algorithm", "threshold", "seed")
 FILES = ("features", "arms", "pilot")
-KEYS = (*FILES, *PLAIN, "sigma", "lease", "storage", "name")
+KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
 ALGORITHM = "m-LinGapE"  # if none is named
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
@@ -64,6 +66,8 @@ class ScreenFile:
         """The arguments of ``Study``, with the arms read from their file."""
         settings: dict[str, Any] = {"algorithm": ALGORITHM}
         settings |= {key: self.keys[key] for key in PLAIN if key in self.keys}
+        if "misspecification" in self.keys:
+            settings["algorithm"] = self._mislid()
         if "sigma" in self.keys:
             settings["sigma"] = self._sigma()
         if "lease" in self.keys:
@@ -115,6 +119,17 @@ class ScreenFile:
                     "features in place of arms."
                 )
         return [cells[0] for _, cells in lines]
+
+    def _mislid(self) -> MisLid:
+        from shortlist.algorithms.mislid import MisLid
+
+        named = self.keys.get("algorithm", "MisLid")
+        if named != "MisLid":
+            raise InvalidSetting(
+                f'{self.path}: misspecification is for algorithm = "MisLid" only, and the '
+                f"algorithm is {named!r}: leave one of them out."
+            )
+        return MisLid(misspecification=self.keys["misspecification"])
 
     def _lease(self) -> float:
         text = self.keys["lease"]

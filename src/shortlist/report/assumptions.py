@@ -102,6 +102,12 @@ def _model(study: Study) -> str:
             f"The mean of every arm is linear in {features}. With as many independent features as "
             "arms this is no restriction."
         )
+    if study.bound.misspecification:
+        return (
+            "The mean of every arm is within c = "
+            f"{study.bound.misspecification:g} of θ·x, linear in {features}, with one unknown θ for all "
+            "arms. c was given, not estimated. If a mean departs further, the claim does not hold."
+        )
     return (
         f"The mean of every arm is linear in {features}: θ·x, with one unknown θ for all arms. If "
         "the true means depart from that, the claim does not hold."

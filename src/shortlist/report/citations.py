@@ -116,6 +116,19 @@ DEGENNE = Work(
   year      = {2020}
 }""",
 )
+MISLID = Work(
+    "Réda, Tirinzoni and Degenne 2021",
+    "C. Réda, A. Tirinzoni and R. Degenne. Dealing with misspecification in fixed-confidence linear "
+    "top-m identification. NeurIPS 34, 2021.",
+    r"""@inproceedings{reda2021dealing,
+  author    = {R\'{e}da, Cl\'{e}mence and Tirinzoni, Andrea and Degenne, R\'{e}my},
+  title     = {Dealing with misspecification in fixed-confidence linear top-m
+               identification},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {34},
+  year      = {2021}
+}""",
+)
 WANG = Work(
     "Wang, Tzeng and Proutière 2021",
     "P.-A. Wang, R.-C. Tzeng and A. Proutière. Fast pure exploration via Frank–Wolfe. "
@@ -128,7 +141,6 @@ WANG = Work(
   year      = {2021}
 }""",
 )
-
 FIEZ = Work(
     "Fiez, Jain, Jamieson and Ratliff 2019",
     "T. Fiez, L. Jain, K. Jamieson and L. Ratliff. Sequential experimental design for transductive "
@@ -209,6 +221,7 @@ ALGORITHMS = {
     "KL-LUCB": SUBSETS,
     "KL-Racing": SUBSETS,
     "Racing": SUBSETS,
+    "MisLid": MISLID,
     "Phased": FIEZ,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
     "FWS": WANG,

@@ -80,7 +80,7 @@ def _design(study: Study) -> list[str]:
         "No model related the means of the arms."
         if bound.setting.classical
         else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
-        "means were modelled as linear in them."
+        f"means were modelled as linear in them{_within(bound.misspecification)}."
     )
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [
@@ -92,6 +92,10 @@ def _design(study: Study) -> list[str]:
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
         f"ε = {problem.epsilon:g}, {_noise(bound)}{S}.",
     ]
+
+
+def _within(misspecification: float) -> str:
+    return f" to within c = {misspecification:g}" if misspecification else ""
 
 
 def _noise(bound: Bound) -> str:

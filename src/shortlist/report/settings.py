@@ -54,6 +54,8 @@ def settings(study: Study) -> list[tuple[str, str]]:
         ("Initial pulls", f"{len(bound.engine.initial):,}"),
         ("Seed", str(study.seed)),
     ]
+    if bound.misspecification:
+        rows.append(("Misspecification, c", f"{bound.misspecification:g}"))
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software()]

@@ -56,7 +56,7 @@ def compare(
 
     Parameters
     ----------
-    algorithms : str, GIFA, Planned or several of them
+    algorithms : str, GIFA, Planned, MisLid or several of them
         By name (see ``shortlist.algorithms``) or composed.
     instance : Instance
         What they are run on.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from shortlist.algorithms.bound import Bound
 from shortlist.core.posterior import Posterior
-from shortlist.problem import Problem
-
-Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,20 +54,18 @@ class Shortlist:
         return f"{figures}\n{self.evaluations} evaluations, {state}\n{self.guarantee}"
 
 
-def arm_table(
-    problem: Problem,
-    posterior: Posterior,
-    C: float,
-    inside: NDArray[np.bool_] | None,
-    intervals: tuple[Reals, Reals] | None = None,
-) -> pd.DataFrame:
-    """Every arm with its interval; without candidates nothing is known yet.
+def arm_table(bound: Bound, posterior: Posterior, C: float, now: Any) -> pd.DataFrame:
+    """Every arm with its interval, as the round ``now`` has it; None: nothing is known yet.
 
-    It is μ̂ ± Cσ‖x‖_{V⁻¹}, if no other ``intervals`` are given.
+    It is μ̂ ± Cσ‖x‖_{V⁻¹}, where the algorithm has no other.
     """
-    means = np.full(problem.arms, np.nan) if inside is None else posterior.means.copy()
-    width = C * problem.sigma * np.sqrt(np.maximum(posterior.variances, 0.0))
-    lower, upper = (means - width, means + width) if intervals is None else intervals
+    problem = bound.problem
+    means = lower = upper = np.full(problem.arms, np.nan)
+    if now is not None:
+        estimated, variances = bound.engine.estimates(posterior, now)
+        means = estimated.copy()
+        width = C * problem.sigma * np.sqrt(np.maximum(variances, 0.0))
+        lower, upper = bound.engine.intervals(now) or (means - width, means + width)
     return pd.DataFrame(
         {
             "name": problem.names,
@@ -77,6 +73,6 @@ def arm_table(
             "mean": means,
             "lower": lower,
             "upper": upper,
-            "in_shortlist": False if inside is None else inside.copy(),
+            "in_shortlist": False if now is None else now.inside.copy(),
         }
     )

@@ -218,6 +218,8 @@ def _fit(study: View, results: _Results) -> Finding:
     if study.bound.setting.classical or problem.rank == problem.arms:
         words = "Every arm has a mean of its own: there is no fit to fail."
         return Finding("fit", "fine", words, "The guarantee assumes nothing about the means.")
+    if study.bound.misspecification:
+        return _fit_within(study, results, study.bound.misspecification)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
@@ -264,4 +266,39 @@ def _fit(study: View, results: _Results) -> Finding:
         "The guarantee assumes that they are, and does not hold. Add features (a column of ones "
         "too, if there is none), or start anew with an algorithm that does not look at them, such "
         f"as LUCB. {ADAPTIVE}",
+    )
+
+
+def _fit_within(study: View, results: _Results, c: float) -> Finding:
+    """Whether the means can all be within c of linear."""
+    from scipy.stats import chi2
+
+    from shortlist.core.nearest import NOBODY, nearest, workspace
+
+    x = np.ascontiguousarray(study.problem.reduced[results.arms])
+    if not len(x):
+        words = "No arm has been evaluated yet."
+        return Finding("fit", "fine", words, f"The guarantee rests on c = {c:g}.")
+    work = workspace(*x.shape)
+    nearest(x, c, results.weights, results.means, NOBODY, NOBODY, 0.0, work)
+    misses = results.means - work.means
+    square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
+    # The nearest means are no further from the averages than the true ones.
+    p = float(chi2.sf(square, len(x)))
+    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, p = {p:.2g} at most"
+    if p >= ALPHA:
+        words = (
+            f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
+        )
+        meaning = f"The results do not speak against c, nor do they show that it is large enough. {ADAPTIVE}"
+        return Finding("fit", "fine", words, meaning)
+    worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
+    return Finding(
+        "fit",
+        "warning",
+        f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
+        f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
+        "The guarantee assumes that they are not, and does not hold. Start anew with a larger "
+        "misspecification, or with an algorithm that does not look at the features, such as LUCB. "
+        + ADAPTIVE,
     )

@@ -52,7 +52,7 @@ def look_at(bound: Bound, posterior: Posterior, now: Any, decision: Decision) ->
     C = engine.threshold(posterior, now)
     own = engine.boundary(now)
     boundary, c = (decision.b, decision.c) if own is None else (own, NOBODY)
-    table = arm_table(bound.problem, posterior, C, now.inside, engine.intervals(now))
+    table = arm_table(bound, posterior, C, now)
     gaps = engine.differences(posterior, now, boundary, c)
     table[["gap", "gap_lower", "gap_upper"]] = np.column_stack(gaps)
     return Look(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         )
         return Projection(None, 1, None, words)
     generator = np.random.default_rng([study.seed, SALT])
-    draws = _drawn_means(engine, posterior, generator)
+    draws = _drawn_means(engine, posterior, study.round, generator)
     seeds = generator.integers(0, 2**64, size=DRAWS, dtype=np.uint64)
     totals = np.sort(_totals(study, draws, seeds, quick=quick))
     told = posterior.observed
@@ -164,20 +164,31 @@ def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
     return int(np.linalg.matrix_rank(engine.features[pulls > 0])) if pulls.any() else 0
 
 
-def _drawn_means(engine: AnyEngine, posterior: Posterior, generator: np.random.Generator) -> Reals:
-    """Means Xθ with θ from N(θ̂, σ²V⁻¹), a row a draw."""
+def _drawn_means(
+    engine: AnyEngine, posterior: Posterior, now: Any, generator: np.random.Generator
+) -> Reals:
+    """The estimates plus Xθ with θ from N(0, σ²V⁻¹), a row a draw."""
     x = engine.features
     noise = generator.standard_normal((x.shape[1], DRAWS))
-    # With those of a pilot: it may be set aside, but it is known.
-    sums = posterior.state.sums * engine.weights
     if is_identity(x):
-        precisions = (posterior.pulls * engine.weights + engine.regularization)[:, None]
-        away, centre = noise / np.sqrt(precisions), sums / precisions[:, 0]
+        precisions = posterior.pulls * engine.weights + engine.regularization
+        away = noise / np.sqrt(precisions)[:, None]
     else:
-        lower = factor(engine, posterior.pulls, engine.regularization)
-        away = x @ solve_upper(lower.T, noise)
-        centre = x @ solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))[:, 0]
-    return np.asarray(centre + engine.sigma * away.T)
+        away = x @ solve_upper(factor(engine, posterior.pulls, engine.regularization).T, noise)
+    return np.asarray(_centre(engine, posterior, now) + engine.sigma * away.T)
+
+
+def _centre(engine: AnyEngine, posterior: Posterior, now: Any) -> Reals:
+    """The means as they are estimated, by the results of a pilot too."""
+    if not engine.has_pilot:
+        return engine.estimates(posterior, now)[0]
+    # It may be set aside, but it is known.
+    x, sums = engine.features, posterior.state.sums * engine.weights
+    if is_identity(x):
+        return np.asarray(sums / (posterior.pulls * engine.weights + engine.regularization))
+    lower = factor(engine, posterior.pulls, engine.regularization)
+    theta = solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))
+    return np.asarray((x @ theta)[:, 0])
 
 
 def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.gifa import GIFA
+from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.named_rules import RULES, find_threshold
 from shortlist.algorithms.planned import Planned
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
@@ -175,6 +176,9 @@ def checked_lease(lease: object) -> float | None:
 def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
+    if isinstance(algorithm, MisLid):
+        # Named by its class: the parameters beside it are what its name in tables is made of.
+        return {"name": MisLid.__name__, **asdict(algorithm)}
     if isinstance(algorithm, Planned):
         return {"name": algorithm.name, "strategy": OWN}
     assert isinstance(algorithm.threshold, Threshold)
@@ -195,10 +199,12 @@ def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-def _algorithm(words: dict[str, Any]) -> str | GIFA:
+def _algorithm(words: dict[str, Any]) -> str | Algorithm:
     if len(words) == 1:
         return str(words["name"])
     try:
+        if words.get("name") == MisLid.__name__:
+            return MisLid(**{key: value for key, value in words.items() if key != "name"})
         return GIFA(**words)
     except TypeError as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None

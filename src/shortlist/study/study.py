@@ -54,7 +54,7 @@ class Study(View):
         The slack allowed in the means.
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one.
-    algorithm : str, GIFA or Planned
+    algorithm : str, GIFA, Planned or MisLid
         See ``shortlist.algorithms``.
     threshold : optional
         In place of the algorithm's own.
@@ -147,7 +147,7 @@ class Study(View):
             Where it is kept.
         name : str, optional
             Which one; may be left out where there is only one.
-        algorithm : GIFA or Planned, optional
+        algorithm : GIFA, Planned or MisLid, optional
             Needed again if it has parts of your own: storage keeps names, never code.
         """
         from shortlist.study.storage import StoredStudy

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from shortlist.algorithms.bound import Bound
@@ -145,16 +145,14 @@ class View:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
-        algorithm's own kind, as it last looked; they are missing before :attr:`stage` is
-        ``"rounds"``, and so are the means during the initial pulls. After a pilot means and bounds
-        are those of the evaluations since: it is set aside.
+        algorithm's own kind, as it last looked (KL-LUCB, MisLid); they are missing before
+        :attr:`stage` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
+        means and bounds are those of the evaluations since: it is set aside.
         """
         model = self._journal.model
-        if model.decision is None:
-            return arm_table(self.problem, self.posterior, np.nan, None)
-        now, engine = self.round, self.bound.engine
-        C = engine.threshold(self.posterior, now) if model.looks else np.nan
-        return arm_table(self.problem, self.posterior, C, now.inside, engine.intervals(now))
+        now = None if model.decision is None else self.round
+        C = self.bound.engine.threshold(self.posterior, now) if model.looks else math.nan
+        return arm_table(self.bound, self.posterior, C, now)
 
     def remaining(self, *, quick: bool = False) -> Projection:
         """How many more evaluations the stop is away, with a range, as far as the estimates tell.
