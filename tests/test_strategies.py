@@ -77,7 +77,7 @@ def is_bounded(name: str) -> bool:
 
 
 def is_classical(name: str) -> bool:
-    return find_algorithm(name).classical
+    return find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).setting.classical
 
 
 def results_for(name: str) -> Callable[[Any], float]:
