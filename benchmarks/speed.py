@@ -13,7 +13,8 @@ import numpy as np
 import numpy_loop
 import shortlist
 from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Engine, run_seeds
+from shortlist.algorithms.engine import Engine
+from shortlist.core.random import run_seeds
 
 REPEATS = 25
 INSTANCES = {

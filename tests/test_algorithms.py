@@ -17,6 +17,7 @@ from shortlist.problem import Problem
 from shortlist.rules.designs import Designs, lightest_weights
 from shortlist.rules.initialization import each, span, weakest_direction
 from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.simulation.instances import Instance
 
 NAMES = list(shortlist.algorithms())
 
@@ -26,6 +27,18 @@ def problem_for(name: str, **settings: Any) -> Problem:
     m = find_algorithm(name).only_m or 2
     features = rng.standard_normal((6, 3))
     return Problem.of(features, m, sigma=0.5, S=2.0, **settings)
+
+
+def instance_for(name: str, sigma: float) -> Instance:
+    """Normal rewards, or coins where the algorithm is for results in [0, 1]."""
+    problem = problem_for(name)
+    means = problem.features @ [1.0, -0.5, 0.3]
+    settings: dict[str, Any] = {"m": problem.m, "sigma": sigma}
+    if find_algorithm(name).bind(problem).reward_range is not None:
+        chances = (means - means.min()) / (means.max() - means.min())
+        settings = {"m": problem.m, "sigma": 0.5, "noise": "bernoulli"}
+        return shortlist.instances.from_arrays(problem.features, means=chances, **settings)
+    return shortlist.instances.from_arrays(problem.features, theta=[1.0, -0.5, 0.3], **settings)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -38,11 +51,7 @@ class TestContract:
         assert "\n" not in line
 
     def test_it_finds_the_best_and_stops(self, name: str) -> None:
-        problem = problem_for(name)
-        theta = np.array([1.0, -0.5, 0.3])
-        instance = shortlist.instances.from_arrays(
-            problem.features, theta=theta, m=problem.m, sigma=0.05
-        )
+        problem, instance = problem_for(name), instance_for(name, 0.05)
         results = shortlist.compare(name, instance, runs=20, progress=False, max_samples=200_000)
         assert results.frame["stopped"].all()
         if "as published" not in name:
@@ -59,10 +68,7 @@ class TestContract:
         assert bound.guarantee().startswith("Proven" if bound.proven else "Heuristic")
 
     def test_slack_stops_sooner(self, name: str) -> None:
-        problem = problem_for(name)
-        instance = shortlist.instances.from_arrays(
-            problem.features, theta=[1.0, -0.5, 0.3], m=problem.m, sigma=6.0
-        )
+        instance = instance_for(name, 6.0)
         exact, slack = (
             shortlist.compare(name, instance, runs=10, epsilon=e, progress=False).frame["samples"]
             for e in (0.0, 0.5)

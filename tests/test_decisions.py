@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 import shortlist
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
 from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Engine, run_seeds
+from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.named_rules import RULES
 from shortlist.core.posterior import Posterior
-from shortlist.core.random import seed_stream
+from shortlist.core.random import run_seeds, seed_stream
 from shortlist.rules.initialization import INITIALIZATIONS
 from shortlist.rules.thresholds import THRESHOLDS
 

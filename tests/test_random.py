@@ -15,13 +15,14 @@ from scipy import stats
 
 import shortlist
 from oracle import priority as oracle_priority
-from shortlist.algorithms.engine import Engine, run_seeds
+from shortlist.algorithms.engine import Engine
 from shortlist.core.random import (
     mix,
     next_word,
     priority,
     round_key,
     run_seed,
+    run_seeds,
     seed_stream,
     standard_normal,
     uniform,

@@ -73,6 +73,9 @@ class AnyEngine(Protocol):
     def alone(self) -> bool:
         """Whether the stop compares the arms' own intervals, not differences of two means."""
 
+    def intervals(self, now: Any) -> tuple[Reals, Reals] | None:
+        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
+
     @property
     def stop(self) -> str:
         """The stopping rule's name."""

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shortlist.algorithms.any_engine import AnyEngine
+from shortlist.errors import InvalidInput
 from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
+
+OWN_INTERVAL = "μ̂ ± Cσ‖x‖"
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,10 @@ class Bound:
         How far from linear in the features the means may be.
     again : callable, optional
         The same algorithm and threshold on another problem, where σ may be estimated.
+    reward_range : tuple of float, optional
+        Where every result must lie. The bound then rests on it, and σ is not used.
+    interval_words : str
+        What an arm's own interval is, in signs.
     """
 
     name: str
@@ -46,6 +53,20 @@ class Bound:
     extends: str = ""
     misspecification: float = 0.0
     again: Callable[[Problem], Bound] | None = None
+    reward_range: tuple[float, float] | None = None
+    interval_words: str = OWN_INTERVAL
+
+    def check(self, value: float) -> None:
+        """Raise for a result that cannot be, by the algorithm or by what is known of the noise."""
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            if not low <= value <= high:
+                raise InvalidInput(
+                    f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing "
+                    "was told. Start anew with an algorithm that uses σ (LUCB, Racing), or with "
+                    "results scaled to this range; to cut one off would bias the mean."
+                )
+        self.problem.noise.check(value)
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> Bound:
         """The same with σ from replicates of the initial pulls."""
@@ -78,7 +99,8 @@ class Bound:
         problem = self.problem
         slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
         bound = "" if problem.S is None else f", S = {problem.S:g}"
-        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {problem.noise.figure}{bound}"
+        noise = problem.noise.figure if self.reward_range is None else "σ is not used"
+        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {noise}{bound}"
         claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
         if self.why_heuristic:
             return (

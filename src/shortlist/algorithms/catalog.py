@@ -7,7 +7,10 @@ from shortlist.algorithms import (
     frank_wolfe,
     game,
     gifa,
+    kl_lucb,
+    kl_racing,
     phased,
+    racing,
     track_and_stop,
     uniform,
 )
@@ -28,6 +31,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     **elimination.ALGORITHMS,
     **phased.ALGORITHMS,
     **uniform.ALGORITHMS,
+    **kl_lucb.ALGORITHMS,
+    **kl_racing.ALGORITHMS,
+    **racing.ALGORITHMS,
 }
 
 

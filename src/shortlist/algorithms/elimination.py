@@ -26,7 +26,7 @@ def eliminating(algorithm: GIFA) -> GIFA:
         algorithm,
         elimination=True,
         name=algorithm.name + ELIMINATION,
-        summary=f"{algorithm.summary}; with elimination (Tirinzoni and Degenne 2022)",
+        summary=f"Tirinzoni and Degenne 2022: {algorithm.name}, every bound remembered",
     )
 
 

@@ -14,7 +14,6 @@ from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, keeps_all_rows
-from shortlist.core.random import fill_seeds
 from shortlist.core.rule import Rule
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
@@ -135,6 +134,9 @@ class Engine:
         """Whether the stop compares the arms' own intervals, not differences of two means."""
         return self.rules["indices"].name == "individual"
 
+    def intervals(self, now: rounds.Round) -> None:
+        """Every arm's own interval, where it is another; here it never is."""
+
     @property
     def stop(self) -> str:
         """The stopping rule's name."""
@@ -188,8 +190,7 @@ class Engine:
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
-        scans_all = bool(self.flags & kernel.MTH_GAPS)
-        whole = keeps_all_rows(arms, rank) or (scans_all and arms <= GRAM_LIMIT)
+        whole = keeps_all_rows(arms, rank) or (self.flags & kernel.MTH_GAPS and arms <= GRAM_LIMIT)
         return arms if whole else min(arms, self.m + 16)
 
     def round(self) -> rounds.Round:
@@ -333,17 +334,3 @@ class Engine:
         if not self.compiled:
             return [self.rules[kind].function for kind in RULE_ORDER]
         return [self.rules[kind].pointer for kind in RULE_ORDER]
-
-
-def run_seeds(seed: int, runs: int, first: int = 0) -> NDArray[np.uint64]:
-    """The seeds of ``runs`` replicates, or of ``runs`` trials from ``first`` on.
-
-    Examples
-    --------
-    >>> run_seeds(0, 3)[:2].tolist() == run_seeds(0, 2).tolist()
-    True
-    """
-    seeds = np.zeros(runs, np.uint64)
-    with np.errstate(over="ignore"):
-        fill_seeds(np.uint64(seed), first, seeds)
-    return seeds

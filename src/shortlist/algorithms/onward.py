@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.core.posterior import Posterior
-from shortlist.core.random import standard_normal
+from shortlist.core.random import standard_normal, uniform
 from shortlist.core.rule import rule
 from shortlist.rules.allocation import LAZY, NONE
 
@@ -23,6 +23,12 @@ MOST_SOLVED = 64  # arms: with more, solving w* on the way takes longer than all
 def normal(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
     """Normal: the rows are (mean, σ)."""
     return parameters[0, arm] + parameters[1, arm] * standard_normal(stream)
+
+
+@rule("reward")
+def either(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
+    """One of two: the rows are (probability of the second, first, second)."""
+    return parameters[2 if uniform(stream) < parameters[0, arm] else 1, arm]
 
 
 def play_on(

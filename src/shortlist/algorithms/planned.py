@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shortlist.algorithms.bound import Bound
+import numpy as np
+
+from shortlist.algorithms.bound import OWN_INTERVAL, Bound
 from shortlist.algorithms.stepwise import StepwiseEngine
 from shortlist.algorithms.strategy import Strategy, Task
 from shortlist.errors import InvalidSetting
@@ -34,6 +36,12 @@ class Planned:
         What it carries further than its theorem does; empty if the theorem covers it.
     only_m : int, optional
         The only m it is defined for.
+    classical : bool
+        Forget the features: every arm is its own dimension.
+    reward_range : tuple of float, optional
+        Where every result must lie. The bound then rests on it, and σ is not used.
+    interval_words : str
+        What an arm's own interval is, in signs.
     misspecification : float
         How far from linear in the features the means may be.
 
@@ -58,6 +66,9 @@ class Planned:
     unproven: tuple[str, ...] = ()
     extends: str = ""
     only_m: int | None = None
+    classical: bool = False
+    reward_range: tuple[float, float] | None = None
+    interval_words: str = OWN_INTERVAL
     misspecification: float = 0.0
 
     def bind(self, problem: Problem, threshold: Any = None) -> Bound:
@@ -76,23 +87,26 @@ class Planned:
                 f"{self.name} makes plans of its own, without the replicates that sigma='estimate' "
                 "needs: give a number for sigma, or another algorithm, such as m-LinGapE."
             )
-        features = problem.reduced
+        features = np.eye(problem.arms) if self.classical else problem.reduced
+        sigma = problem.sigma
+        if self.reward_range is not None:
+            sigma = self._half_range(problem)
         setting = Setting(
             arms=problem.arms,
-            dimension=problem.dimension,
+            dimension=problem.arms if self.classical else problem.dimension,
             rank=features.shape[1],
-            longest=problem.longest,
-            sigma=problem.sigma,
+            longest=1.0 if self.classical else problem.longest,
+            sigma=sigma,
             delta=problem.delta,
             S=problem.S,
             regularization=0.0,
             weakest=0.0,
-            classical=problem.is_classical,
+            classical=self.classical or problem.is_classical,
             indices="paired",
         )
         self.threshold.check(setting)
-        task = Task(features, problem.m, problem.sigma, problem.delta, problem.epsilon)
-        engine = StepwiseEngine(self.strategy, task)
+        task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)
+        engine = StepwiseEngine(self.strategy, task, self.reward_range)
         return Bound(
             self.name,
             problem,
@@ -101,5 +115,19 @@ class Planned:
             engine,
             list(self.unproven),
             extends=self.extends,
+            reward_range=self.reward_range,
+            interval_words=self.interval_words,
             misspecification=self.misspecification,
         )
+
+    def _half_range(self, problem: Problem) -> float:
+        """In place of σ, for who plays on; raises where results may lie outside the range."""
+        assert self.reward_range is not None
+        (low, high), told = self.reward_range, problem.noise.range
+        if told is not None and not (low <= told[0] and told[1] <= high):
+            raise InvalidSetting(
+                f"{self.name} is for results from {low:g} to {high:g}, got "
+                f"reward_range=({told[0]:g}, {told[1]:g}): scale the results, or take an algorithm "
+                "that uses σ (LUCB, Racing)."
+            )
+        return (high - low) / 2.0

@@ -14,8 +14,8 @@ from shortlist.algorithms import follow
 from shortlist.algorithms import round as rounds
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.engine import Runs
-from shortlist.algorithms.onward import normal
-from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
+from shortlist.algorithms.onward import either, normal
+from shortlist.algorithms.strategy import Compiled, Integers, Mask, Reals, Strategy, Task
 from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
@@ -94,16 +94,18 @@ class StepwiseEngine:
         From the task, the strategy before its first result.
     task : Task
         What is asked.
+    reward_range : tuple of float, optional
+        Where every result lies, if the strategy relies on it.
     """
 
     strategy: Callable[[Task], Strategy]
     task: Task
+    reward_range: tuple[float, float] | None = None
 
     regularization = 0.0
     shift = 0.0
     compiled = True  # what is done for every result is
     has_pilot = False
-    alone = False
     stop = "lucb"
     lagged = False
 
@@ -131,6 +133,15 @@ class StepwiseEngine:
     def epsilon(self) -> float:
         """Slack."""
         return self.task.epsilon
+
+    @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return self._first.alone
+
+    def intervals(self, now: Course) -> tuple[Reals, Reals] | None:
+        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
+        return now.strategy.intervals()
 
     @property
     def parts(self) -> dict[str, str]:
@@ -293,6 +304,9 @@ class StepwiseEngine:
         stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
+            if isinstance(now.strategy, Compiled) and reward.is_compiled:
+                rewards = (call, parameters, stream, int(seed), most)
+                return now, *now.strategy.play(now.pulls, now.sums, *rewards)
             while most > 0:
                 before = now.pulls.copy()
                 wanted = now.strategy.plan
@@ -307,6 +321,8 @@ class StepwiseEngine:
 
     def affordable(self, nanoseconds: float) -> int:
         """About how many evaluations can be simulated in that time; 0 if looks alone take longer."""
+        if isinstance(self._first, Compiled):
+            return int(nanoseconds / self._first.pull_cost)
         left = nanoseconds - LOOKS * self._first.cost
         return max(0, int(left / PULL))
 
@@ -314,7 +330,11 @@ class StepwiseEngine:
         self, posterior: Posterior, now: Course, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, Integers]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
-        parameters = np.vstack([means, np.full(len(means), self.sigma)])
+        reward, parameters = normal, np.vstack([means, np.full(len(means), self.sigma)])
+        if self.reward_range is not None:
+            low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
+            shares = np.clip((means - low) / (high - low), 0.0, 1.0)
+            reward, parameters = either, np.vstack([shares, low, high])
         told = posterior.observed
-        _, stopped, pulls = self._run(now.copy(), normal, parameters, seed, most - told)
+        _, stopped, pulls = self._run(now.copy(), reward, parameters, seed, most - told)
         return told + int(pulls.sum()), stopped, posterior.pulls + pulls

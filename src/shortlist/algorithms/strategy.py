@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,8 @@ class Strategy(ABC):
         What must fall to ε: how much better c may still be than b.
     cost : float
         About how many nanoseconds a decision takes.
+    alone : bool
+        Whether the stop compares the arms' own intervals, not differences of two means.
     """
 
     plan: Integers
@@ -65,6 +67,7 @@ class Strategy(ABC):
     threshold: float
     statistic: float
     cost: float = 1e6
+    alone: bool = False
 
     @abstractmethod
     def decide(self, sums: Reals, seed: int) -> None:
@@ -80,6 +83,10 @@ class Strategy(ABC):
     @abstractmethod
     def threshold_at(self, time: float) -> float:
         """About what C will be after so many results."""
+
+    def intervals(self) -> tuple[Reals, Reals] | None:
+        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
+        return None
 
     def suppose(self, means: Reals) -> None:  # noqa: B027
         """Go on as if the plan's results had come out at their means, without a stop.
@@ -98,3 +105,31 @@ class Strategy(ABC):
     def copy(self) -> Self:
         """A copy that goes its own way."""
         return copy.copy(self)
+
+
+class Compiled(Strategy):
+    """A strategy whose decisions are machine code as well: a simulated run never leaves it.
+
+    Attributes
+    ----------
+    pull_cost : float
+        About how many nanoseconds a simulated pull takes, with its share of the decisions.
+    """
+
+    pull_cost: float
+
+    @abstractmethod
+    def play(
+        self,
+        pulls: Integers,
+        sums: Reals,
+        reward: Any,
+        parameters: Reals,
+        stream: Any,
+        seed: int,
+        most: int,
+    ) -> tuple[bool, Integers]:
+        """Go on to the stop or for ``most`` pulls; whether it stopped, and the pulls made.
+
+        ``pulls`` and ``sums`` are what is in of the plan, at the end as at the beginning.
+        """

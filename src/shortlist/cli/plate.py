@@ -143,7 +143,7 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
                 intake.blank.append(row.trial)
         elif trial.state == "pending":
             try:
-                study.problem.noise.check(values[row])
+                study.bound.check(values[row])
             except InvalidInput as error:
                 raise InvalidInput(f"{where}: {error}") from None
             intake.results.append((row.trial, values[row]))

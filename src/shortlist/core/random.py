@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.core.rule import INTEGER, KEY, KEYS, REAL, VOID, compiled
 
@@ -116,3 +117,17 @@ def standard_normal(stream: np.ndarray) -> float:
         low, high = _HEIGHTS[layer], _HEIGHTS[layer + 1]
         if low + uniform(stream) * (high - low) < math.exp(-0.5 * x * x):
             return sign * x
+
+
+def run_seeds(seed: int, runs: int, first: int = 0) -> NDArray[np.uint64]:
+    """The seeds of ``runs`` replicates, or of ``runs`` trials from ``first`` on.
+
+    Examples
+    --------
+    >>> run_seeds(0, 3)[:2].tolist() == run_seeds(0, 2).tolist()
+    True
+    """
+    seeds = np.zeros(runs, np.uint64)
+    with np.errstate(over="ignore"):
+        fill_seeds(np.uint64(seed), first, seeds)
+    return seeds

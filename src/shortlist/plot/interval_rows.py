@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 INTERVAL_ROW = 0.26  # inches
 OWN = ("mean", "lower", "upper")
 GAPS = ("gap", "gap_lower", "gap_upper")
-OWN_AXIS = "mean, with its interval μ̂ ± Cσ‖x‖"
 GAPS_AXIS = "difference of two means, with its interval"
 
 
@@ -73,12 +72,13 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
     alone = study.bound.engine.alone
+    own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
     if alone:
         _draw(panels[0], look, arms, OWN)
         _shade(panels[0], study, look)
-        captions = [(OWN_AXIS, words)]
+        captions = [(own_axis, words)]
     else:
         _draw(panels[-1], look, arms, GAPS)
         panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
@@ -87,7 +87,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     if not alone and len(panels) == 2:
         _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
-        captions.insert(0, (OWN_AXIS, "Each arm by itself. These intervals do not stop the study."))
+        captions.insert(0, (own_axis, "Each arm by itself. These intervals do not stop the study."))
     return write_around(panels, headline(study, look.evaluation), captions, above_all=ax is None)
 
 

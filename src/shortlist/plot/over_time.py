@@ -65,7 +65,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     """
     past = past_of(study, history)
     look = past.last if study.evaluations else None
-    alone = study.bound.engine.alone
+    alone, signs = study.bound.engine.alone, study.bound.interval_words
     panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
     if look is None:
         return say(panels[0], nothing_yet(study))
@@ -75,7 +75,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     if study.problem.m > len(near) - 1:
         whose = f"the {len(near) - 1} of the shortlist (★) nearest to the boundary"
     words = (
-        f"Each arm's mean with its own interval μ̂ ± Cσ‖x‖, for c and {whose}; the others are light. "
+        f"Each arm's mean with its own interval {signs}, for c and {whose}; the others are light. "
         f"The stopping rule reads {'these' if alone else 'those of differences, not these'}. "
     )
     if study.budget is not None:

@@ -23,10 +23,7 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     ['Noise', 'Model', 'Independence', 'Order']
     """
     problem, bound = study.problem, study.bound
-    found = [
-        ("Noise", _noise(problem.noise)),
-        ("Model", _model(study)),
-    ]
+    found = [("Noise", _noise(study)), ("Model", _model(study))]
     if bound.threshold.needs_S:
         found.append(
             (
@@ -53,7 +50,14 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     return found + conditions(study)
 
 
-def _noise(noise: Noise) -> str:
+def _noise(study: Study) -> str:
+    noise: Noise = study.problem.noise
+    if study.bound.reward_range is not None:
+        low, high = study.bound.reward_range
+        return (
+            f"Every result lies between {low:g} and {high:g}; one that did not was refused. Nothing "
+            "else is assumed of the noise, and σ was not used."
+        )
     if noise.each is not None:
         return (
             "The noise of every result is sub-Gaussian with the σ of its arm, from "

@@ -184,6 +184,21 @@ KAUFMANN = Work(
 }""",
 )
 
+SUBSETS = Work(
+    "Kaufmann and Kalyanakrishnan 2013",
+    "E. Kaufmann and S. Kalyanakrishnan. Information complexity in bandit subset selection. COLT "
+    "2013, PMLR 30:228–251.",
+    r"""@inproceedings{kaufmann2013information,
+  author    = {Kaufmann, Emilie and Kalyanakrishnan, Shivaram},
+  title     = {Information complexity in bandit subset selection},
+  booktitle = {Proceedings of the 26th Annual Conference on Learning Theory (COLT)},
+  series    = {Proceedings of Machine Learning Research},
+  volume    = {30},
+  pages     = {228--251},
+  year      = {2013}
+}""",
+)
+
 TIRINZONI = Work(
     "Tirinzoni and Degenne 2022",
     "A. Tirinzoni and R. Degenne. On elimination strategies for bandit fixed-confidence "
@@ -246,6 +261,9 @@ ALGORITHMS = {
     "UGapE": GABILLON,
     "LinGapE": XU,
     "LinGame": DEGENNE,
+    "KL-LUCB": SUBSETS,
+    "KL-Racing": SUBSETS,
+    "Racing": SUBSETS,
     "MisLid": MISLID,
     "Phased": FIEZ,
     "Uniform": ROBBINS,  # the stop; nobody has invented the sampling
@@ -259,6 +277,7 @@ SOURCES = {
     "Jedra and Proutière 2020": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,
+    "Kaufmann and Kalyanakrishnan 2013": SUBSETS,
     "Robbins 1970": ROBBINS,
 }
 

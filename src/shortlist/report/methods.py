@@ -16,7 +16,7 @@ from shortlist.report.settings import software
 from shortlist.study.conditions import out_of_order
 
 if TYPE_CHECKING:
-    from shortlist.noise import Noise
+    from shortlist.algorithms.bound import Bound
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
@@ -104,7 +104,7 @@ def _design(study: Study) -> list[str]:
         f"The algorithm was {plain(bound.name)} ({whose}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, {_noise(problem.noise)}{S}.",
+        f"ε = {problem.epsilon:g}, {_noise(bound)}{S}.",
     ]
 
 
@@ -112,7 +112,10 @@ def _within(misspecification: float) -> str:
     return f" to within c = {misspecification:g}" if misspecification else ""
 
 
-def _noise(noise: Noise) -> str:
+def _noise(bound: Bound) -> str:
+    if bound.reward_range is not None:
+        return "results from {:g} to {:g}".format(*bound.reward_range)
+    noise = bound.problem.noise
     kind = "normal" if noise.kind == "estimate" else "σ-sub-Gaussian"
     return f"{kind} noise with {noise.figure}"
 

@@ -91,6 +91,11 @@ def answer(reading: Reading) -> Markup:
 
 def _intervals(study: Study) -> str:
     own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
+    if study.bound.reward_range is not None:
+        own = (
+            "Each interval is that of the arm alone: all means q with N kl(mean, q) ≤ C²/2, with N "
+            "its evaluations, kl the relative entropy of two coins and C the threshold."
+        )
     if study.bound.engine.alone:
         return f"{own} The stop compares these intervals."
     if study.budget is not None:

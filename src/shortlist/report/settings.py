@@ -40,12 +40,15 @@ def settings(study: Study) -> list[tuple[str, str]]:
     delta = f"{problem.delta:g}"
     if study.budget is not None:
         delta += " (of each interval by itself; it decides nothing)"
+    sigma = problem.noise.figure.removeprefix("σ = ")
+    if bound.reward_range is not None:
+        sigma += " (not used by this algorithm)"
     rows = [
         ("Algorithm", bound.name),
         ("Threshold", bound.threshold.name),
         ("Risk, δ", delta),
         ("Slack, ε", f"{problem.epsilon:g}"),
-        ("Noise, σ", problem.noise.figure.removeprefix("σ = ")),
+        ("Noise, σ", sigma),
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}"),
         ("Arms, K", f"{problem.arms:,}"),

@@ -19,8 +19,9 @@ import pandas as pd
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
-from shortlist.algorithms.engine import Runs, run_seeds
+from shortlist.algorithms.engine import Runs
 from shortlist.algorithms.recommendation import meant
+from shortlist.core.random import run_seeds
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
@@ -112,6 +113,7 @@ def compare(
                 f"algorithm {algorithm.name!r} is listed twice: give one of them another name."
             )
         bounds[algorithm.name] = algorithm.bind(problem, threshold_chosen)
+        _check_range(bounds[algorithm.name], instance)
     if not bounds:
         raise InvalidSetting("no algorithm was given: name one, shortlist.algorithms() lists them.")
     shortest = max(len(bound.engine.initial) for bound in bounds.values())
@@ -131,6 +133,19 @@ def compare(
         [_rows(name, instance, epsilon, start, parts[name]) for name in bounds], ignore_index=True
     )
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
+
+
+def _check_range(bound: Bound, instance: Instance) -> None:
+    """Raise where an algorithm is for bounded results and the instance's are not."""
+    if bound.reward_range is None or instance.reward_range is None:
+        return
+    (low, high), (least, most) = bound.reward_range, instance.reward_range
+    if least < low or most > high:
+        raise InvalidSetting(
+            f"{bound.name} is for rewards from {low:g} to {high:g}, and those of the instance "
+            f"{instance.label!r} go from {least:g} to {most:g}: take noise='bernoulli', or an "
+            "algorithm that uses σ (LUCB, Racing)."
+        )
 
 
 def _workers(executor: Any) -> int:

@@ -71,7 +71,7 @@ class Instance:
             reward_range=reward_range,
             delta=delta,
             epsilon=epsilon,
-            S=self.S if S is None else S,
+            S=self.S or None if S is None else S,
             arms=self.names,
         )
         ordered = np.sort(self.means)[::-1]
@@ -82,6 +82,21 @@ class Instance:
                 "another m."
             )
         return problem
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Where every reward lies; None if a rule of the user's own answers the pulls.
+
+        Examples
+        --------
+        >>> classic(K=3, m=1, omega=0.1).reward_range
+        (-inf, inf)
+        """
+        if self.reward is models.bernoulli:
+            return 0.0, 1.0
+        if self.reward is models.recorded:
+            return float(self.parameters.min()), float(self.parameters.max())
+        return (-np.inf, np.inf) if self.reward is models.gaussian else None
 
     def acceptable(self, epsilon: float = 0.0) -> NDArray[np.bool_]:
         """The arms that a right answer may hold: μ_a ≥ μ_m − ε."""

@@ -59,20 +59,24 @@ class Shortlist:
 
 
 def arm_table(bound: Bound, posterior: Posterior, C: float, now: Any) -> pd.DataFrame:
-    """Every arm with its interval, as the round ``now`` has it; None: nothing is known yet."""
+    """Every arm with its interval, as the round ``now`` has it; None: nothing is known yet.
+
+    It is μ̂ ± Cσ‖x‖_{V⁻¹}, where the algorithm has no other.
+    """
     problem = bound.problem
-    means = width = np.full(problem.arms, np.nan)
+    means = lower = upper = np.full(problem.arms, np.nan)
     if now is not None:
         estimated, variances = bound.engine.estimates(posterior, now)
         means = estimated.copy()
         width = C * problem.sigma * np.sqrt(np.maximum(variances, 0.0))
+        lower, upper = bound.engine.intervals(now) or (means - width, means + width)
     return pd.DataFrame(
         {
             "name": problem.names,
             "pulls": posterior.pulls.copy(),
             "mean": means,
-            "lower": means - width,
-            "upper": means + width,
+            "lower": lower,
+            "upper": upper,
             "in_shortlist": False if now is None else now.inside.copy(),
         }
     )

@@ -211,9 +211,9 @@ class Flight:
         return lost, ending
 
     def _outside(self, value: float | None) -> InvalidInput | None:
-        """Why a result cannot be, if the noise is as the study was told."""
+        """Why a result cannot be taken in, by the algorithm or by what is known of the noise."""
         try:
-            self._journal.model.bound.problem.noise.check(value or 0.0)
+            self._journal.model.bound.check(value or 0.0)
         except InvalidInput as error:
             return error
         return None

@@ -152,6 +152,14 @@ def _noise(study: View, results: _Results) -> Finding:
     from scipy.stats import chi2
 
     sigma, degrees = study.problem.sigma, results.replicates
+    if study.bound.reward_range is not None:
+        low, high = study.bound.reward_range
+        return Finding(
+            "noise",
+            "fine",
+            f"{study.bound.name} does not use σ.",
+            f"The guarantee rests on results from {low:g} to {high:g}, and others are refused.",
+        )
     if degrees == 0:
         return Finding(
             "noise",

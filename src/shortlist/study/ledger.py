@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.engine import run_seeds
+from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.follow import LOOK, REOPEN, TAKE, Steps
+from shortlist.core.random import run_seeds
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
-from shortlist.noise import Noise
 from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial
 
 Event = Literal["renewed", "reopened"]
@@ -284,8 +284,8 @@ def check_pending(trial: Trial) -> None:
         )
 
 
-def checked_value(value: object, noise: Noise | None = None) -> float:
-    """A result that can be told, and that the noise as it is known allows.
+def checked_value(value: object, bound: Bound | None = None) -> float:
+    """A result that can be told, and that the algorithm can take in.
 
     Examples
     --------
@@ -307,6 +307,6 @@ def checked_value(value: object, noise: Noise | None = None) -> float:
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
             "an evaluation that came to nothing."
         )
-    if noise is not None:
-        noise.check(number)
+    if bound is not None:
+        bound.check(number)
     return number

@@ -226,7 +226,7 @@ class Study(View):
             raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
         if trial is not None:
             return self.tell_many([(trial, value)], if_told=if_told)[0]
-        result = checked_value(value, self.problem.noise)
+        result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
         with self._journal.change() as transaction:
             return self._journal.add(transaction, index, result)
@@ -248,7 +248,7 @@ class Study(View):
         """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        checked = [(trial, checked_value(v, self.problem.noise)) for trial, v in results]
+        checked = [(trial, checked_value(v, self.bound)) for trial, v in results]
         return self._journal.tell(checked, twice=if_told == "ignore")
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:

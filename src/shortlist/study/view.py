@@ -158,10 +158,10 @@ class View:
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
-        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses (MisLid has
-        its own); they are missing before :attr:`stage` is ``"rounds"``, and so are the means during
-        the initial pulls. After a pilot means and bounds are those of the evaluations since: it is
-        set aside.
+        The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
+        algorithm's own kind, as it last looked (KL-LUCB, MisLid); they are missing before
+        :attr:`stage` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
+        means and bounds are those of the evaluations since: it is set aside.
         """
         model = self._journal.model
         now = None if model.decision is None else self.round
