@@ -22,7 +22,6 @@ from shortlist.algorithms.xy_halving import XYHalving
 from shortlist.errors import InvalidSetting, unknown_name
 
 Algorithm = GIFA | Planned | MisLid | XYHalving
-DEFAULT = "m-LinGapE"
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **game.ALGORITHMS,

@@ -156,14 +156,14 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
 def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> Forecast | None:
     import numpy as np
 
-    from shortlist.algorithms.catalog import DEFAULT
+    from shortlist.algorithms.gifa import AUTO
     from shortlist.simulation.comparison import compare
 
     problem, first = study.problem, len(study.bound.engine.initial)
 
     def simulate(run: int, most: int) -> tuple[int, bool]:
         frame = compare(
-            settings.get("algorithm", DEFAULT),
+            settings.get("algorithm", AUTO),
             instance,
             runs=1,
             start=run,

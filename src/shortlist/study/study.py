@@ -52,7 +52,7 @@ class Study(View):
         Stop after so many results, neither earlier nor later, and estimate how probable a wrong
         answer is. Without it the study stops when it is certain enough.
     algorithm : str, GIFA, Planned or MisLid, optional
-        See ``shortlist.algorithms``; by default m-LinGapE, and XY-halving with a budget.
+        See ``shortlist.algorithms``; by default ``"auto"``, what is recommended for the problem.
     threshold : optional
         In place of the algorithm's own.
     seed : int, optional
