@@ -54,7 +54,7 @@ KL: tuple[Algorithm, ...] = tuple(
     find_algorithm(name)
     for name in ("KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)")
 )
-LARGE = 30_000  # K·rank²: above, a round of a tracking algorithm takes too long for this suite
+LARGE = 15_000  # K·rank²: above, a round of a tracking algorithm takes too long for this suite
 C = 0.02  # how far from linear the means of the lying instance are
 
 
