@@ -139,14 +139,16 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
 def _outlook_words(
     described: ScreenFile, study: Study, outlook: Outlook
 ) -> Iterator[tuple[str, str]]:
+    from shortlist.study.stage import makes_plans
+
     problem = study.problem
     m = problem.m
     if outlook.initial:
-        yield (
-            "first",
-            f"{count(outlook.initial, 'initial pull')} of {count(outlook.initial_arms, 'arm')}, "
-            "whatever comes out; there is no answer before them.",
-        )
+        arms = count(outlook.initial_arms, "arm")
+        first = f"{count(outlook.initial, 'initial pull')} of {arms}"
+        if makes_plans(study):
+            first = f"a plan of {count(outlook.initial, 'pull')} of {arms}"
+        yield "first", f"{first}, whatever comes out; there is no answer before that."
     if study.budget is not None:
         yield from _budget_words(described, study.budget, outlook)
         return

@@ -20,6 +20,7 @@ from shortlist.core.posterior import Posterior
 from shortlist.core.triangle import solve_lower, solve_upper
 from shortlist.study.budget import evaluations_left
 from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity
+from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -112,6 +113,8 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if initial:
         which = "those after the pilot" if posterior.aside else "the initial pulls"
         words = f"at least {initial:,} more: {which}; how many after them is not known yet"
+        if makes_plans(study):
+            words = f"at least {initial:,} more: the first plan; how many after it is not known yet"
         return Projection(None, initial, None, words)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.features.shape[1]
     if seen < rank:
