@@ -34,7 +34,7 @@ def test_auto_is_proven_and_answers() -> None:
 
 
 def test_auto_of_a_threshold_is_named_in_the_guarantee() -> None:
-    study = shortlist.Study(X, m=1, sigma=0.3, threshold="auto", seed=0)
+    study = shortlist.Study(X, m=1, sigma=0.3, algorithm="m-LinGapE", threshold="auto", seed=0)
     assert study.bound.threshold.name == "pilot"
     assert "'pilot'" in study.shortlist.guarantee
 

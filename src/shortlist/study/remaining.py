@@ -93,7 +93,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0)
     >>> print(remaining(study))
-    at least 30 more: the initial pulls; how many after them is not known yet
+    at least 8 more: the first plan; how many after it is not known yet
     >>> noise = np.random.default_rng(2)
     >>> while study.evaluations < 100:
     ...     trial = study.ask()
