@@ -56,6 +56,7 @@ def problem(K: int, N: int, m: int = 5, **given: Any) -> Problem:
         (10, 5, 1, 0.05, False),
         (1000, 8, 10, 0.05, True),  # more pairs make it worth while
         (4, 4, 2, 0.05, False),
+        (3000, 3, 5, 0.05, False),  # bounds of so many arms are not all remembered
     ],
 )
 def test_few_dimensions_want_a_pilot_and_many_want_plans(
