@@ -430,7 +430,9 @@ def test_a_report_by_default_speaks_of_plans() -> None:
         assert re.search(r"Of \d+ evaluations, \d+ were set beforehand \(the first plan\)", words)
     assert badges("by default") == [("good", "Stopped"), ("good", "Proven")]
     assert "It looks again" not in words_of("by default")
-    looks = re.search(r"Next lookIt looks again when (\d+) more are in\.", words_of("by default, running"))
+    looks = re.search(
+        r"Next lookIt looks again when (\d+) more are in\.", words_of("by default, running")
+    )
     assert looks is not None
     running = study_of("by default, running").round
     assert int(looks[1]) == int((running.strategy.plan - running.pulls).sum()) > 1

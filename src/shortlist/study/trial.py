@@ -140,7 +140,9 @@ class Reason:
         elif math.isnan(statistic):
             stop = "it was part of the pilot, in which the stop is not looked for"
         purpose = (
-            "is part of a plan to tell arms apart, above all" if planned else "was asked for to tell"
+            "is part of a plan to tell arms apart, above all"
+            if planned
+            else "was asked for to tell"
         )
         words = (
             f"{arm!r} {purpose} {b!r} (held to be among the best "
