@@ -95,11 +95,11 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     >>> print(remaining(study))
     at least 8 more: the first plan; how many after it is not known yet
     >>> noise = np.random.default_rng(2)
-    >>> while study.evaluations < 100:
+    >>> while study.evaluations < 60:
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, -0.5, 0.75][trial.arm] + 2.0 * noise.standard_normal())
     >>> print(remaining(study))
-    about 53 more (80 % range: 26 to 340)
+    about 98 more (80 % range: 35 to 2,500)
     """
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
