@@ -125,6 +125,7 @@ class Engine:
             regularization=self.regularization,
             shift=self.shift,
             pilot=self.has_pilot,
+            levels="levels" in self.rules["threshold"].traits,
             resident=self._resident(),
             noise=self.noise,
         )

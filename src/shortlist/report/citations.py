@@ -273,6 +273,7 @@ SOURCES = {
     "Robbins 1970, with a prior from a pilot": ROBBINS,
     KAUFMANN.short: KAUFMANN,
     "Jedra and Proutière 2020": JEDRA,
+    "Jedra and Proutière 2020, over a grid of shifts": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,
     "Kaufmann and Kalyanakrishnan 2013": SUBSETS,

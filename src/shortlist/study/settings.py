@@ -20,7 +20,8 @@ from shortlist.algorithms.xy_halving import XYHalving
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.noise import Noise
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import THRESHOLDS, Threshold
+from shortlist.rules.threshold import Threshold
+from shortlist.rules.thresholds import THRESHOLDS
 
 OWN = "(your own)"
 KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
