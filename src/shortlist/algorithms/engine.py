@@ -153,6 +153,10 @@ class Engine:
         """The rules by kind and name."""
         return {kind: rule.name for kind, rule in self.rules.items()}
 
+    def until_look(self, now: rounds.Round) -> int:
+        """It looks at every result."""
+        return 1
+
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
         """C at this moment."""
         if self.has_pilot and not posterior.aside:

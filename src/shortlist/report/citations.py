@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shortlist.algorithms.gifa import ELIMINATION
-
 
 @dataclass(frozen=True)
 class Work:
@@ -303,6 +301,6 @@ def works(algorithm: str, source: str) -> list[Work]:
     ['Réda, Kaufmann and Delahaye-Duriez 2021', 'Jedra and Proutière 2020']
     """
     found = [REDA, algorithm_work(algorithm), SOURCES.get(source, REDA)]
-    if algorithm.endswith(ELIMINATION):
+    if algorithm.endswith(" elimination"):
         found.append(TIRINZONI)
     return list(dict.fromkeys(found))

@@ -88,7 +88,8 @@ class Settings:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
     def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
-        """Take from what is stored the choices that were left to us."""
+        """Take from what is stored the choices that were left to us; a budget never is."""
+        algorithm = algorithm and "budget" not in stored.choices["algorithm"]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
 
