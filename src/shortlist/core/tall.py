@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-BLOCK = 4096  # rows
+BLOCK = 1 << 18  # entries: 2 MB
 WHOLE = 1 << 20  # entries: beyond, passes over a table are quicker than decomposing all of it
 WELL = 1e-8  # λ_min/λ_max of a Gram matrix above which its rounding errors decide nothing
 
@@ -21,11 +21,12 @@ def blocks(table: NDArray[Any]) -> Iterator[slice]:
 
     Examples
     --------
-    >>> [rows.stop for rows in blocks(np.zeros((5000, 2)))]
+    >>> [rows.stop for rows in blocks(np.zeros((5000, 64)))]
     [4096, 5000]
     """
-    for first in range(0, len(table), BLOCK):
-        yield slice(first, min(first + BLOCK, len(table)))
+    many = max(BLOCK // table.shape[1], 2 * table.shape[1])
+    for first in range(0, len(table), many):
+        yield slice(first, min(first + many, len(table)))
 
 
 def squared_norms(table: Reals) -> Reals:
