@@ -70,7 +70,7 @@ def triangle_of(table: Reals) -> Reals:
     """
     factor = np.zeros((0, table.shape[1]))
     for rows in blocks(table):
-        factor = np.linalg.qr(np.vstack([factor, table[rows]]), mode="r")
+        factor = np.asarray(np.linalg.qr(np.vstack([factor, table[rows]]), mode="r"))
     return factor
 
 
@@ -112,7 +112,8 @@ def share_left_of_ones(table: Reals) -> float:
         beside = np.zeros((0, table.shape[1] + 1))
         for rows in blocks(table):
             ones = np.ones((rows.stop - rows.start, 1))
-            beside = np.linalg.qr(np.vstack([beside, np.hstack([table[rows], ones])]), mode="r")
+            more = np.vstack([beside, np.hstack([table[rows], ones])])
+            beside = np.asarray(np.linalg.qr(more, mode="r"))
         left = float(np.linalg.norm(beside[table.shape[1] :, -1]))
         return left / arms**0.5
     ones = np.ones(arms)

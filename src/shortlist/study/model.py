@@ -90,7 +90,7 @@ class Model:
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
             for array in (state.pulls, state.sums, state.means, state.variances, state.scalars):
-                content.update(array)
+                content.update(array.data)
             self._digest = content.hexdigest()
         return self._digest
 
