@@ -17,7 +17,7 @@ from shortlist.simulation.instances import Instance
 ASKED = {"pi/6": 2300, "0.1": 2200, "pi/3": 155}
 PUBLISHED = {"pi/6": 2942, "0.1": 3263, "pi/3": 198}
 EACH_ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
-PROVEN = ("frequentist", "determinant", "self_normalized", "pilot")
+PROVEN = ("frequentist", "determinant", "self_normalized", "levels", "pilot")
 CLASSIC = {
     "pi/6": shortlist.instances.classic(K=4, m=2, omega=np.pi / 6),
     "0.1": shortlist.instances.classic(K=3, m=1, omega=0.1),

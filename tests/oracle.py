@@ -195,6 +195,8 @@ class Oracle:
     optimal: Callable[[Array, frozenset[int]], Array | None] | None = None
     shares: Array | None = None
     least: Array | None = None  # of each B_ij ever looked at
+    level: int = 0  # of the grid, and when it is looked at again
+    next_climb: int = 0
 
     def __post_init__(self) -> None:
         self.arms = len(self.features)
@@ -246,6 +248,8 @@ class Oracle:
             u = 0.1
             logdet = np.linalg.slogdet(np.eye(N) + A / (u * self.weakest))[1]
             return math.sqrt(2 * (1 + u) * (confidence + logdet / 2))
+        if recipe.threshold == "levels":
+            return self.over_levels(A)
         if recipe.threshold == "pilot":
             if not self.aside:
                 return math.sqrt(2 * math.log(t / self.delta))
@@ -274,6 +278,23 @@ class Oracle:
             spread = N * math.log(1 + (t + 1) * longest**2 / (ridge * N))
             return math.sqrt(2 * confidence + spread) + bias
         raise ValueError(recipe.threshold)
+
+    def over_levels(self, A: Array) -> float:
+        """The least of the self-normalised bounds over c = 4^k c_0 ≤ λ_min(A), looked at seldom."""
+        u, confidence = 0.3, math.log(1 / self.delta)
+
+        def bound(k: int) -> float:
+            shift = u * self.weakest * 4.0**k
+            logdet = np.linalg.slogdet(np.eye(len(A)) + A / shift)[1]
+            return confidence + math.log((k + 1) * (k + 2)) + float(logdet) / 2
+
+        if self.t >= self.next_climb:
+            self.next_climb = self.t + max(self.t // 16, 1)
+            least = np.linalg.eigvalsh(A)[-self.rank]
+            highest = max(math.floor(math.log(least / self.weakest, 4.0)), self.level)
+            if bound(highest) < bound(self.level):
+                self.level = highest
+        return math.sqrt(2 * (1 + u) * bound(self.level))
 
     def learnt(self) -> float:
         """ln det(Λ⁻¹(Λ + A)) + (θ̂ − ν)ᵀ (A⁻¹ + Λ⁻¹)⁻¹ (θ̂ − ν)/σ², before and after the pilot."""

@@ -461,7 +461,7 @@ def test_a_stored_study_is_replayed_bit_for_bit(tmp_path: Path) -> None:
     assert again.shortlist.guarantee == study.shortlist.guarantee
     with pytest.raises(errors.StudyMismatch, match=r"'budget': 60.*'budget': 70"):
         begin(70, storage=path)
-    with pytest.raises(errors.StudyMismatch, match="m-LinGapE"):
+    with pytest.raises(errors.StudyMismatch, match=r"'budget': 60.*now given algorithm = Phased"):
         begin(None, storage=path)
     assert begin(60, storage=path, seed=1).done
 
@@ -605,7 +605,7 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
     assert begin(None, algorithm=shortlist.XYHalving(budget=50)).budget == 50
     assert begin(np.int64(50)).budget == 50
     assert begin(None).budget is None
-    assert begin(None).bound.name == "m-LinGapE"
+    assert begin(None).bound.name == "Phased"
 
 
 def test_auto_with_a_budget_is_what_works_on_one(tmp_path: Path) -> None:
@@ -657,7 +657,7 @@ def test_a_screen_with_a_budget(screen: Path) -> None:
     assert "12 evaluations, neither more nor less" in words
     assert "risk δ" not in words
     assert json.loads(call("new", place, "--json"))["budget"] == 12
-    assert "0 of 4 initial pulls are told" in call("status", place)
+    assert "0 of the 4 pulls of the first plan are told" in call("status", place)
     plate = screen.with_name("plate.csv")
     for _ in range(2):
         call("ask", place, "-n", "5", "--out", str(plate), "--force")

@@ -170,7 +170,7 @@ class Composition:
         return (
             (positive or spans)
             and (positive or not biased)
-            and (spans or self.threshold not in ("self_normalized", "pilot", "two_arms"))
+            and (spans or self.threshold not in ("self_normalized", "pilot", "two_arms", "levels"))
             and (self.threshold != "pilot" or not ridge)
             and not (self.elimination and self.stopping == "lucb_lagged")
         )
@@ -188,7 +188,7 @@ def compositions(count: int) -> list[Composition]:
             ("paired", "individual"),
             (
                 *("self_normalized", "determinant", "frequentist", "lucb1"),
-                *("two_arms", "heuristic", "pilot"),
+                *("two_arms", "heuristic", "pilot", "levels"),
             ),
             (None, "each", "span"),
             (None, 0.0, 0.4),

@@ -101,7 +101,7 @@ def fingerprint() -> str:
 def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
     said = does("new", "screen.toml").stdout
     assert "Study 'screen' made, in screen.db." in said
-    assert "40 initial pulls of 4 arms" in said
+    assert "20 initial pulls of 4 arms" in said
     plates = 0
     while True:
         plates += 1
@@ -377,19 +377,21 @@ def test_the_bound_is_that_of_shortlist_bound(folder: Path) -> None:
     bound = asked(*words, "--sigma", 0.1)
     assert report["lower_bound"] == pytest.approx(bound["samples"], rel=2e-3)
     assert report["misfit"] == pytest.approx(0.0, abs=1e-12)
-    assert (report["initial"], report["initial_arms"]) == (40, 4)
+    assert (report["initial"], report["initial_arms"]) == (20, 4)
     said = " ".join(does("new", "screen.toml").stdout.split())
     assert f"{bound['samples']:,.0f} evaluations on average: no algorithm that is as" in said
     assert "It is a bound, not a forecast." in said
 
 
-def test_the_forecast_is_that_of_compare(folder: Path) -> None:
-    write(pilot="pilot.csv", epsilon=0.05)
+@pytest.mark.parametrize("algorithm", [None, "m-LinGapE", "Phased"])
+def test_the_forecast_is_that_of_compare(folder: Path, algorithm: str | None) -> None:
+    write(pilot="pilot.csv", epsilon=0.05, algorithm=algorithm)
     linear_pilot("C09", "C10", "C14", "C18")
     forecast = asked("new", "screen.toml")["outlook"]["forecast"]
     table = pd.read_csv("features.csv", index_col=0)
     instance = shortlist.instances.from_arrays(table, theta=THETA, m=3, sigma=0.1)
-    runs = shortlist.compare("m-LinGapE", instance, runs=20, epsilon=0.05, progress=False).frame
+    names = [algorithm or "auto"]
+    runs = shortlist.compare(names, instance, runs=20, epsilon=0.05, progress=False).frame
     assert forecast["runs"] == 20
     assert forecast["median"] == pytest.approx(runs["samples"].median(), abs=2)
     assert forecast["unfinished"] == 0
@@ -400,16 +402,26 @@ def test_a_screen_too_long_to_simulate_is_cut_off_and_says_so(
 ) -> None:
     monkeypatch.setattr(outlook, "MOST", 50)
     monkeypatch.setattr(outlook, "PROBE", 10)
-    write(pilot="pilot.csv")
+    write(pilot="pilot.csv", algorithm="m-LinGapE")
     linear_pilot("C09", "C10", "C14", "C18")
     said = " ".join(does("new", "screen.toml").stdout.split())
     assert "more than 50 evaluations: 20 of 20 simulated screens were cut off at 50" in said
 
 
-def test_without_a_pilot_only_the_initial_pulls_are_known(folder: Path) -> None:
-    write()
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        (None, "20 initial pulls of 4 arms"),
+        ("m-LinGapE", "40 initial pulls of 4 arms"),
+        ("Phased", "a plan of 17 pulls of 7 arms"),
+    ],
+)
+def test_without_a_pilot_only_the_initial_pulls_are_known(
+    folder: Path, algorithm: str | None, words: str
+) -> None:
+    write(algorithm=algorithm)
     said = " ".join(does("new", "screen.toml").stdout.split())
-    assert "40 initial pulls of 4 arms" in said
+    assert f"first {words}, whatever comes out; there is no answer before that." in said
     assert "how far apart the means of ranks 3 and 4 are" in said
     assert asked("new", "screen.toml")["outlook"]["lower_bound"] is None
 
@@ -561,39 +573,39 @@ VALUES = [0.5, -0.25, 1234.0, 0.001]
 # As people and spreadsheets save them; {mark} is the study's, and trial 4 is not measured yet.
 PLATES = {
     "as it was written": (
-        "study,trial,arm,due,value\n{mark},0,C09,,0.5\n{mark},1,C10,,-0.25\n{mark},2,C14,,1234\n"
-        "{mark},3,C18,,1e-3\n{mark},4,C09,,\n"
+        "study,trial,arm,due,value\n{mark},0,C10,,0.5\n{mark},1,C14,,-0.25\n{mark},2,C15,,1234\n"
+        "{mark},3,C18,,1e-3\n{mark},4,C10,,\n"
     ),
     "a byte-order mark and Windows lines": (
-        "\ufefftrial,arm,value\r\n0,C09,0.5\r\n1,C10,-0.25\r\n2,C14,1234\r\n3,C18,0.001\r\n4,C09,\r\n"
+        "\ufefftrial,arm,value\r\n0,C10,0.5\r\n1,C14,-0.25\r\n2,C15,1234\r\n3,C18,0.001\r\n4,C10,\r\n"
     ),
     "semicolons and decimal commas": (
-        "trial;arm;value\n0;C09;0,5\n1;C10;-0,25\n2;C14;1234\n3;C18;0,001\n4;C09;\n"
+        "trial;arm;value\n0;C10;0,5\n1;C14;-0,25\n2;C15;1234\n3;C18;0,001\n4;C10;\n"
     ),
     "a lone comma before three digits beside others": (
-        "trial;arm;value\n0;C09;0,5\n1;C10;-0,25\n2;C14;1234,000\n3;C18;1,0E-3\n4;C09;\n"
+        "trial;arm;value\n0;C10;0,5\n1;C14;-0,25\n2;C15;1234,000\n3;C18;1,0E-3\n4;C10;\n"
     ),
-    "tabs": "trial\tarm\tvalue\n0\tC09\t0.5\n1\tC10\t-0.25\n2\tC14\t1234\n3\tC18\t.001\n4\tC09\t\n",
+    "tabs": "trial\tarm\tvalue\n0\tC10\t0.5\n1\tC14\t-0.25\n2\tC15\t1234\n3\tC18\t.001\n4\tC10\t\n",
     "quotes around everything": (
-        '"trial","arm","value"\n"0","C09","0.5"\n"1","C10","-0.25"\n"2","C14","1234"\n'
-        '"3","C18","0.001"\n"4","C09",""\n'
+        '"trial","arm","value"\n"0","C10","0.5"\n"1","C14","-0.25"\n"2","C15","1234"\n'
+        '"3","C18","0.001"\n"4","C10",""\n'
     ),
     "a decimal comma in quotes": (
-        'trial,arm,value\n0,C09,"0,5"\n1,C10,"-0,25"\n2,C14,1234\n3,C18,"0,001"\n4,C09,\n'
+        'trial,arm,value\n0,C10,"0,5"\n1,C14,"-0,25"\n2,C15,1234\n3,C18,"0,001"\n4,C10,\n'
     ),
     "empty lines and empty cells after the end": (
-        "trial,arm,value,,\n0,C09,0.5,,\n\n1,C10,-0.25,,\n2,C14,1234,,\n3,C18,0.001,,\n,,,,\n,,,,\n"
+        "trial,arm,value,,\n0,C10,0.5,,\n\n1,C14,-0.25,,\n2,C15,1234,,\n3,C18,0.001,,\n,,,,\n,,,,\n"
     ),
     "other columns, another order, capitals and spaces": (
-        " Value , Well, ARM ,Trial\n0.001,A4,C18,3\n1234 ,A3,C14, 2\n-0.25,A2,C10,1\n0.5,A1,C09,0\n"
+        " Value , Well, ARM ,Trial\n0.001,A4,C18,3\n1234 ,A3,C15, 2\n-0.25,A2,C14,1\n0.5,A1,C10,0\n"
     ),
     "numbers of trials as pandas writes them beside blanks": (
-        "trial,arm,value\n0.0,C09,0.5\n1.0,C10,-0.25\n2.0,C14,1234.0\n3.0,C18,0.001\n"
+        "trial,arm,value\n0.0,C10,0.5\n1.0,C14,-0.25\n2.0,C15,1234.0\n3.0,C18,0.001\n"
     ),
     "a minus as word processors write it": (
-        "trial,arm,value\n0,C09,+0.5\n1,C10,−0.25\n2,C14,1234.\n3,C18,0.001\n"
+        "trial,arm,value\n0,C10,+0.5\n1,C14,−0.25\n2,C15,1234.\n3,C18,0.001\n"
     ),
-    "lines that end early": "trial,arm,value\n0,C09,0.5\n1,C10,-0.25\n2,C14,1234\n3,C18,0.001\n4,C09\n",
+    "lines that end early": "trial,arm,value\n0,C10,0.5\n1,C14,-0.25\n2,C15,1234\n3,C18,0.001\n4,C10\n",
 }
 
 
@@ -608,14 +620,14 @@ def test_plates_of_many_kinds_are_read(plated: Path, kind: str) -> None:
     assert asked("tell", "screen.toml", "plate.csv")["known"] == [0, 1, 2, 3]
 
 
-GOOD = "trial,arm,value\n0,C09,0.5\n1,C10,0.25\n"
+GOOD = "trial,arm,value\n0,C10,0.5\n1,C14,0.25\n"
 
 BAD_PLATES = {
     "plate.csv, line 3: trial 7 is unknown; the study has asked for 5": GOOD.replace(
-        "1,C10", "7,C10"
+        "1,C14", "7,C14"
     ),
-    "plate.csv, line 3: trial 1 is of 'C10' and the line says 'C14'": GOOD.replace("C10", "C14"),
-    "plate.csv, line 3: trial 1 is of 'C10' and the line says ''": GOOD.replace("C10", ""),
+    "plate.csv, line 3: trial 1 is of 'C14' and the line says 'C15'": GOOD.replace("C14", "C15"),
+    "plate.csv, line 3: trial 1 is of 'C14' and the line says ''": GOOD.replace("C14", ""),
     "plate.csv, line 3: the value 'high' is not a number": GOOD.replace("0.25", "high"),
     "plate.csv, line 3: the value '<0.25' is not a number": GOOD.replace("0.25", "<0.25"),
     "plate.csv, line 3: the value '25%' is not a number": GOOD.replace("0.25", "25%"),
@@ -627,22 +639,22 @@ BAD_PLATES = {
         GOOD.replace("0.25", '"1,234"')
     ),
     "plate.csv, line 2: '1,234' may be 1.234 or 1234. Write one of these.": (
-        "trial;arm;value\n0;C09;1,234\n1;C10;\n"
+        "trial;arm;value\n0;C10;1,234\n1;C14;\n"
     ),
-    "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C09;1.234,5\n",
+    "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C10;1.234,5\n",
     "plate.csv, line 3 has 4 cells and the heading has 3": GOOD.replace("0.25", "0,25"),
-    "plate.csv, line 4: trial 1 stands on line 3 too": GOOD + "1,C10,0.25\n",
-    "plate.csv, line 3: '' is not the number of a trial": GOOD.replace("1,C10", ",C10"),
-    "plate.csv, line 3: '1.5' is not the number of a trial": GOOD.replace("1,C10", "1.5,C10"),
-    "plate.csv, line 3: '-1' is not the number of a trial": GOOD.replace("1,C10", "-1,C10"),
-    "plate.csv, line 1 reads '0, C09, 0.5': a heading": GOOD.partition("\n")[2],
+    "plate.csv, line 4: trial 1 stands on line 3 too": GOOD + "1,C14,0.25\n",
+    "plate.csv, line 3: '' is not the number of a trial": GOOD.replace("1,C14", ",C14"),
+    "plate.csv, line 3: '1.5' is not the number of a trial": GOOD.replace("1,C14", "1.5,C14"),
+    "plate.csv, line 3: '-1' is not the number of a trial": GOOD.replace("1,C14", "-1,C14"),
+    "plate.csv, line 1 reads '0, C10, 0.5': a heading": GOOD.partition("\n")[2],
     "'value' is missing": GOOD.replace("value", "result"),
     "plate.csv, line 1 has two columns 'arm': keep one": GOOD.replace("value", "arm,value"),
-    "add --semicolons": 'study,trial,arm,value;\n"s,0,C09,";0,5\n',
+    "add --semicolons": 'study,trial,arm,value;\n"s,0,C10,";0,5\n',
     "plate.csv is empty": "",
     "plate.csv is not text in UTF-8": b"PK\x03\x04\xff",
     "this plate belongs to the study 'other-12345678'": (
-        "study,trial,arm,value\nother-12345678,0,C09,0.5\n"
+        "study,trial,arm,value\nother-12345678,0,C10,0.5\n"
     ),
 }
 
@@ -663,7 +675,7 @@ def test_another_value_for_a_told_trial_is_an_error_with_both(plated: Path) -> N
     Path("plate.csv").write_text(GOOD)
     does("tell", "screen.toml", "plate.csv")
     before = fingerprint()
-    Path("plate.csv").write_text(GOOD.replace("0.25", "0.26") + "2,C14,0.1\n")
+    Path("plate.csv").write_text(GOOD.replace("0.25", "0.26") + "2,C15,0.1\n")
     fails(run("tell", "screen.toml", "plate.csv"), 2, "line 3", "told 0.25 before and is 0.26 here")
     assert fingerprint() == before
 
@@ -769,7 +781,7 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
     Path("plate.csv").write_text(GOOD)
     does("tell", "screen.toml", "plate.csv")
     before = fingerprint()
-    fails(run("fail", "screen.toml", 2, 0), 2, "trial 0 ('C09') is told and cannot be failed")
+    fails(run("fail", "screen.toml", 2, 0), 2, "trial 0 ('C10') is told and cannot be failed")
     fails(run("cancel", "screen.toml", 2, 9), 2, "there is no trial '9'", "asked for 5 so far")
     fails(run("fail", "screen.toml", "x"), 2, "there is no trial 'x'")
     fails(run("fail", "screen.toml"), 2, "name a trial by its number")
@@ -778,13 +790,28 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
     fails(run("fail", "screen.toml", 2), 2, "is cancelled and cannot be failed")
 
 
-def test_why_says_it_in_words_and_in_json(screen: Path) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "first_words", "later_words"),
+    [
+        ("m-LinGapE", "is an initial pull", "was asked for to tell"),
+        ("Phased", "is part of the first plan", "is part of a plan to tell arms apart, above all"),
+    ],
+)
+def test_why_says_it_in_words_and_in_json(
+    folder: Path, algorithm: str, first_words: str, later_words: str
+) -> None:
+    write(algorithm=algorithm)
+    does("new", "screen.toml")
     does("ask", "screen.toml", "-n", 60, "--out", "plate.csv")
     fill("plate.csv")
     does("tell", "screen.toml", "plate.csv")
     does("ask", "screen.toml")
-    assert does("why", "screen.toml", 0).stdout == "Trial 0: 'C09' is an initial pull.\n"
-    assert "from its challenger" in " ".join(does("why", "screen.toml", 60).stdout.split())
+    arms = [trial.name for trial in shortlist.Study.load("screen.db").trials]
+    assert does("why", "screen.toml", 0).stdout == f"Trial 0: '{arms[0]}' {first_words}.\n"
+    said = " ".join(does("why", "screen.toml", 60).stdout.split())
+    assert f"'{arms[60]}' {later_words}" in said
+    assert "from its challenger" in said
+    assert "the study stops when" in said
     first, last = asked("why", "screen.toml", 0, 60)["trials"]
     assert (first["trial"], first["gap"]) == (0, None)
     assert last["gap"] == pytest.approx(last["statistic"])
@@ -902,7 +929,7 @@ def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
         stages.append(said)
         return said
 
-    assert "0 evaluations. 0 of 40 initial pulls are told." in look()
+    assert "0 evaluations. 0 of 20 initial pulls are told." in look()
     does("ask", "screen.toml", "-n", 20, "--out", "plate.csv")
     said = look()
     assert "Open trials (20)" in said

@@ -40,7 +40,8 @@ NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
 
 
 def begin(**given: Any) -> shortlist.Study:
-    return shortlist.Study(X, arms=NAMES, **{"m": 2, "seed": 3, "sigma": 0.4, **given})
+    settings = {"m": 2, "seed": 3, "sigma": 0.4, "algorithm": "m-LinGapE", **given}
+    return shortlist.Study(X, arms=NAMES, **settings)
 
 
 def value(trial: Any, sigma: float | list[float] = 0.4) -> float:

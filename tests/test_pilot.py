@@ -138,6 +138,19 @@ def test_the_size_of_a_feature_plays_no_part() -> None:
     assert pulls[0] == pulls[1]
 
 
+def test_why_in_a_pilot_promises_no_stop() -> None:
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
+    study = shortlist.Study(instance.features, m=2, sigma=0.5, threshold="pilot", seed=2)
+    while study.stage != "pilot":
+        trial = study.ask()
+        study.tell(trial, float(instance.means[trial.arm]))
+    reason = study.why(study.ask())
+    assert str(reason).endswith("; it was part of the pilot, in which the stop is not looked for.")
+    assert "nan" not in str(reason)
+    assert reason.gap is not None
+    assert reason.gap > 0.0
+
+
 def test_a_study_goes_through_its_stages_and_back_from_storage(tmp_path: Path) -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     study = shortlist.Study(

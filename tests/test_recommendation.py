@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,17 +35,83 @@ def test_auto_is_proven_and_answers() -> None:
 
 
 def test_auto_of_a_threshold_is_named_in_the_guarantee() -> None:
-    study = shortlist.Study(X, m=1, sigma=0.3, threshold="auto", seed=0)
+    study = shortlist.Study(X, m=1, sigma=0.3, algorithm="m-LinGapE", threshold="auto", seed=0)
     assert study.bound.threshold.name == "pilot"
     assert "'pilot'" in study.shortlist.guarantee
 
 
-def test_with_more_arms_than_tables_are_kept_for() -> None:
-    rng = np.random.default_rng(0)
-    many = Problem.of(rng.normal(size=(4001, 3)), m=2, sigma=1.0)
-    chosen, threshold = recommendation.meant("auto", None, many)
+def problem(K: int, N: int, m: int = 5, **given: Any) -> Problem:
+    features = np.random.default_rng(0).normal(size=(K, N))
+    return Problem.of(features, m=m, **{"sigma": 1.0, **given})
+
+
+@pytest.mark.parametrize(
+    ("K", "N", "m", "delta", "few"),
+    [
+        (60, 3, 5, 0.05, True),
+        (60, 6, 5, 0.05, True),
+        (60, 7, 5, 0.05, False),  # 1.55 · 7 = 10.9, and 2 ln(5 · 55/2) = 9.8
+        (60, 50, 5, 0.05, False),
+        (60, 6, 5, 1e-9, True),  # δ costs both the same
+        (10, 5, 1, 0.05, False),
+        (1000, 8, 10, 0.05, True),  # more pairs make it worth while
+        (4, 4, 2, 0.05, False),
+        (3000, 3, 5, 0.05, False),  # bounds of so many arms are not all remembered
+    ],
+)
+def test_few_dimensions_want_a_pilot_and_many_want_plans(
+    K: int, N: int, m: int, delta: float, few: bool
+) -> None:
+    chosen = recommendation.recommended(problem(K, N, m, delta=delta))
+    assert chosen == (recommendation.FEW_DIMENSIONS if few else find_algorithm("Phased"))
+
+
+def test_the_pilot_of_few_dimensions_is_a_proven_one_with_elimination() -> None:
+    study = shortlist.Study(problem(60, 3).features, m=5, sigma=1.0)
+    assert study.bound.name == "m-LinGapE with a pilot and elimination"
+    assert study.bound.threshold.name == "pilot"
+    assert study.bound.proven
+    assert recommendation.FEW_DIMENSIONS.elimination
+
+
+def test_dimensions_are_those_that_the_features_span() -> None:
+    three = np.random.default_rng(0).normal(size=(60, 3))
+    wide = np.hstack([three, three @ np.random.default_rng(1).normal(size=(3, 20))])
+    assert recommendation.recommended(Problem.of(wide, m=5, sigma=1.0)).name.startswith("m-LinGapE")
+
+
+@pytest.mark.parametrize("given", [{"K": 4001}, {"K": 60, "sigma": "estimate"}])
+def test_where_no_strategy_can_work(given: dict[str, Any]) -> None:
+    """Tables of so many arms are kept for none, and none makes the replicates."""
+    many = problem(N=30, **given)
+    assert recommendation.recommended(many) is recommendation.MANY_ARMS
+    chosen, threshold = recommendation.meant(None, None, many)
     assert threshold is None
-    assert find_algorithm(chosen).bind(many).threshold.name == "pilot"
+    bound = find_algorithm(chosen).bind(many)
+    assert bound.threshold.name in ("pilot", "self_normalized")
+    assert recommendation.recommended(problem(N=30, K=60)).name == "Phased"
+
+
+def test_sigma_by_arm_is_no_matter_for_plans_unless_it_is_very_unequal() -> None:
+    """They take the largest σ for all."""
+    alike = problem(60, 12, sigma=np.linspace(0.95, 1.0, 60))
+    unequal = problem(60, 12, sigma=np.r_[1.0, np.full(59, 0.1)])
+    assert recommendation.recommended(alike).name == "Phased"
+    assert recommendation.recommended(unequal) is recommendation.FEW_DIMENSIONS
+
+
+def test_a_named_threshold_wants_rounds() -> None:
+    for threshold in ("self_normalized", "heuristic", "pilot"):
+        study = shortlist.Study(X, m=1, sigma=0.3, threshold=threshold)
+        assert (study.bound.name, study.bound.threshold.name) == ("m-LinGapE", threshold)
+    assert shortlist.Study(X, m=1, sigma=0.3, threshold="auto").bound.name == "Phased"
+    assert shortlist.Study(X, m=1, sigma=0.3, budget=20).bound.name == "XY-halving"
+
+
+def test_what_is_named_is_taken() -> None:
+    for name in ("m-LinGapE", "LinGIFA", "LUCB", "Uniform"):
+        assert shortlist.Study(X, m=1, sigma=0.3, algorithm=name).bound.name == name
+    assert shortlist.Study(X, m=1, sigma=0.3).bound.name == "Phased"  # none is
 
 
 def test_a_stored_study_keeps_what_auto_meant(
@@ -59,6 +126,38 @@ def test_a_stored_study_keeps_what_auto_meant(
     assert later.bound.name == "Phased"
     assert later.evaluations == 3
     assert shortlist.Study(X, m=1, sigma=0.3, algorithm="auto").bound.name == "m-LinGapE"
+
+
+@pytest.mark.parametrize("begun_with", ["m-LinGapE", "Uniform", "Phased", None])
+def test_a_stored_study_keeps_what_it_was_begun_with(
+    tmp_path: Path, begun_with: str | None
+) -> None:
+    place = {"m": 1, "sigma": 0.3, "seed": 1, "storage": tmp_path / "study.db"}
+    begun = shortlist.Study(X, **place, algorithm=begun_with)
+    for trial in begun.ask(3):
+        begun.tell(trial, 0.5)
+    for given in ({}, {"algorithm": "auto"}, {"threshold": "auto"}):
+        opened = shortlist.Study(X, **place, **given)
+        assert opened.bound.name == (begun_with or "Phased")
+        assert opened.fingerprint == begun.fingerprint
+    with pytest.raises(shortlist.errors.StudyMismatch, match="algorithm"):
+        shortlist.Study(X, **place, algorithm="LinGIFA")
+
+
+def test_a_named_threshold_is_not_overruled_by_what_is_stored(tmp_path: Path) -> None:
+    place = {"m": 1, "sigma": 0.3, "seed": 1, "storage": tmp_path / "study.db"}
+    shortlist.Study(X, **place, threshold="self_normalized")
+    assert shortlist.Study(X, **place).bound.threshold.name == "self_normalized"
+    with pytest.raises(shortlist.errors.StudyMismatch, match="threshold = 'self_normalized'"):
+        shortlist.Study(X, **place, threshold="heuristic")
+    screen = tmp_path / "screen.toml"
+    described = 'arms = ["a", "b", "c"]\nm = 1\nsigma = 0.3\n'
+    screen.write_text(described)
+    assert CliRunner().invoke(app, ["new", str(screen)]).exit_code == 0
+    screen.write_text(described + 'threshold = "heuristic"\n')
+    said = CliRunner().invoke(app, ["ask", str(screen)])
+    assert said.exit_code == 2
+    assert "m-LinGapE" in said.output
 
 
 def test_a_screen_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,11 @@ from chromium import Chromium, program
 from conftest import missing
 from shortlist import report
 from shortlist.algorithms.catalog import algorithms
+from shortlist.algorithms.recommendation import FEW_DIMENSIONS
 from shortlist.errors import InvalidSetting
 from shortlist.report import pictures, reading
 from shortlist.report.assumptions import assumptions
-from shortlist.report.citations import REDA, SOURCES, algorithm_work
+from shortlist.report.citations import REDA, SOURCES, algorithm_work, works
 from shortlist.report.markup import element, printable, text
 from shortlist.report.methods import cited
 from shortlist.report.methods import methods as methods_of
@@ -92,7 +93,8 @@ def played(
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(K, 4))
     means = X @ [1.0, -0.5, 0.3, 0.0]
-    settings = {"sigma": 0.3, "seed": seed, "arms": [f"compound {k}" for k in range(K)], **settings}
+    arms = [f"compound {k}" for k in range(K)]
+    settings = {"sigma": 0.3, "seed": seed, "arms": arms, "algorithm": "m-LinGapE", **settings}
     study = shortlist.Study(X, m, **settings)
     for _ in range(fail):
         study.fail(study.ask(), reason)
@@ -110,6 +112,9 @@ STUDIES: dict[str, Callable[[], shortlist.Study]] = {
     "heuristic": lambda: played(threshold="heuristic"),
     "heuristic, running": lambda: played(threshold="heuristic", most=30),
     "classical": lambda: played(algorithm="LUCB", most=400),
+    "by default": lambda: played(algorithm=None),
+    "by default, running": lambda: played(algorithm=None, most=40, sigma=1.0, fail=1),
+    "by default, begun": lambda: played(algorithm=None, most=9),
     "hostile": lambda: played(
         len(HOSTILE), arms=HOSTILE, name=EVIL, fail=2, reason=EVIL, seed=3, most=250
     ),
@@ -414,12 +419,36 @@ def test_methods_hold_the_numbers() -> None:
     assert "Heuristic: no proof covers" in methods(study_of("heuristic"))
 
 
+def test_a_report_by_default_speaks_of_plans() -> None:
+    for kind in ("by default", "by default, running", "by default, begun"):
+        study, words = study_of(kind), words_of(kind)
+        assert study.bound.name == "Phased"
+        assert "The algorithm was Phased (Fiez, Jain, Jamieson and Ratliff 2019)." in words
+        assert "initial pull" not in words.lower()
+        first = len(study.bound.engine.initial)
+        assert f"Pulls of the first plan{first}" in words
+        assert re.search(r"Of \d+ evaluations, \d+ were set beforehand \(the first plan\)", words)
+    assert badges("by default") == [("good", "Stopped"), ("good", "Proven")]
+    assert "It looks again" not in words_of("by default")
+    looks = re.search(
+        r"Next lookIt looks again when (\d+) more are in\.", words_of("by default, running")
+    )
+    assert looks is not None
+    running = study_of("by default, running").round
+    assert int(looks[1]) == int((running.strategy.plan - running.pulls).sum()) > 1
+    begun = study_of("by default, begun")
+    told = f"9 of the {len(begun.bound.engine.initial)} pulls of the first plan are told."
+    assert f"No shortlist yet: {told}" in words_of("by default, begun")
+
+
 def test_everything_is_cited() -> None:
     for name, about in algorithms().items():
         author = re.match(r"(\w+)", about)
         assert author is not None
-        whose = algorithm_work(name).full
+        beside = works(name, "")[1:]  # after the paper, which is behind all of them
+        whose = " ".join(work.full for work in [algorithm_work(name), *beside])
         assert author[1] in (*re.findall(r"\w+", whose), name.split(" ")[0])
+    assert any("Tirinzoni" in work.full for work in works(FEW_DIMENSIONS.name, ""))
     for threshold in THRESHOLDS.values():
         assert threshold.source in SOURCES or threshold.source.endswith("of the paper")
     assert [work.bibtex[:25] for work in cited(study_of("classical"))] == [
@@ -443,7 +472,7 @@ def test_names_do_not_break_the_methods() -> None:
 
 LETTERS = list("abcdefghij")
 GIVEN: dict[str, dict[str, Any]] = {
-    "self_normalized": {"sigma": 0.3, "epsilon": 0.0},
+    "self_normalized": {"sigma": 0.3, "epsilon": 0.0, "algorithm": "m-LinGapE"},
     "determinant": {"sigma": 0.3, "epsilon": 0.2, "threshold": "determinant", "S": 2.0},
     "lucb1": {"sigma": 0.2, "epsilon": 0.4, "algorithm": "LUCB"},
 }

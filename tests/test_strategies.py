@@ -162,10 +162,12 @@ class TestContract:
             assert study.statistic is None
             trial = study.ask()
             assert trial.arm == engine.initial[k]
-            assert "initial pull" in str(study.why(trial))
+            assert str(study.why(trial)).endswith("is part of the first plan.")
             study.tell(trial, results_for(name)(trial))
         assert study.statistic is not None
-        assert "challenger" in str(study.why(study.ask()))
+        words = str(study.why(study.ask()))
+        assert "is part of a plan to tell arms apart, above all" in words
+        assert "challenger" in words
 
     def test_batches_of_any_size_end_in_the_same_answer(self, name: str) -> None:
         answers = []

@@ -112,6 +112,9 @@ class AnyEngine(Protocol):
     def again(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
         """The last decision and its round, told by the posterior if nothing came in since."""
 
+    def until_look(self, now: Any) -> int:
+        """How many more results until it looks again whether to stop."""
+
     def threshold(self, posterior: Posterior, now: Any) -> float:
         """C at this moment."""
 

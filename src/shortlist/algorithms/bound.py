@@ -9,7 +9,7 @@ from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.errors import InvalidInput
 from shortlist.noise import GIVEN
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Setting, Threshold
+from shortlist.rules.threshold import Setting, Threshold
 
 OWN_INTERVAL = "μ̂ ± Cσ‖x‖"
 

@@ -27,7 +27,7 @@ from shortlist.algorithms.strategy import Integers, Mask, Reals, Task
 from shortlist.core.rule import Rule
 from shortlist.core.whitened import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
-from shortlist.rules.thresholds import Threshold
+from shortlist.rules.threshold import Threshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.

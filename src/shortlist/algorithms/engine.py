@@ -125,6 +125,7 @@ class Engine:
             regularization=self.regularization,
             shift=self.shift,
             pilot=self.has_pilot,
+            levels="levels" in self.rules["threshold"].traits,
             resident=self._resident(),
             noise=self.noise,
         )
@@ -151,6 +152,10 @@ class Engine:
     def parts(self) -> dict[str, str]:
         """The rules by kind and name."""
         return {kind: rule.name for kind, rule in self.rules.items()}
+
+    def until_look(self, now: rounds.Round) -> int:
+        """It looks at every result."""
+        return 1
 
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
         """C at this moment."""

@@ -22,12 +22,8 @@ from shortlist.rules.designs import Designs
 from shortlist.rules.expected import least_demanding
 from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, weakest_direction
 from shortlist.rules.replicates import rounds_for
-from shortlist.rules.thresholds import (
-    THRESHOLDS,
-    Setting,
-    Threshold,
-    published_regularization,
-)
+from shortlist.rules.threshold import Setting, Threshold
+from shortlist.rules.thresholds import THRESHOLDS, published_regularization
 
 AUTO = "auto"
 ELIMINATION = " with elimination"  # ends a name

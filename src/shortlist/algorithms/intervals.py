@@ -33,7 +33,7 @@ from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, SHARE, one_sided_le
 from shortlist.algorithms.strategy import Reals, Task
 from shortlist.core.kl import highest_mean, lowest_mean
 from shortlist.core.rule import BOOLEAN, INTEGER, REAL, REALS, Rule, compiled
-from shortlist.rules.thresholds import Threshold
+from shortlist.rules.threshold import Threshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)

@@ -29,6 +29,7 @@ from shortlist.algorithms.round import (
 )
 from shortlist.core.least_squares import (
     ASIDE,
+    LEVEL,
     LOG_DET,
     OBSERVED,
     READY,
@@ -42,6 +43,7 @@ from shortlist.core.least_squares import (
     row,
     start,
 )
+from shortlist.core.levels import climb
 from shortlist.core.order import count, largest_among, mth_largest
 from shortlist.core.pilot import missing, pilot_is_over, pilot_threshold, set_aside, surprise
 from shortlist.core.random import round_key, seed_stream
@@ -116,6 +118,8 @@ def decide(
         learnt = surprise(state, sigma)
         figures[THRESHOLD] = evaluate(numbers[1], threshold, time, learnt, constants)
     else:
+        if state.clock[LEVEL] >= 0:
+            climb(state, constants[1] - 1.0)
         log_det = state.scalars[LOG_DET]
         figures[THRESHOLD] = evaluate(numbers[1], threshold, time, log_det, constants)
     pair[REMEMBERS] = now.least.shape[0] > 0 and not in_pilot  # a pilot's indices are no bounds

@@ -29,7 +29,7 @@ from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.rules.misspecified_alternative import alternatives, closest, measure
-from shortlist.rules.thresholds import Threshold
+from shortlist.rules.threshold import Threshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
 GROWTH = 0.03  # of all pulls from one look to the next; 0.01 was no better

@@ -8,7 +8,8 @@ from typing import Any
 from shortlist.core.rule import Rule, rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.rules import ambiguous, candidates, indices, selection, stopping
-from shortlist.rules.thresholds import THRESHOLDS, Threshold, user_threshold
+from shortlist.rules.threshold import Threshold
+from shortlist.rules.thresholds import THRESHOLDS, user_threshold
 
 
 def _named(*rules: Rule) -> dict[str, Rule]:

@@ -13,7 +13,7 @@ from shortlist.algorithms.stepwise import StepwiseEngine
 from shortlist.algorithms.strategy import Strategy, Task
 from shortlist.errors import InvalidSetting
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Setting, Threshold
+from shortlist.rules.threshold import Setting, Threshold
 
 
 @dataclass(frozen=True, kw_only=True)

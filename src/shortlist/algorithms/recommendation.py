@@ -93,9 +93,11 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     )
 
 
-def is_left_open(choice: Any, budget: object) -> bool:
-    """Whether a stored study keeps the algorithm it was begun with, whatever is recommended now."""
-    return (choice is None or is_auto(choice)) and budget is None
+def is_left_open(choice: Any, threshold: Any, budget: object) -> bool:
+    """Whether nothing was named: a stored study keeps what it was begun with, whatever is
+    recommended now.
+    """
+    return budget is None and all(each is None or is_auto(each) for each in (choice, threshold))
 
 
 def is_auto(choice: Any) -> bool:

@@ -187,6 +187,10 @@ class StepwiseEngine:
         """A course before its first result."""
         return Course(self._first.copy())
 
+    def until_look(self, now: Course) -> int:
+        """What the plan still lacks."""
+        return int(now.missing.sum())
+
     def threshold(self, posterior: Posterior, now: Course) -> float:
         """C of the last look."""
         return now.strategy.threshold

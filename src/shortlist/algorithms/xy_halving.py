@@ -16,7 +16,7 @@ from shortlist.algorithms.strategy import Task
 from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting
 from shortlist.problem import Problem, whole_number
-from shortlist.rules.thresholds import Threshold
+from shortlist.rules.threshold import Threshold
 
 NAME = "XY-halving"
 SUMMARY = (

@@ -46,7 +46,8 @@ def _described(settings: dict[str, Any], stored: Settings) -> Settings:
     asked = {key: settings[key] for key in ASKED if key in settings}
     problem = Problem.of(sigma=settings.get("sigma"), **asked)
     seed, algorithm, budget = (settings.get(key) for key in ("seed", "algorithm", "budget"))
-    chosen, threshold = meant(algorithm, settings.get("threshold"), problem, budget)
+    named = settings.get("threshold")
+    chosen, threshold = meant(algorithm, named, problem, budget)
     given = Settings.of(
         problem,
         algorithm=chosen,
@@ -55,7 +56,7 @@ def _described(settings: dict[str, Any], stored: Settings) -> Settings:
         lease=checked_lease(settings.get("lease")),
         classical="features" not in settings,
     )
-    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, budget))
+    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named, budget))
     return given
 
 

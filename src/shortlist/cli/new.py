@@ -139,14 +139,16 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
 def _outlook_words(
     described: ScreenFile, study: Study, outlook: Outlook
 ) -> Iterator[tuple[str, str]]:
+    from shortlist.study.stage import makes_plans
+
     problem = study.problem
     m = problem.m
     if outlook.initial:
-        yield (
-            "first",
-            f"{count(outlook.initial, 'initial pull')} of {count(outlook.initial_arms, 'arm')}, "
-            "whatever comes out; there is no answer before them.",
-        )
+        arms = count(outlook.initial_arms, "arm")
+        first = f"{count(outlook.initial, 'initial pull')} of {arms}"
+        if makes_plans(study):
+            first = f"a plan of {count(outlook.initial, 'pull')} of {arms}"
+        yield "first", f"{first}, whatever comes out; there is no answer before that."
     if study.budget is not None:
         yield from _budget_words(described, study.budget, outlook)
         return
@@ -160,10 +162,7 @@ def _outlook_words(
             f'pilot (pilot = "pilot.csv" in {described.path}) you get a bound and a forecast.',
         )
         return
-    yield (
-        "pilot",
-        f"if its means were true (made linear in the features, {outlook.misfit:.3g} off at most):",
-    )
+    yield "pilot", f"{_if_true(described, outlook)}:"
     if outlook.lower_bound is None:
         yield "at least", f"no bound: {outlook.why_no_bound}"
     elif problem.epsilon:
@@ -201,9 +200,16 @@ def _budget_words(
     errors = outlook.errors
     yield (
         "pilot",
-        f"if its means were true (made linear in the features, {outlook.misfit:.3g} off at most), "
-        f"{errors.wrong} of {errors.runs} simulated screens ended with a wrong shortlist: a "
-        f"probability between {errors.low:.2g} and {errors.high:.2g}.",
+        f"{_if_true(described, outlook)}, {errors.wrong} of {errors.runs} simulated screens ended "
+        f"with a wrong shortlist: a probability between {errors.low:.2g} and {errors.high:.2g}.",
+    )
+
+
+def _if_true(described: ScreenFile, outlook: Outlook) -> str:
+    """By its name: the algorithm may make a pilot of its own."""
+    return (
+        f"if the means of {described.keys['pilot']} were true (made linear in the features, "
+        f"{outlook.misfit:.3g} off at most)"
     )
 
 

@@ -35,6 +35,8 @@ def standing(study: Study) -> dict[str, Any]:
 
 def standing_words(study: Study) -> str:
     """The same in a sentence or two."""
+    from shortlist.study.stage import before_the_rounds, next_look
+
     taken = count(study.evaluations, "evaluation")
     if study.done:
         answer = study.shortlist
@@ -43,12 +45,10 @@ def standing_words(study: Study) -> str:
         taken = count(answer.evaluations, "evaluation")
         return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
     if study.statistic is None:
-        from shortlist.study.stage import before_the_rounds
-
         return f"{taken}. {before_the_rounds(study)}"
     if study.budget is not None:
         return f"{taken} of {study.budget:,}, where the study stops."
     return (
         f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
-        f"ε = {study.problem.epsilon:g}."
+        f"ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
     )

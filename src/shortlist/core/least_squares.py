@@ -17,7 +17,8 @@ Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET = 0, 1, 2, 3
-OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE = 0, 1, 2, 3, 4
+OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
+STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
 
@@ -89,6 +90,12 @@ def log_determinant(state: State, scale: float) -> float:
     for i in range(rank):
         total += 2.0 * math.log(state.factor[i, i])
     return total - rank * math.log(scale)
+
+
+@compiled(REAL(INTEGER))
+def price(level: int) -> float:
+    """What a level k of a grid of shifts adds to ln det, having 1/((k + 1)(k + 2)) of δ; 0 if none."""
+    return 2.0 * math.log((level + 1.0) * (level + 2.0)) if level >= 0 else 0.0
 
 
 @compiled(VOID(STATE, REALS))
@@ -187,7 +194,7 @@ def refresh(state: State) -> bool:
     if separate and shift > 0.0:
         factorize(state, shift, True)
         invert(state, state.shifted)
-        scalars[LOG_DET] = log_determinant(state, shift)
+        scalars[LOG_DET] = log_determinant(state, shift) + price(clock[LEVEL])
     elif clock[ASIDE] > 0:
         factorize(state, 0.0, True)
         invert(state, state.shifted)
@@ -214,9 +221,11 @@ def start(state: State) -> bool:
         state.means[a] = 0.0
         state.pilot[a] = 0
         state.pilot_sums[a] = 0.0
-    state.clock[OBSERVED] = 0
-    state.clock[READY] = 0
-    state.clock[ASIDE] = 0
+    state.clock[OBSERVED] = state.clock[READY] = state.clock[ASIDE] = 0
+    state.clock[NEXT_CLIMB] = 0
+    while state.clock[LEVEL] > 0:
+        state.clock[LEVEL] -= 1
+        state.scalars[SHIFT] /= STEP
     state.scalars[LOG_DET] = 0.0
     if state.scalars[REGULARIZATION] > 0.0:
         return refresh(state)

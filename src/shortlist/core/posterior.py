@@ -59,6 +59,8 @@ class Posterior:
         s of the tracked ln det(I + A/s), A = Σ x xᵀ; 0 tracks none.
     pilot : bool, optional
         Whether the first evaluations may be set aside.
+    levels : bool, optional
+        Whether the shift is the first of a grid, and rises.
     resident : int, optional
         How many rows of G to keep; by default all for few arms, else 16.
     noise : array, K, optional
@@ -80,6 +82,7 @@ class Posterior:
         regularization: float = 0.0,
         shift: float = 0.0,
         pilot: bool = False,
+        levels: bool = False,
         resident: int | None = None,
         noise: Reals | None = None,
     ) -> None:
@@ -109,7 +112,7 @@ class Posterior:
             prior=np.zeros(arms),
             lean=np.zeros(rank),
             scalars=np.array([regularization, shift, 0.0, 0.0]),
-            clock=np.zeros(5, np.int64),
+            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
         )
         start(self.state)

@@ -96,7 +96,7 @@ def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
     style["rasterized"] = len(places) > PIXELS_FROM
     if np.isnan(means).any():
         ax.scatter(*places.T, color=OUTSIDE, **style)
-        return words + "Not coloured: the means are known once the initial pulls are told. "
+        return words + "Not coloured: the means are known once the first pulls are told. "
     dots = ax.scatter(*places.T, c=means, cmap="cividis", **style)
     ax.figure.colorbar(dots, ax=ax, label="estimated mean", fraction=0.05, pad=0.02)
     return words

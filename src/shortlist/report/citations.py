@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shortlist.algorithms.gifa import ELIMINATION
-
 
 @dataclass(frozen=True)
 class Work:
@@ -275,6 +273,7 @@ SOURCES = {
     "Robbins 1970, with a prior from a pilot": ROBBINS,
     KAUFMANN.short: KAUFMANN,
     "Jedra and Proutière 2020": JEDRA,
+    "Jedra and Proutière 2020, over a grid of shifts": JEDRA,
     "Abbasi-Yadkori et al. 2011": ABBASI,
     "Kalyanakrishnan et al. 2012": KALYANAKRISHNAN,
     "Kaufmann and Kalyanakrishnan 2013": SUBSETS,
@@ -302,6 +301,6 @@ def works(algorithm: str, source: str) -> list[Work]:
     ['Réda, Kaufmann and Delahaye-Duriez 2021', 'Jedra and Proutière 2020']
     """
     found = [REDA, algorithm_work(algorithm), SOURCES.get(source, REDA)]
-    if algorithm.endswith(ELIMINATION):
+    if algorithm.endswith(" elimination"):
         found.append(TIRINZONI)
     return list(dict.fromkeys(found))

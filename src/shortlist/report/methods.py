@@ -14,6 +14,7 @@ from shortlist.report.markup import printable
 from shortlist.report.reading import Reading
 from shortlist.report.settings import software
 from shortlist.study.conditions import out_of_order
+from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.algorithms.bound import Bound
@@ -162,8 +163,9 @@ def _origins(study: Study) -> list[str]:
     """How the evaluations came to be made."""
     taken = study.taken[: study.answered_at] if study.done else study.taken
     count = Counter(trial.cause.origin for trial in taken)
+    first = "the first plan" if makes_plans(study) else "initial pulls"
     parts = {
-        "set beforehand (initial pulls)": count["initial"],
+        f"set beforehand ({first})": count["initial"],
         "chosen in view of the results by then": count["round"] + count["second of a round"],
         "told without having been asked for": count["unasked"],
     }

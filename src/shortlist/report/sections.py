@@ -12,7 +12,7 @@ from shortlist.report.numbers import count, decimals, number
 from shortlist.report.reading import Reading
 from shortlist.report.tables import EVERY_ARM, ROWS_SHOWN, beyond, pairs, table
 from shortlist.study.budget import rounded
-from shortlist.study.stage import before_the_rounds
+from shortlist.study.stage import before_the_rounds, next_look
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -177,6 +177,8 @@ def progress(reading: Reading) -> Markup:
     else:
         done = "has fallen to" if study.done else "must fall to"
         rows.append(("Stopping statistic", f"{number(statistic)}; it {done} ε = {epsilon:g}"))
+        if not study.done and (look := next_look(study)):
+            rows.append(("Next look", look))
     if not study.done:
         rows.append(("Still to come", str(reading.remaining)))
     return pairs("Where the study stands.", rows)

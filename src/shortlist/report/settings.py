@@ -10,6 +10,7 @@ import numba
 import numpy
 
 from shortlist import __version__
+from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -54,7 +55,10 @@ def settings(study: Study) -> list[tuple[str, str]]:
         ("Arms, K", f"{problem.arms:,}"),
         ("Features, N", _features(study)),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
-        ("Initial pulls", f"{len(bound.engine.initial):,}"),
+        (
+            "Pulls of the first plan" if makes_plans(study) else "Initial pulls",
+            f"{len(bound.engine.initial):,}",
+        ),
         ("Seed", str(study.seed)),
     ]
     if study.budget is not None:

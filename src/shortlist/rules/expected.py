@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from shortlist.core.least_squares import STEP, price
 from shortlist.errors import InvalidSetting
-from shortlist.rules.thresholds import THRESHOLDS, Setting, Threshold
+from shortlist.rules.threshold import Setting, Threshold
+from shortlist.rules.thresholds import THRESHOLDS
 
 HORIZON = 100  # evaluations a dimension: neither an easy problem nor a hard one
 
@@ -29,9 +31,13 @@ def expected_evidence(threshold: Threshold, setting: Setting) -> float:
     time, rank = HORIZON * setting.rank, setting.rank
     if "pilot" in threshold.rule.traits:
         return _with_pilot(rank, math.log(1.0 / setting.delta))
-    shift = threshold.shift(setting)
+    shift, extra = threshold.shift(setting), 0.0
+    if "levels" in threshold.rule.traits and shift > 0.0:
+        least = HORIZON * setting.longest**2
+        level = max(int(math.log(least / setting.weakest, STEP)), 0)
+        shift, extra = shift * STEP**level, price(level)
     log_det = rank * math.log1p(HORIZON * setting.longest**2 / shift) if shift > 0.0 else 0.0
-    C = float(threshold.rule(time, log_det, threshold.constants(setting)))
+    C = float(threshold.rule(time, log_det + extra, threshold.constants(setting)))
     return 0.5 * C**2
 
 

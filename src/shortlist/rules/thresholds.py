@@ -4,137 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from shortlist.core.rule import Rule, compiled, rule
-from shortlist.errors import InvalidSetting
 from shortlist.rules.mixture import deviation
+from shortlist.rules.threshold import Setting, Threshold
 
 INFLATION = 0.1  # u of the self-normalised bound
+LEVELS_INFLATION = 0.3  # u of the same over a grid
 PILOT_AT_LEAST = 20
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a threshold may depend on; nothing of it is learnt from rewards."""
-
-    arms: int
-    dimension: int
-    rank: int
-    longest: float
-    sigma: float
-    delta: float
-    S: float | None
-    regularization: float
-    weakest: float
-    classical: bool
-    indices: str
-    m: int = 1
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """A threshold: its compiled function, its constants, and what its proof asks for.
-
-    Attributes
-    ----------
-    rule : Rule
-        ``(t, log_det, constants) → C``.
-    formula : callable
-        From the setting and λ_V as the formula has it, the constants that the function is given.
-    proven : bool
-        Whether a theorem covers it at all.
-    assumptions : str
-        What that theorem assumes, in words.
-    source : str
-        Where it stands.
-    needs_S : bool
-        Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
-    needs_span : bool
-        Whether it needs initial pulls that span the features.
-    rounds : callable
-        From the number of initial pulls, how often ``initialization="auto"`` repeats them.
-    regularization : callable
-        (σ, S) → the regularisation it is meant to be used with.
-    shift : callable
-        From the setting, s of the ln det(I + A/s) it reads; 0 where it reads none.
-    broken : callable
-        From the setting, which assumptions do not hold.
-    own_regularization : callable, optional
-        σ → λ_V as the formula has it, where it differs from the posterior's (as published).
-    """
-
-    rule: Rule
-    formula: Callable[[Setting, float], list[float]]
-    proven: bool
-    assumptions: str
-    source: str
-    needs_S: bool = False
-    needs_span: bool = False
-    rounds: Callable[[int], int] = lambda once: 1
-    regularization: Callable[[float, float | None], float] = lambda sigma, S: 0.0
-    shift: Callable[[Setting], float] = lambda setting: 0.0
-    broken: Callable[[Setting], list[str]] = field(default=lambda setting: [])
-    own_regularization: Callable[[float], float] | None = None
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return self.rule.name
-
-    @property
-    def summary(self) -> str:
-        """What it is, in a line."""
-        return self.rule.summary
-
-    def with_regularization(self, own: Callable[[float], float]) -> Threshold:
-        """The formula with a λ_V of its own, whatever the posterior's."""
-        return replace(self, own_regularization=own)
-
-    def constants(self, setting: Setting) -> np.ndarray:
-        """What the compiled function is given."""
-        self.check(setting)
-        return np.array(self.formula(setting, self.inside(setting)), dtype=np.float64)
-
-    def check(self, setting: Setting) -> None:
-        """Raise where the threshold cannot be computed at all."""
-        if self.needs_S and setting.S is None:
-            raise InvalidSetting(
-                f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: pass S=…, "
-                "or use threshold='self_normalized', which needs none."
-            )
-        if self.needs_S and self.inside(setting) <= 0.0:
-            raise InvalidSetting(
-                f"threshold {self.name!r} needs a regularization above 0, got "
-                f"{self.inside(setting)}: leave regularization=None for its own choice, or use "
-                "threshold='self_normalized'."
-            )
-        if self.needs_span and setting.weakest <= 0.0:
-            raise InvalidSetting(
-                f"threshold {self.name!r} needs initial pulls that span the features: use "
-                "initialization='span' or 'each', or threshold='determinant' with S=…."
-            )
-
-    def inside(self, setting: Setting) -> float:
-        """λ_V as it enters the formula."""
-        if self.own_regularization is not None:
-            return self.own_regularization(setting.sigma)
-        return setting.regularization
-
-    def why_not_proven(self, setting: Setting) -> list[str]:
-        """The reasons why no theorem covers this threshold in this setting; empty if one does."""
-        if not self.proven:
-            return [f"the threshold {self.name!r} has no proof"]
-        reasons = list(self.broken(setting))
-        own = self.own_regularization is not None
-        if own and self.inside(setting) != setting.regularization:
-            reasons.append(
-                f"the threshold is computed with λ_V = {self.inside(setting):.3g} but the "
-                f"posterior uses {setting.regularization:.3g}"
-            )
-        return reasons
 
 
 def published_regularization(sigma: float) -> float:
@@ -185,6 +64,12 @@ def two_arms(t: int, log_det: float, constants: np.ndarray) -> float:
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(4.0 + math.log(0.5 * t))))
 
 
+@rule("threshold", traits=("levels",), number=7)
+def levels(t: int, log_det: float, constants: np.ndarray) -> float:
+    """The same with the highest c = 4^k c_0 that is at most λ_min(A), for 1/((k+1)(k+2)) of δ, u = 0.3."""
+    return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
+
+
 def _bias(setting: Setting, ridge: float) -> float:
     return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
 
@@ -223,6 +108,17 @@ THRESHOLDS: dict[str, Threshold] = {
             # classic instances; benchmarks/samples.py prints it beside a single round.
             rounds=lambda once: 10,
             shift=lambda s: INFLATION * s.weakest,
+            broken=_unregularized,
+        ),
+        Threshold(
+            levels,
+            lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + LEVELS_INFLATION],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            source="Jedra and Proutière 2020, over a grid of shifts",
+            needs_span=True,
+            rounds=lambda once: 5,
+            shift=lambda s: LEVELS_INFLATION * s.weakest,
             broken=_unregularized,
         ),
         Threshold(
@@ -322,6 +218,7 @@ _lucb1 = lucb1.function
 _heuristic = heuristic.function
 _pilot = pilot.function
 _two_arms = two_arms.function
+_levels = levels.function
 
 
 @compiled()
@@ -347,4 +244,6 @@ def evaluate(
         return _pilot(t, log_det, constants)
     if number == 6:
         return _two_arms(t, log_det, constants)
+    if number == 7:
+        return _levels(t, log_det, constants)
     return own(t, log_det, constants)

@@ -34,7 +34,7 @@ def examine(study: View) -> list[Finding]:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, seed=0)
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, algorithm="m-LinGapE")
     >>> for k in range(30):  # the third mean is not the sum of the others
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [0.5, 0.3, 0.4][trial.arm] + 0.1 * (-1) ** (k // 3))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.study.stage import makes_plans
+
 if TYPE_CHECKING:
     from shortlist.study.study import Study
 
@@ -34,7 +36,7 @@ def describe(study: Study, left: str = "") -> str:
     if waiting:
         parts.append(f"{waiting} waiting for earlier ones")
     if study.statistic is None:
-        return " · ".join([*parts, study.stage])
+        return " · ".join([*parts, "first plan" if makes_plans(study) else study.stage])
     if left:
         parts.append(left)
     names = list(study.shortlist)

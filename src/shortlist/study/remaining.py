@@ -20,6 +20,7 @@ from shortlist.core.posterior import Posterior
 from shortlist.core.triangle import solve_lower, solve_upper
 from shortlist.study.budget import evaluations_left
 from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity
+from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -92,13 +93,13 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0)
     >>> print(remaining(study))
-    at least 30 more: the initial pulls; how many after them is not known yet
+    at least 8 more: the first plan; how many after it is not known yet
     >>> noise = np.random.default_rng(2)
-    >>> while study.evaluations < 100:
+    >>> while study.evaluations < 60:
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, -0.5, 0.75][trial.arm] + 2.0 * noise.standard_normal())
     >>> print(remaining(study))
-    about 53 more (80 % range: 26 to 340)
+    about 98 more (80 % range: 35 to 2,500)
     """
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
@@ -112,6 +113,8 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if initial:
         which = "those after the pilot" if posterior.aside else "the initial pulls"
         words = f"at least {initial:,} more: {which}; how many after them is not known yet"
+        if makes_plans(study):
+            words = f"at least {initial:,} more: the first plan; how many after it is not known yet"
         return Projection(None, initial, None, words)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.features.shape[1]
     if seen < rank:

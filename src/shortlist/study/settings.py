@@ -23,7 +23,8 @@ from shortlist.core.tall import blocks
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.noise import Noise
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import THRESHOLDS, Threshold
+from shortlist.rules.threshold import Threshold
+from shortlist.rules.thresholds import THRESHOLDS
 
 OWN = "(your own)"
 KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
@@ -89,7 +90,8 @@ class Settings:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
     def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
-        """Take from what is stored the choices that were left to us."""
+        """Take from what is stored the choices that were left to us; a budget never is."""
+        algorithm = algorithm and "budget" not in stored.choices["algorithm"]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
 

@@ -1,4 +1,4 @@
-"""What a study does before the stop is looked for, in words."""
+"""What a study does between two looks at the stop, in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,25 @@ import numpy as np
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
+
+
+def makes_plans(study: View) -> bool:
+    """Whether the algorithm goes plan by plan: only those are not composed of rules."""
+    return not study.bound.engine.parts
+
+
+def next_look(study: View) -> str:
+    """When the stop is looked for again, as a sentence; empty if that is after every result.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> next_look(study)
+    'It looks again when 9 more are in.'
+    """
+    left = study.bound.engine.until_look(study.round)
+    return f"It looks again when {left:,} more are in." if left > 1 else ""
 
 
 def before_the_rounds(study: View) -> str:
@@ -32,4 +51,6 @@ def before_the_rounds(study: View) -> str:
             f"The pilot is over ({study.posterior.aside:,} evaluations, set aside); {told:,} of "
             f"the {len(opening):,} pulls that follow it are told."
         )
+    if makes_plans(study):
+        return f"{told:,} of the {len(opening):,} pulls of the first plan are told."
     return f"{told:,} of {len(opening):,} initial pulls are told."

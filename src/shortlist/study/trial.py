@@ -121,23 +121,33 @@ class Reason:
     words: str
 
     @classmethod
-    def of(cls, trial: Trial, problem: Problem, budget: int | None = None) -> Reason:
+    def of(
+        cls, trial: Trial, problem: Problem, budget: int | None = None, *, planned: bool = False
+    ) -> Reason:
         """The reason of a trial, in words."""
         cause, arm = trial.cause, trial.name
         if cause.b == NOBODY:
             initial = cause.origin == "initial"
-            what = "an initial pull" if initial else "data that nobody asked for"
+            first = "part of the first plan" if planned else "an initial pull"
+            what = first if initial else "data that nobody asked for"
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
         statistic = math.nan if cause.statistic is None else cause.statistic
-        stop = f"when {statistic:.4g} has fallen to {problem.epsilon:g}"
+        stop = f"the study stops when {statistic:.4g} has fallen to {problem.epsilon:g}"
         if budget is not None:
-            stop = f"after {budget:,} evaluations"
+            stop = f"the study stops after {budget:,} evaluations"
+        elif math.isnan(statistic):
+            stop = "it was part of the pilot, in which the stop is not looked for"
+        purpose = (
+            "is part of a plan to tell arms apart, above all"
+            if planned
+            else "was asked for to tell"
+        )
         words = (
-            f"{arm!r} was asked for to tell {b!r} (held to be among the best "
+            f"{arm!r} {purpose} {b!r} (held to be among the best "
             f"{problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{gap:.4g}; the study stops {stop}."
+            f"{gap:.4g}; {stop}."
         )
         return cls(arm, b, c, gap, statistic, words)
 

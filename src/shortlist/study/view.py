@@ -16,6 +16,7 @@ from shortlist.study.budget import worth
 from shortlist.study.conditions import conditions
 from shortlist.study.estimated_error import estimated_error
 from shortlist.study.journal import Journal
+from shortlist.study.stage import makes_plans
 from shortlist.study.trial import Reason, Trial
 
 if TYPE_CHECKING:
@@ -196,4 +197,5 @@ class View:
 
     def why(self, trial: Trial | int) -> Reason:
         """Why a trial was asked for: b_t, c_t and their gap index."""
-        return Reason.of(self._journal.ledger.find(trial), self.problem, self.budget)
+        found = self._journal.ledger.find(trial)
+        return Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
