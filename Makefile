@@ -1,4 +1,4 @@
-.PHONY: demo test lint bench reproduce docs clean
+.PHONY: demo test lint bench bench-samples reproduce docs clean
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -name '*.py')
@@ -24,7 +24,7 @@ demo: .venv/fresh
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed .venv/fresh
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 lint: .venv/installed .venv/fresh
 	$(BIN)/ruff check .
@@ -43,6 +43,9 @@ bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/screen.py
 	$(BIN)/python benchmarks/inference.py
+
+bench-samples: .venv/installed .venv/fresh
+	$(BIN)/python benchmarks/bench_samples.py $(ARGS)
 
 reproduce: .venv/installed .venv/fresh
 	$(BIN)/shortlist reproduce all --out results $(ARGS)

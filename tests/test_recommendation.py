@@ -88,7 +88,8 @@ def test_where_no_strategy_can_work(given: dict[str, Any]) -> None:
     chosen, threshold = recommendation.meant(None, None, many)
     assert threshold is None
     bound = find_algorithm(chosen).bind(many)
-    assert bound.threshold.name in ("pilot", "self_normalized")
+    assert bound.threshold.name == recommendation.meant("m-LinGapE", "auto", many)[1] != "auto"
+    assert bound.proven
     assert recommendation.recommended(problem(N=30, K=60)).name == "Phased"
 
 

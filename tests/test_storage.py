@@ -203,7 +203,7 @@ def test_several_results_are_taken_whole_or_not_at_all(new_storage: NewStorage) 
 
 def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -> None:
     storage = new_storage()
-    study = begin(storage)
+    study = begin(storage, algorithm="m-LinGapE")
     changed = X.copy()
     changed[2, 1] += 1e-12
     cases: list[tuple[dict[str, object], str]] = [
@@ -220,7 +220,7 @@ def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -
     ]
     for settings_now, words in cases:
         with pytest.raises(StudyMismatch, match=words):
-            begin(storage, **settings_now)
+            begin(storage, **{"algorithm": "m-LinGapE", **settings_now})
     for features, words in (
         (changed, "feature 1 of arm '2'"),
         (X[:, :2], "columns"),
