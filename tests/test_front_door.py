@@ -21,6 +21,8 @@ FLOORS = {
     "errors": 1,
     "core": 1,
     "rules": 2,
+    "arrow": 2,
+    "intake": 2,
     "noise": 2,
     "problem": 2,
     "algorithms": 3,

@@ -625,7 +625,7 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
 
 
 def test_a_newer_file_is_refused_and_left_as_it_is(file: Path) -> None:
-    edit(file, "UPDATE shortlist_meta SET value = '2' WHERE key = 'version'")
+    edit(file, "UPDATE shortlist_meta SET value = '3' WHERE key = 'version'")
     before = file.read_bytes()
     for attempt in (lambda: begin(str(file)), lambda: shortlist.Study.load(file)):
         with pytest.raises(NewerSchema, match="pip install --upgrade"):
@@ -646,17 +646,17 @@ def test_an_older_file_is_migrated(
         migrate(connection)
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(schema, "VERSION", 2)
-    with pytest.raises(DamagedStorage, match="no way is known from version 1"):
+    monkeypatch.setattr(schema, "VERSION", 3)
+    with pytest.raises(DamagedStorage, match="no way is known from version 2"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 1, fail)
+    monkeypatch.setitem(schema.MIGRATIONS, 2, fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 1, migrate)  # fails if the first left its column behind
+    monkeypatch.setitem(schema.MIGRATIONS, 2, migrate)  # fails if the first left its column behind
     study = shortlist.Study.load(storage)
     assert study.ask().number == 1
     with study._journal.storage._connected() as connection:
-        assert schema.stored_version(connection) == 2
+        assert schema.stored_version(connection) == 3
 
 
 def test_a_full_or_broken_disk_changes_nothing(

@@ -161,6 +161,9 @@ class DataUnavailable(ShortlistError):
     """A file of the public data set is neither at hand nor to be had; the message says what to do."""
 
 
+NAMES_SHOWN = 100
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """The error for a name that is not among ``known``, with the nearest that is.
 
@@ -173,4 +176,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     lower = {candidate.lower(): candidate for candidate in names}
     near = difflib.get_close_matches(str(name).lower(), list(lower), n=1, cutoff=0.5)
     hint = f" did you mean {lower[near[0]]!r}?" if near else ""
-    return UnknownName(f"unknown {kind} {name!r}:{hint} Known: {', '.join(names)}.")
+    shown = ", ".join(names[:NAMES_SHOWN])
+    if len(names) > NAMES_SHOWN:
+        shown += f" … ({len(names):,} in all)"
+    return UnknownName(f"unknown {kind} {name!r}:{hint} Known: {shown}.")

@@ -14,14 +14,24 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.core.posterior import reduce_to_rank
+from shortlist.core.tall import (
+    WHOLE,
+    first_like,
+    gram,
+    orthonormal_basis,
+    squared_norms,
+)
 from shortlist.errors import (
     IndistinguishableArms,
-    InvalidFeatures,
     InvalidInput,
     InvalidSetting,
     unknown_name,
 )
+from shortlist.intake import features_and_names
 from shortlist.noise import Noise
+from shortlist.rules.initialization import in_units, span
+
+EVEN = 1e-4  # λ_min/λ_max of XᵀX
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +82,7 @@ class Problem:
         arms: Sequence[Any] | None = None,
     ) -> Problem:
         """Check the input and make a problem of it."""
-        matrix, names = _features_and_names(features, arms)
+        matrix, names = features_and_names(features, arms)
         problem = cls(
             features=matrix,
             names=names,
@@ -121,7 +131,7 @@ class Problem:
     @property
     def longest(self) -> float:
         """L = max ‖x_a‖, in units of the arm's noise where it was told apart."""
-        return float(np.sqrt(((self.features**2).sum(axis=1) / self.relative_noise).max()))
+        return float(np.sqrt((squared_norms(self.features) / self.relative_noise).max()))
 
     @cached_property
     def reduced(self) -> NDArray[np.float64]:
@@ -130,10 +140,41 @@ class Problem:
 
     @cached_property
     def orthonormal(self) -> NDArray[np.float64]:
-        """The same in orthonormal columns: the size of a feature plays no part in it."""
+        """The same in orthonormal columns: the size of a feature plays no part in it.
+
+        Of many arms with even features it is the reduced ones: a basis like theirs costs no digits,
+        and another table of their size would.
+        """
         if self.rank == self.arms and np.array_equal(self.reduced, np.eye(self.arms)):
             return self.reduced
+        if self.reduced.size > WHOLE and self.is_even:
+            return self.reduced
         return np.ascontiguousarray(np.linalg.qr(self.reduced)[0])
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether no direction of the features is much shorter than another."""
+        if self._gram is None:
+            return False
+        values = np.linalg.eigvalsh(self._gram)
+        return bool(values[0] > EVEN * values[-1])
+
+    @cached_property
+    def _gram(self) -> NDArray[np.float64] | None:
+        return gram(self.reduced)
+
+    @cached_property
+    def spanning(self) -> NDArray[np.int64]:
+        """Arms that span the features, well spread in units of their noise."""
+        return span(in_units(self.reduced, self.relative_noise))
+
+    @cached_property
+    def spanning_orthonormal(self) -> NDArray[np.int64]:
+        """The same, of the features in orthonormal columns."""
+        shown = in_units(self.orthonormal, self.relative_noise)
+        if self.orthonormal is not self.reduced or self._gram is None:
+            return span(shown)
+        return span(shown, orthonormal_basis(self._gram))
 
     def index(self, arm: int | str) -> int:
         """The row of an arm that is named or counted.
@@ -144,12 +185,17 @@ class Problem:
         1
         """
         if isinstance(arm, str):
-            if arm not in self.names:
+            row = self._rows.get(arm)
+            if row is None:
                 raise unknown_name("arm", arm, self.names)
-            return self.names.index(arm)
+            return row
         if isinstance(arm, numbers.Integral) and 0 <= int(arm) < self.arms:
             return int(arm)
         raise InvalidInput(f"arm must be a name or a row from 0 to {self.arms - 1}, got {arm!r}.")
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.names)}
 
     def _check_distinguishable(self) -> None:
         zero = np.flatnonzero(~self.features.any(axis=1))
@@ -161,85 +207,15 @@ class Problem:
             )
         if self.epsilon > 0.0:
             return
-        _, inverse, counts = np.unique(
-            self.features, axis=0, return_inverse=True, return_counts=True
-        )
-        repeated = np.flatnonzero(counts > 1)
-        if len(repeated):
-            twins = np.flatnonzero(inverse.reshape(-1) == repeated[0])[:2]
-            one, other = (self.names[i] for i in twins)
+        first = first_like(self.features)
+        again = np.flatnonzero(first != np.arange(self.arms))
+        if len(again):
+            one, other = self.names[first[again[0]]], self.names[again[0]]
             raise IndistinguishableArms(
                 f"arms {one!r} and {other!r} have the same features: their means are equal under "
                 "the linear model, and with epsilon=0 no number of evaluations may tell which "
                 "belongs in. Keep one of them, give them different features, or set epsilon > 0."
             )
-
-
-def _features_and_names(
-    features: ArrayLike | pd.DataFrame | None, arms: Sequence[Any] | None
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    if features is None and arms is None:
-        raise InvalidFeatures(
-            "neither features nor arms were given: pass features (one row an arm), or "
-            "arms=[names] for arms of which nothing is known."
-        )
-    if features is None:
-        names = [str(name) for name in arms or ()]
-        return np.eye(len(names)), _names(names)
-    if isinstance(features, pd.DataFrame):
-        text = [str(c) for c in features.columns if not pd.api.types.is_numeric_dtype(features[c])]
-        if text:
-            raise InvalidFeatures(
-                f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
-                "index if it names the arms."
-            )
-        names = [str(name) for name in (features.index if arms is None else arms)]
-        raw: Any = features.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        raw = features
-        names = [str(name) for name in arms] if arms is not None else []
-    try:
-        matrix = np.ascontiguousarray(raw, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidFeatures(
-            f"features must be a table of numbers, one row an arm: {error}."
-        ) from None
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InvalidFeatures(
-            f"features must be a table of K arms × N features, got shape {matrix.shape}: one row "
-            "an arm, one column a feature."
-        )
-    if arms is None and not isinstance(features, pd.DataFrame):
-        names = [str(i) for i in range(len(matrix))]
-    if len(names) != len(matrix):
-        raise InvalidFeatures(
-            f"{len(names)} names were given for {len(matrix)} rows of features: one name an arm."
-        )
-    bad = np.argwhere(~np.isfinite(matrix))
-    if len(bad):
-        arm, column = bad[0]
-        raise InvalidFeatures(
-            f"feature {column} of arm {names[arm]!r} is {matrix[arm, column]}: features must be "
-            f"finite ({len(bad)} entries are not). Fill or drop them first."
-        )
-    return matrix, _names(names)
-
-
-def _names(names: list[str]) -> tuple[str, ...]:
-    if len(names) < 2:
-        raise InvalidFeatures(f"at least 2 arms are needed to choose among, got {len(names)}.")
-    broken = next(
-        (name for name in names if any("\ud800" <= sign <= "\udfff" for sign in name)), None
-    )
-    if broken is not None:
-        raise InvalidFeatures(
-            f"the name {broken!r} is not text: it holds half a character. Rename it."
-        )
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InvalidFeatures(f"the name {twice!r} is given to more than one arm: rename one.")
-    return tuple(names)
 
 
 def _number(name: str, value: object) -> float:

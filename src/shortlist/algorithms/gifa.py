@@ -20,7 +20,7 @@ from shortlist.problem import Problem
 from shortlist.rules.allocation import ALLOCATIONS
 from shortlist.rules.designs import Designs
 from shortlist.rules.expected import least_demanding
-from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
+from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, weakest_direction
 from shortlist.rules.replicates import rounds_for
 from shortlist.rules.threshold import Setting, Threshold
 from shortlist.rules.thresholds import THRESHOLDS, published_regularization
@@ -143,7 +143,7 @@ class GIFA:
                 "squares undefined: use initialization='span' or 'each', or a regularization "
                 "above 0."
             )
-        after = span(in_units(features, noise))
+        after = self._spanning(problem, self._is_orthonormal(chosen))
         engine = Engine(
             features=features,
             rules={**self.rules, "threshold": chosen.rule},
@@ -169,19 +169,33 @@ class GIFA:
         wanted = self.threshold if threshold is None else threshold
         if not (isinstance(wanted, str) and wanted == AUTO):
             return find_threshold(wanted)
-        settings = {name: self._setting(problem, each)[2] for name, each in THRESHOLDS.items()}
+        settings = {
+            name: self._setting(problem, each, choosing=True)[2]
+            for name, each in THRESHOLDS.items()
+        }
         return least_demanding(settings)
 
     def _setting(
-        self, problem: Problem, chosen: Threshold
+        self, problem: Problem, chosen: Threshold, *, choosing: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], Setting]:
-        """The features in the basis used, the initial pulls, and what the threshold may know."""
+        """The features in the basis used, the initial pulls, and what the threshold may know.
+
+        To choose among thresholds all that counts is whether the initial pulls span. Where the
+        features are even they do in any basis, and the orthonormal one need not be made.
+        """
         features = np.eye(problem.arms) if self.classical else problem.reduced
-        if "pilot" in chosen.rule.traits and not self.classical:
+        orthonormal = self._is_orthonormal(chosen) and not (choosing and problem.is_even)
+        if orthonormal:
             features = problem.orthonormal
         noise = problem.relative_noise
         shown = in_units(features, noise)
-        initial = INITIALIZATIONS[self.initialization](shown)
+        first = self.initialization
+        if first == "auto":
+            first = "each" if problem.arms <= 4 * features.shape[1] else "span"
+        if first == "span":
+            initial = self._spanning(problem, orthonormal)
+        else:
+            initial = INITIALIZATIONS[first](shown)
         rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
         if problem.noise.kind == "estimate":
             initial = initial if len(initial) else auto(shown)
@@ -208,6 +222,14 @@ class GIFA:
             m=problem.m,
         )
         return features, initial, setting
+
+    def _is_orthonormal(self, chosen: Threshold) -> bool:
+        return "pilot" in chosen.rule.traits and not self.classical
+
+    def _spanning(self, problem: Problem, orthonormal: bool) -> NDArray[np.int64]:
+        if self.classical:
+            return np.arange(problem.arms)
+        return problem.spanning_orthonormal if orthonormal else problem.spanning
 
     def _unproven_rules(self) -> list[str]:
         """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""

@@ -18,6 +18,7 @@ from shortlist.core.least_squares import (
     start,
 )
 from shortlist.core.pilot import set_aside, surprise
+from shortlist.core.tall import gram, triangle_of, unlocked
 from shortlist.errors import SingularDesign
 
 
@@ -25,19 +26,23 @@ def reduce_to_rank(features: Reals) -> Reals:
     """The features in an orthonormal basis of their row space: K × rank.
 
     Inner products, and with them every mean and variance, are unchanged. Features of full column
-    rank are returned as they are.
+    rank are returned as they are, in the same memory.
 
     Examples
     --------
     >>> reduce_to_rank(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])).shape
     (3, 1)
     """
-    left, values, _ = np.linalg.svd(features, full_matrices=False)
+    same = unlocked(np.ascontiguousarray(features, dtype=np.float64))
+    if gram(features) is not None:
+        return same
+    # A Gram matrix would square the condition number; R has the singular values of the features.
+    _, values, right = np.linalg.svd(triangle_of(features), full_matrices=False)
     tolerance = values[0] * max(features.shape) * np.finfo(float).eps
     rank = int(np.sum(values > tolerance))
     if rank == features.shape[1]:
-        return np.ascontiguousarray(features, dtype=np.float64)
-    return np.ascontiguousarray(left[:, :rank] * values[:rank])
+        return same
+    return np.ascontiguousarray(features @ right[:rank].T)
 
 
 class Posterior:
@@ -88,7 +93,7 @@ class Posterior:
         tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
         index = np.arange(arms) if kept == arms else np.full(arms, -1)
         self.state = State(
-            features=np.ascontiguousarray(features, dtype=np.float64),
+            features=unlocked(np.ascontiguousarray(features, dtype=np.float64)),
             pulls=np.zeros(arms, np.int64),
             sums=np.zeros(arms),
             means=np.zeros(arms),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.core.tall import WHOLE
 from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 NAMED = 25  # arms: of more, only the shortlist and the boundary pair have their names drawn
+DOTS = 10_000  # arms: of more, so many are drawn
 PIXELS_FROM = 1000  # arms: more dots than these are drawn as pixels, or they make a heavy SVG
 
 
@@ -85,15 +87,19 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
 
 
 def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
-    many = len(places) > NAMED
+    many, words = len(places) > NAMED, ""
+    if len(places) > DOTS:
+        words = f"{DOTS:,} of the {len(places):,} arms are drawn, by chance, and the shortlist. "
+        some = np.random.default_rng(0).choice(len(places), DOTS, replace=False)
+        places, means = places[some], means[some]
     style = {"s": 18 if many else 45, "linewidth": 0.4, "edgecolor": "white", "zorder": 3}
     style["rasterized"] = len(places) > PIXELS_FROM
     if np.isnan(means).any():
         ax.scatter(*places.T, color=OUTSIDE, **style)
-        return "Not coloured: the means are known once the first pulls are told. "
+        return words + "Not coloured: the means are known once the first pulls are told. "
     dots = ax.scatter(*places.T, c=means, cmap="cividis", **style)
     ax.figure.colorbar(dots, ax=ax, label="estimated mean", fraction=0.05, pad=0.02)
-    return ""
+    return words
 
 
 def _boundary(ax: Any, places: np.ndarray, look: Look) -> str:
@@ -164,13 +170,18 @@ def components(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> shares.round(6).tolist(), places[:, 1].round(6).tolist()
     ([1.0, 0.0], [0.0, 0.0, 0.0])
     """
-    centred = features - features.mean(axis=0)
-    left, values, right = np.linalg.svd(centred, full_matrices=False)
-    signs = np.sign(right[np.arange(len(right)), np.abs(right).argmax(axis=1)])
     places = np.zeros((len(features), 2))
     shares = np.zeros(2)
+    middle = features.mean(axis=0)
+    if features.size > WHOLE:  # a picture needs no digits that squares would lose
+        about = features.T @ features - len(features) * np.outer(middle, middle)
+        found, vectors = np.linalg.eigh(about)
+        values, right = np.sqrt(np.maximum(found[::-1], 0.0)), vectors.T[::-1]
+    else:
+        values, right = np.linalg.svd(features - middle, full_matrices=False)[1:]
+    right = right * np.sign(right[np.arange(len(right)), np.abs(right).argmax(axis=1)])[:, None]
     count = min(2, len(values))
-    places[:, :count] = (left * values * signs)[:, :count]
+    places[:, :count] = features @ right[:count].T - middle @ right[:count].T
     if values[0] > 0.0:
         squares = (values / values[0]) ** 2
         shares[:count] = squares[:count] / squares.sum()

@@ -8,7 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from shortlist.core.tall import WHOLE, blocks, squared_norms
+
 Features = NDArray[np.float64]
+
+REMADE = 1e-6  # of what was left when it was last made
 
 
 def none(features: Features) -> NDArray[np.int64]:
@@ -21,16 +25,49 @@ def each(features: Features) -> NDArray[np.int64]:
     return np.arange(features.shape[0], dtype=np.int64)
 
 
-def span(features: Features) -> NDArray[np.int64]:
+def span(features: Features, basis: Features | None = None) -> NDArray[np.int64]:
     """As many arms as the features have dimensions, well spread, by pivoted QR.
+
+    With a ``basis`` W it is those of XW, which of many arms is not made.
 
     Examples
     --------
     >>> span(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 2.0]])).tolist()
     [0, 2]
     """
-    order = qr(features.T, mode="r", pivoting=True)[-1]
-    return np.sort(order[: features.shape[1]]).astype(np.int64)
+    arms, rank = features.shape
+    if arms * rank > WHOLE:
+        return np.sort(_by_passes(features, np.eye(rank) if basis is None else basis))
+    order = qr((features if basis is None else features @ basis).T, mode="r", pivoting=True)[-1]
+    return np.sort(order[:rank]).astype(np.int64)
+
+
+def _by_passes(features: Features, basis: Features) -> NDArray[np.int64]:
+    """The same pivots by a pass over the features for each, without a second table of them.
+
+    What is left of an arm's ‖x‖² is kept by subtraction, and made anew once too little is left of
+    it to have digits.
+    """
+    rank = features.shape[1]
+    chosen = np.empty(rank, np.int64)
+    directions = np.zeros((rank, rank))
+    left, last = np.full(len(features), -np.inf), np.inf
+    for k in range(rank):
+        if not left.max() >= REMADE * last:
+            for rows in blocks(features):
+                part = features[rows] @ basis
+                left[rows] = squared_norms(part - (part @ directions[:k].T) @ directions[:k])
+            left[chosen[:k]] = -np.inf
+            last = float(left.max())
+        chosen[k] = np.argmax(left)
+        direction = features[chosen[k]] @ basis
+        for _ in range(2):  # the second time takes away what rounding left
+            direction -= directions[:k].T @ (directions[:k] @ direction)
+        length = np.linalg.norm(direction)
+        directions[k] = direction / length if length > 0.0 else 0.0
+        left -= (features @ (basis @ directions[k])) ** 2
+        left[chosen[k]] = -np.inf
+    return chosen
 
 
 def auto(features: Features) -> NDArray[np.int64]:
@@ -61,6 +98,8 @@ def in_units(features: Features, noise: NDArray[np.float64]) -> Features:
     >>> in_units(np.eye(2), np.array([1.0, 0.25])).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
+    if (noise == 1.0).all():
+        return features
     return np.asarray(features / np.sqrt(noise)[:, None])
 
 

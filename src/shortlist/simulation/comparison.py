@@ -27,6 +27,7 @@ from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.piece import Piece, estimating
 from shortlist.simulation.results import Results
+from shortlist.simulation.sending import Sender
 from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
 
 TASKS_A_WORKER = 16
@@ -175,11 +176,12 @@ def _replicate_all(
         check_sendable(executor, first, f"the algorithm {name!r} or the instance")
     parts: dict[str, list[Any]] = {name: [None] * len(cut) for name, cut in pieces.items()}
     waiting: dict[Future[Runs], tuple[str, int, int]] = {}
+    sender = Sender(executor)
     with _Bar(progress, len(bounds) * len(seeds)) as bar:
         try:
             for name, cut in pieces.items():
                 for k, piece in enumerate(cut):
-                    waiting[executor.submit(piece.run)] = (name, k, 0)
+                    waiting[sender.submit(piece)] = (name, k, 0)
             while waiting:
                 for task in wait(waiting, return_when=FIRST_COMPLETED).done:
                     name, k, attempt = waiting.pop(task)
@@ -190,7 +192,7 @@ def _replicate_all(
                     elif attempt == ATTEMPTS:
                         raise lost
                     else:
-                        again = executor.submit(pieces[name][k].run, attempt + 1)
+                        again = sender.submit(pieces[name][k], attempt + 1)
                         waiting[again] = (name, k, attempt + 1)
         except BaseException:
             for task in waiting:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.core.rule import Rule
+from shortlist.core.tall import WHOLE, gram, least_squares
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
 from shortlist.problem import Problem, checked_seed
 from shortlist.simulation import rewards as models
@@ -280,6 +281,10 @@ def _norm(theta: ArrayLike) -> float:
 
 
 def _theta_norm(features: NDArray[np.float64], means: NDArray[np.float64]) -> float | None:
-    theta = np.linalg.lstsq(features, means, rcond=None)[0]
+    product = gram(features) if features.size > WHOLE else None
+    if product is None:
+        theta = np.linalg.lstsq(features, means, rcond=None)[0]
+    else:
+        theta = least_squares(features, product, means)
     residual = np.abs(features @ theta - means).max()
     return _norm(theta) if residual <= FITS * max(np.abs(means).max(), 1e-300) else None

@@ -10,6 +10,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.core.tall import (
+    blocks,
+    first_like,
+    share_left_of_ones,
+    singular_values,
+    squared_norms,
+)
 from shortlist.errors import UnhealthyFeatures
 from shortlist.problem import Problem
 
@@ -122,10 +129,11 @@ def _redundant(problem: Problem) -> Finding:
 
 
 def _scaling(problem: Problem) -> Finding:
-    sizes = np.sqrt((problem.features**2).mean(axis=0))
+    sizes = np.sqrt(np.einsum("ij,ij->j", problem.features, problem.features) / problem.arms)
     small, large = int(np.argmin(np.where(sizes > 0.0, sizes, np.inf))), int(np.argmax(sizes))
     ratio = float(sizes[large] / sizes[small])
-    condition = _condition(problem.reduced)
+    singular = singular_values(problem.reduced)
+    condition = float(singular[0] / singular[-1])
     words = (
         f"Column {large} is {ratio:.3g} times as large as column {small} (root mean square); "
         f"the condition number is {condition:.3g}."
@@ -148,16 +156,8 @@ def _scaling(problem: Problem) -> Finding:
     return Finding("scaling", "warning" if condition > LOST else "note", words, meaning)
 
 
-def _condition(x: Reals) -> float:
-    values = np.linalg.eigvalsh(x.T @ x)
-    if values[0] > 1e-10 * values[-1]:
-        return math.sqrt(values[-1] / values[0])
-    singular = np.linalg.svd(x, compute_uv=False)  # squares would not tell it well enough
-    return float(singular[0] / singular[-1])
-
-
 def _norms(problem: Problem) -> Finding:
-    norms = np.sqrt((problem.features**2).sum(axis=1))
+    norms = np.sqrt(squared_norms(problem.features))
     arm, median = int(np.argmax(norms)), float(np.median(norms))
     ratio = float(norms[arm] / median)
     words = (
@@ -178,14 +178,15 @@ def _norms(problem: Problem) -> Finding:
 
 def _alike(problem: Problem) -> Finding:
     name, x = "alike", problem.features
-    rows, first, counts = np.unique(x, axis=0, return_index=True, return_counts=True)
-    if len(rows) < len(x):
-        shared = int(first[np.argmax(counts > 1)])
-        other = int(np.flatnonzero((x == x[shared]).all(axis=1))[1])
+    first = first_like(x)
+    again = np.flatnonzero(first != np.arange(len(x)))
+    if len(again):
+        shared, other = int(first[again[0]]), int(again[0])
+        alike = len(again) + len(np.unique(first[again]))
         return Finding(
             name,
             "note",
-            f"{int(counts[counts > 1].sum())} arms have the same features as another, such as "
+            f"{alike} arms have the same features as another, such as "
             f"{problem.names[shared]!r} and {problem.names[other]!r}.",
             "Under the linear model their means are equal: which of them is on the shortlist is "
             f"chance, and right up to ε = {problem.epsilon:g}. Keep one of each, or add a feature "
@@ -224,18 +225,17 @@ def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
     """How many arms have a near neighbour, the nearest two, and their distance to the usual one."""
     from scipy.spatial import KDTree
 
-    spread = x.std(axis=0)
+    spread = _spread(x)
     varies = spread > 0.0
-    scaled = x[:, varies] / spread[varies]
-    usual = math.sqrt(2.0 * scaled.shape[1])
+    scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
+    usual = math.sqrt(2.0 * int(varies.sum()))
     # A projection shortens distances, so those near are near in it too; a tree of few dimensions
     # is quick, and one of all is needed for the few arms that are left.
     kept = np.arange(len(x))
-    directions = np.random.default_rng(0).standard_normal((scaled.shape[1], 6))
-    for seen in (scaled @ np.linalg.qr(directions)[0], scaled):
-        found, partners = KDTree(seen[kept]).query(
-            seen[kept], k=2, distance_upper_bound=NEAR * usual
-        )
+    directions = np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1], 6)))[0]
+    for seen in (x @ (scale[:, None] * directions), None):
+        points = x[kept] * scale if seen is None else seen
+        found, partners = KDTree(points).query(points, k=2, distance_upper_bound=NEAR * usual)
         distances, partner = np.asarray(found)[:, 1] / usual, np.asarray(partners)[:, 1]
         near = np.isfinite(distances)
         if not near.any():
@@ -246,9 +246,16 @@ def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
     return int(near.sum()), pair, float(distances[one])
 
 
+def _spread(x: Reals) -> Reals:
+    """The standard deviation of every column."""
+    middle, total = x.mean(axis=0), np.zeros(x.shape[1])
+    for rows in blocks(x):
+        total += ((x[rows] - middle) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt(total / len(x)))
+
+
 def _offset(problem: Problem) -> Finding:
-    ones, basis = np.ones(problem.arms), np.linalg.qr(problem.reduced)[0]
-    left = float(np.linalg.norm(ones - basis @ (basis.T @ ones)) / math.sqrt(problem.arms))
+    left = share_left_of_ones(problem.reduced)
     if left < EXPRESSED:
         words = "The features can express an offset that all means share."
         return Finding("offset", "fine", words, "The results may have any common level.")

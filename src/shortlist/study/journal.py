@@ -64,7 +64,7 @@ class Journal:
                     yield transaction
                     if self.ledger.has_news:
                         self.model.take(self.ledger.settle(), self._at_stop)
-                    if self.ledger.changes > kept:
+                    if self.ledger.changes > kept and self.storage.where is not None:
                         transaction.seal(self.standing)
             except BaseException as error:
                 stored = self.storage.where is not None

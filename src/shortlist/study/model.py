@@ -34,6 +34,7 @@ class Model:
         self.round: Any = bound.engine.round()
         self.decision: Decision | None = None
         self._marks = follow.fresh_marks()
+        self._digest: str | None = None
 
     @property
     def initialized(self) -> bool:
@@ -56,6 +57,7 @@ class Model:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
         if self.bound.problem.noise.is_open:
             steps = self._estimate_sigma(steps)
+        self._digest = None
         marks = self._marks
         marks[follow.NEXT] = marks[follow.IS_IN] = 0
         while marks[follow.NEXT] < len(steps.kinds):
@@ -84,11 +86,13 @@ class Model:
 
     def digest(self) -> str:
         """A digest of every bit of the posterior."""
-        state = self.posterior.state
-        content = hashlib.blake2b(digest_size=16)
-        for array in (state.pulls, state.sums, state.means, state.variances, state.scalars):
-            content.update(array.tobytes())
-        return content.hexdigest()
+        if self._digest is None:  # of many arms it takes longer than a round
+            state = self.posterior.state
+            content = hashlib.blake2b(digest_size=16)
+            for array in (state.pulls, state.sums, state.means, state.variances, state.scalars):
+                content.update(array.data)
+            self._digest = content.hexdigest()
+        return self._digest
 
 
 class Ahead:

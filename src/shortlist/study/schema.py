@@ -9,9 +9,8 @@ from sqlalchemy import BigInteger, Column, Double, Index, Integer, LargeBinary, 
 
 from shortlist.errors import DamagedStorage, NewerSchema
 
-VERSION = 1
-# From version v to v + 1: MIGRATIONS[v], run in the transaction that also counts the version up.
-MIGRATIONS: dict[int, Callable[[sql.Connection], None]] = {}
+VERSION = 2
+APART = 1 << 16  # bytes of features and names from which they stand in a table of their own
 
 METADATA = sql.MetaData()
 
@@ -38,6 +37,15 @@ STUDIES = sql.Table(
     Column("state", String(16), nullable=False),
     Column("created_at", Double, nullable=False),
     Column("written_by", Text, nullable=False),
+)
+
+# A study's row is written anew at every change, and with it all that it holds.
+TABLES = sql.Table(
+    "shortlist_tables",
+    METADATA,
+    Column("study", Integer, primary_key=True, autoincrement=False),
+    Column("arms", Text, nullable=False),
+    Column("features", LargeBinary),
 )
 
 TRIALS = sql.Table(
@@ -79,6 +87,24 @@ EVENTS = sql.Table(
     Column("worker", Text, nullable=False),
     sqlite_with_rowid=False,
 )
+
+
+def _set_tables_apart(connection: sql.Connection) -> None:
+    """Features and names that are large leave the rows of their studies."""
+    TABLES.create(connection, checkfirst=True)
+    size = sql.func.coalesce(sql.func.length(STUDIES.c.features), 0)
+    large = size + sql.func.length(STUDIES.c.arms) >= APART
+    columns = (STUDIES.c.id, STUDIES.c.arms, STUDIES.c.features)
+    connection.execute(
+        TABLES.insert().from_select(
+            ["study", "arms", "features"], sql.select(*columns).where(large)
+        )
+    )
+    connection.execute(STUDIES.update().where(large).values(arms="", features=None))
+
+
+# From version v to v + 1: MIGRATIONS[v], run in the transaction that also counts the version up.
+MIGRATIONS: dict[int, Callable[[sql.Connection], None]] = {1: _set_tables_apart}
 
 
 def create(connection: sql.Connection) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from shortlist.algorithms.mislid import MisLid
 from shortlist.algorithms.named_rules import RULES, find_threshold
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.xy_halving import XYHalving
+from shortlist.core.tall import blocks
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.noise import Noise
 from shortlist.problem import Problem
@@ -68,8 +71,7 @@ class Settings:
             "seed": seed,
             "lease": lease,
         }
-        # Zeros have a sign, which means nothing here and would make other bytes.
-        return cls(choices, problem.names, None if classical else problem.features + 0.0)
+        return cls(choices, problem.names, None if classical else problem.features)
 
     @classmethod
     def read(cls, choices: str, names: str, features: bytes | None) -> Settings:
@@ -81,7 +83,7 @@ class Settings:
                 raise ValueError(f"{(lacking or ['algorithm'])[0]} is missing")
             matrix = None
             if features is not None:
-                flat = np.frombuffer(features, "<f8").astype(np.float64)
+                flat = np.frombuffer(features, "<f8").astype(np.float64, copy=False)
                 matrix = flat.reshape(len(listed), -1)
             return cls(read, listed, matrix)
         except (ValueError, TypeError) as error:
@@ -102,19 +104,30 @@ class Settings:
     @property
     def written(self) -> tuple[str, str, bytes | None]:
         """Choices and names as JSON, features as bytes."""
-        blob = None if self.features is None else self.features.astype("<f8").tobytes()
+        blob = None if self.features is None else b"".join(self._bytes())
         return json.dumps(self.choices, sort_keys=True), json.dumps(self.names), blob
 
-    @property
+    def _bytes(self) -> Iterator[bytes]:
+        """The features' bytes, so many rows at a time."""
+        assert self.features is not None
+        for rows in blocks(self.features):
+            # Zeros have a sign, which means nothing here and would make other bytes.
+            yield (self.features[rows] + 0.0).astype("<f8", copy=False).tobytes()
+
+    @cached_property
     def features_hash(self) -> str:
         """Of the features and the arms' names."""
-        _, names, blob = self.written
-        return hashlib.blake2b(names.encode() + (blob or b""), digest_size=16).hexdigest()
+        content = hashlib.blake2b(json.dumps(self.names).encode(), digest_size=16)
+        for part in () if self.features is None else self._bytes():
+            content.update(part)
+        return content.hexdigest()
 
     @property
     def digest(self) -> bytes:
         """Of everything."""
-        return hashlib.blake2b((self.written[0] + self.features_hash).encode()).digest()
+        return hashlib.blake2b(
+            (json.dumps(self.choices, sort_keys=True) + self.features_hash).encode()
+        ).digest()
 
     def check_same(self, stored: Settings, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""

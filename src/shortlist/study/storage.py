@@ -22,7 +22,7 @@ from shortlist.errors import (
 from shortlist.study.contract import Standing
 from shortlist.study.database import connect, identity, is_url, reading, shown, translated
 from shortlist.study.ledger import ROW, Event
-from shortlist.study.schema import EVENTS, STUDIES, TRIALS
+from shortlist.study.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
 from shortlist.study.settings import Settings
 from shortlist.study.trial import Trial
 
@@ -169,13 +169,14 @@ class StoredStudy:
             if found is not None:
                 return found
             values, arms, features = settings.written
+            apart = len(arms) + len(features or b"") >= APART
             self._study = connection.execute(
                 STUDIES.insert()
                 .values(
                     name=name,
                     settings=values,
-                    arms=arms,
-                    features=features,
+                    arms="" if apart else arms,
+                    features=None if apart else features,
                     features_hash=settings.features_hash,
                     created_at=time.time(),
                     written_by=f"shortlist {__version__}",
@@ -183,6 +184,9 @@ class StoredStudy:
                 )
                 .returning(STUDIES.c.id)
             ).scalar_one()
+            if apart:
+                row = {"study": self._study, "arms": arms, "features": features}
+                connection.execute(TABLES.insert(), row)
             self.name = name
             return settings
 
@@ -210,7 +214,11 @@ class StoredStudy:
         ).one_or_none()
         if row is None:
             return None
-        settings = Settings.read(row.settings, row.arms, row.features)
+        arms, features = row.arms, row.features
+        if not arms:
+            apart = sql.select(TABLES.c.arms, TABLES.c.features).where(TABLES.c.study == row.id)
+            arms, features = connection.execute(apart).one_or_none() or ("", None)
+        settings = Settings.read(row.settings, arms, features)
         if settings.features_hash != row.features_hash:
             raise DamagedStorage(
                 f"{self.where}: the features of the study {name!r} are not those that were stored."

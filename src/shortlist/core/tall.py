@@ -1,0 +1,206 @@
+"""Tall tables, read block by block: nothing here makes another table of their size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BLOCK = 1 << 18  # entries: 2 MB
+WHOLE = 1 << 20  # entries: beyond, passes over a table are quicker than decomposing all of it
+WELL = 1e-8  # λ_min/λ_max of a Gram matrix above which its rounding errors decide nothing
+
+
+def blocks(table: NDArray[Any]) -> Iterator[slice]:
+    """The rows, so many at a time.
+
+    Examples
+    --------
+    >>> [rows.stop for rows in blocks(np.zeros((5000, 64)))]
+    [4096, 5000]
+    """
+    many = max(BLOCK // table.shape[1], 2 * table.shape[1])
+    for first in range(0, len(table), many):
+        yield slice(first, min(first + many, len(table)))
+
+
+def squared_norms(table: Reals) -> Reals:
+    """‖x_a‖² of every row.
+
+    Examples
+    --------
+    >>> squared_norms(np.array([[3.0, 4.0], [1.0, 0.0]])).tolist()
+    [25.0, 1.0]
+    """
+    return np.asarray(np.einsum("ij,ij->i", table, table))
+
+
+def gram(table: Reals) -> Reals | None:
+    """XᵀX where it is conditioned so well that squares lose nothing that matters, else None.
+
+    Examples
+    --------
+    >>> gram(np.array([[1.0, 0.0], [0.0, 2.0]])).tolist()
+    [[1.0, 0.0], [0.0, 4.0]]
+    >>> gram(np.array([[1.0, 1.0], [1.0, 1.0 + 1e-7]])) is None
+    True
+    """
+    if len(table) < table.shape[1]:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = table.T @ table
+    if not np.isfinite(product).all():
+        return None
+    values = np.linalg.eigvalsh(product)
+    return product if values[0] > WELL * values[-1] else None
+
+
+def triangle_of(table: Reals) -> Reals:
+    """R of X = QR: its singular values are those of X, and no square is taken on the way.
+
+    Examples
+    --------
+    >>> np.abs(triangle_of(np.array([[3.0], [4.0]]))).round(12).tolist()
+    [[5.0]]
+    """
+    factor = np.zeros((0, table.shape[1]))
+    for rows in blocks(table):
+        factor = np.asarray(np.linalg.qr(np.vstack([factor, table[rows]]), mode="r"))
+    return factor
+
+
+def singular_values(table: Reals) -> Reals:
+    """The singular values, largest first.
+
+    Examples
+    --------
+    >>> singular_values(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])).tolist()
+    [4.0, 3.0]
+    """
+    product = gram(table)
+    if product is not None:
+        return np.asarray(np.sqrt(np.linalg.eigvalsh(product)[::-1]))
+    return np.asarray(np.linalg.svd(triangle_of(table), compute_uv=False))
+
+
+def orthonormal_basis(product: Reals) -> Reals:
+    """W for which the columns of XW are orthonormal, from XᵀX.
+
+    Examples
+    --------
+    >>> orthonormal_basis(np.array([[4.0]])).tolist()
+    [[0.5]]
+    """
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(product).T))
+
+
+def share_left_of_ones(table: Reals) -> float:
+    """‖1 − P1‖/‖1‖ with P the projection on the columns: 0 where they can express a constant.
+
+    Examples
+    --------
+    >>> round(share_left_of_ones(np.array([[1.0], [0.0]])), 6)
+    0.707107
+    """
+    arms, product = len(table), gram(table)
+    if product is None:
+        beside = np.zeros((0, table.shape[1] + 1))
+        for rows in blocks(table):
+            ones = np.ones((rows.stop - rows.start, 1))
+            more = np.vstack([beside, np.hstack([table[rows], ones])])
+            beside = np.asarray(np.linalg.qr(more, mode="r"))
+        left = float(np.linalg.norm(beside[table.shape[1] :, -1]))
+        return left / arms**0.5
+    ones = np.ones(arms)
+    rest = ones - table @ least_squares(table, product, ones)
+    return float(np.linalg.norm(rest)) / arms**0.5
+
+
+def least_squares(table: Reals, product: Reals, values: Reals) -> Reals:
+    """Argmin ‖Xθ − y‖, with XᵀX conditioned well.
+
+    Examples
+    --------
+    >>> least_squares(np.array([[1.0], [1.0]]), np.array([[2.0]]), np.array([1.0, 3.0])).tolist()
+    [2.0]
+    """
+    theta = np.zeros(table.shape[1])
+    for _ in range(2):  # the second time takes away what rounding left
+        theta += np.linalg.solve(product, table.T @ (values - table @ theta))
+    return theta
+
+
+def first_like(table: Reals) -> Integers:
+    """For every row the first row that is equal to it: itself, if it is the first of its kind.
+
+    Examples
+    --------
+    >>> first_like(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).tolist()
+    [0, 1, 0]
+    """
+    arms, columns = table.shape
+    # Whole numbers are summed exactly in any order, so equal rows have equal sums.
+    odd = np.random.default_rng(0).integers(0, 2**63, columns, dtype=np.uint64) * 2 + 1
+    sums = np.empty(arms, np.uint64)
+    for rows in blocks(table):
+        # + 0.0: zeros have a sign, which means nothing here.
+        bits = np.ascontiguousarray(table[rows] + 0.0).view(np.uint64)
+        bits ^= bits >> np.uint64(32)  # or the low bits, often all 0, would have little to say
+        sums[rows] = (bits * odd).sum(axis=1, dtype=np.uint64)
+    first, order = np.arange(arms), np.argsort(sums, kind="stable")
+    same = np.flatnonzero(sums[order][1:] == sums[order][:-1])
+    for start in same[np.diff(same, prepend=-2) > 1].tolist():
+        alike = order[start : np.searchsorted(sums[order], sums[order[start]], side="right")]
+        kinds: dict[bytes, int] = {}
+        for arm in alike.tolist():
+            first[arm] = kinds.setdefault((table[arm] + 0.0).tobytes(), arm)
+    return first
+
+
+def first_not_finite(table: Reals) -> tuple[int, int, int] | None:
+    """Row and column of the first entry that is not finite, and how many are not; None if all are.
+
+    Examples
+    --------
+    >>> first_not_finite(np.array([[1.0, np.nan], [np.inf, 0.0]]))
+    (0, 1, 2)
+    """
+    found, count = None, 0
+    for rows in blocks(table):
+        bad = ~np.isfinite(table[rows])
+        if bad.any():
+            if found is None:
+                row, column = np.argwhere(bad)[0].tolist()
+                found = rows.start + row, column
+            count += int(bad.sum())
+    return None if found is None else (*found, count)
+
+
+class _Unlocked:
+    """Says of an array's memory that it may be written."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array  # kept: it owns the memory
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.__array_interface__["data"][0], False),
+        }
+
+
+def unlocked(array: NDArray[Any]) -> NDArray[Any]:
+    """The same memory for compiled code, which takes no array that is read-only and writes none.
+
+    Examples
+    --------
+    >>> array = np.eye(2)
+    >>> array.flags.writeable = False
+    >>> twin = unlocked(array)
+    >>> twin.flags.writeable, np.shares_memory(twin, array)
+    (True, True)
+    """
+    return array if array.flags.writeable else np.asarray(_Unlocked(array))

@@ -1,0 +1,126 @@
+"""Features as they come: arrays, DataFrames, Arrow tables and files, copied only where needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shortlist.core.tall import first_not_finite
+from shortlist.errors import InvalidFeatures
+
+Named = tuple[Any, Iterable[Any] | None]  # a table of numbers, and names if it has any
+
+
+def features_and_names(
+    features: Any, arms: Sequence[Any] | None
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """A checked table, one row an arm, and the arms' names.
+
+    An array of float64 in C order, or a memory map of one, is taken as it is: nothing is copied.
+
+    Examples
+    --------
+    >>> table = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> matrix, names = features_and_names(table, arms=["ash", "beech"])
+    >>> np.shares_memory(matrix, table), names
+    (True, ('ash', 'beech'))
+    """
+    if features is None and arms is None:
+        raise InvalidFeatures(
+            "neither features nor arms were given: pass features (one row an arm), or "
+            "arms=[names] for arms of which nothing is known."
+        )
+    if features is None:
+        names = [str(name) for name in arms or ()]
+        return np.eye(len(names)), _names(names)
+    raw, named = _read(features)
+    if arms is not None:
+        named = arms
+    try:
+        matrix = np.ascontiguousarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidFeatures(
+            f"features must be a table of numbers, one row an arm: {error}."
+        ) from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InvalidFeatures(
+            f"features must be a table of K arms × N features, got shape {matrix.shape}: one row "
+            "an arm, one column a feature."
+        )
+    if named is None:
+        named = range(len(matrix))
+    names = [str(name) for name in named]
+    if len(names) != len(matrix):
+        raise InvalidFeatures(
+            f"{len(names)} names were given for {len(matrix)} rows of features: one name an arm."
+        )
+    bad = first_not_finite(matrix)
+    if bad is not None:
+        arm, column, count = bad
+        raise InvalidFeatures(
+            f"feature {column} of arm {names[arm]!r} is {matrix[arm, column]}: features must be "
+            f"finite ({count} entries are not). Fill or drop them first."
+        )
+    return matrix, _names(names)
+
+
+def _read(features: Any) -> Named:
+    if isinstance(features, str | os.PathLike):
+        return _read_file(os.fspath(features))
+    if isinstance(features, pd.DataFrame):
+        text = [str(c) for c in features.columns if not pd.api.types.is_numeric_dtype(features[c])]
+        if text:
+            raise InvalidFeatures(
+                f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
+                "index if it names the arms."
+            )
+        return features.to_numpy(dtype=np.float64, na_value=np.nan), features.index
+    if type(features).__module__.partition(".")[0] == "pyarrow":
+        from shortlist.arrow import from_arrow
+
+        return from_arrow(features)
+    return features, None
+
+
+def _read_file(path: str) -> Named:
+    if not os.path.exists(path):
+        raise InvalidFeatures(f"features: there is no file {path!r}.")
+    if path.endswith(".npy"):
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False), None
+        except (OSError, ValueError) as error:
+            raise InvalidFeatures(f"features: {path!r} cannot be read: {error}.") from None
+    if path.endswith(".parquet"):
+        from shortlist.arrow import from_parquet
+
+        return from_parquet(path)
+    raise InvalidFeatures(
+        f"features: {path!r} is neither a .parquet nor a .npy file. Read it first, for instance by "
+        "pandas, and pass the table."
+    )
+
+
+def _names(names: list[str]) -> tuple[str, ...]:
+    if len(names) < 2:
+        raise InvalidFeatures(f"at least 2 arms are needed to choose among, got {len(names)}.")
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        broken = next(name for name in names if not _is_text(name))
+        raise InvalidFeatures(
+            f"the name {broken!r} is not text: it holds half a character. Rename it."
+        ) from None
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidFeatures(f"the name {twice!r} is given to more than one arm: rename one.")
+    return tuple(names)
+
+
+def _is_text(name: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)

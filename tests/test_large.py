@@ -1,0 +1,400 @@
+"""Very many arms: no second table of the features, no work that grows faster than they do."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import qr
+from scipy.optimize import linprog
+
+import shortlist
+from shortlist.core import tall
+from shortlist.core.posterior import reduce_to_rank
+from shortlist.errors import IndistinguishableArms, InvalidFeatures, UnknownName
+from shortlist.problem import Problem
+from shortlist.rules import initialization
+from shortlist.rules.column_generation import few_weights
+from shortlist.rules.designs import Designs
+from shortlist.simulation import instances
+from shortlist.simulation.sending import Sender
+from shortlist.study.feature_health import examine_features
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gaps
+
+
+def normal(arms: int, rank: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((arms, rank))
+
+
+@pytest.fixture(scope="module")
+def many() -> np.ndarray:
+    return normal(100_000, 50)
+
+
+@pytest.fixture(scope="module")
+def study(many: np.ndarray) -> shortlist.Study:
+    made = shortlist.Study(many, m=10, sigma=0.3, seed=0, algorithm="m-LinGapE")
+    theta, noise = normal(1, 50, 1)[0] / 7.0, np.random.default_rng(2)
+    for _ in range(520):
+        trial = made.ask()
+        made.tell(trial, float(many[trial.arm] @ theta) + 0.3 * noise.standard_normal())
+    assert made.stage == "rounds"
+    return made
+
+
+def peak(action: Callable[[], Any]) -> tuple[Any, int]:
+    """What an action gives, and the bytes that it had at once at most."""
+    tracemalloc.start()
+    try:
+        result = action()
+        return result, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+# A study
+
+
+def test_a_study_asks_and_tells_in_no_time(study: shortlist.Study) -> None:
+    times = []
+    for _ in range(30):
+        begun = time.process_time()
+        trial = study.ask()
+        times.append(time.process_time() - begun)
+        study.cancel(trial)
+    assert np.median(times) < 0.01
+
+
+@pytest.mark.parametrize("algorithm", ["m-LinGapE", None])
+def test_a_study_makes_no_second_table(algorithm: str | None) -> None:
+    x = normal(30_000, 80)
+    shortlist.Study(x[:200], m=2, sigma=1.0, seed=0, algorithm=algorithm)  # loads what it needs
+    made, most = peak(lambda: shortlist.Study(x, m=10, sigma=1.0, seed=0, algorithm=algorithm))
+    assert np.shares_memory(made.posterior.state.features, x)
+    assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
+
+
+def test_what_is_shown_stays_small(study: shortlist.Study) -> None:
+    assert len(study.table()) == 100_000
+    assert len(str(study.shortlist).splitlines()) < 20
+    assert str(study.why(study.trials[-1]))
+    assert study.problem.index("99999") == 99_999
+    with pytest.raises(UnknownName) as error:
+        study.problem.index("nobody")
+    assert len(str(error.value)) < 1000
+    assert "100,000 in all" in str(error.value)
+
+
+def test_the_plane_draws_some(study: shortlist.Study) -> None:
+    figure = shortlist.plot.plane(study)
+    dots = [len(each.get_offsets()) for each in figure.axes[0].collections]
+    assert max(dots) == 10_000
+    shortlist.plot.figure.load_pyplot().close(figure)
+
+
+def test_names_are_found_without_a_search(many: np.ndarray) -> None:
+    problem = Problem.of(many, 1, sigma=1.0)
+    problem.index("0")
+    begun = time.process_time()
+    assert [problem.index(name) for name in problem.names[-1000:]] == list(range(99_000, 100_000))
+    assert time.process_time() - begun < 0.1
+
+
+def test_features_are_stored_once(tmp_path: Path) -> None:
+    file, x = tmp_path / "study.db", normal(20_000, 20)
+    kept = shortlist.Study(x, m=3, sigma=1.0, seed=0, storage=file, algorithm="m-LinGapE")
+    kept.tell(kept.ask(), 1.0)
+    written = []
+    for _ in range(20):
+        trial = kept.ask()
+        kept.tell(trial, 1.0)
+    kept.close()
+    with sqlite3.connect(file) as connection:
+        rows = "SELECT length(coalesce(features, '')) + length(arms) FROM shortlist_studies"
+        written = connection.execute(rows).fetchall()
+        tables = connection.execute("SELECT length(features) FROM shortlist_tables").fetchall()
+    connection.close()
+    assert written == [(0,)]  # what every change writes anew
+    assert tables == [(x.nbytes,)]
+    assert file.stat().st_size < 1.3 * x.nbytes
+    loaded = shortlist.Study.load(file)
+    assert loaded.fingerprint == kept.fingerprint
+    assert np.array_equal(loaded.problem.features, x)
+
+
+def test_large_tables_of_an_older_file_are_set_apart(tmp_path: Path) -> None:
+    file, x = tmp_path / "study.db", normal(3000, 4)
+    kept = shortlist.Study(x, m=3, sigma=1.0, seed=0, storage=file, algorithm="m-LinGapE")
+    trial = kept.ask()
+    kept.close()
+    with sqlite3.connect(file) as connection:  # as version 1 had it
+        connection.execute(
+            "UPDATE shortlist_studies SET arms = (SELECT arms FROM shortlist_tables), "
+            "features = (SELECT features FROM shortlist_tables)"
+        )
+        connection.execute("DROP TABLE shortlist_tables")
+        connection.execute("UPDATE shortlist_meta SET value = '1' WHERE key = 'version'")
+    connection.close()
+    loaded = shortlist.Study.load(file)
+    assert loaded.fingerprint == kept.fingerprint
+    loaded.tell(trial.number, 1.0)
+    loaded.close()
+    with sqlite3.connect(file) as connection:
+        assert connection.execute("SELECT arms FROM shortlist_studies").fetchall() == [("",)]
+    connection.close()
+
+
+# Features block by block
+
+
+def test_twins_are_found_like_unique_rows() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(-1, 2, (3000, 6)).astype(float) * rng.choice([1.0, -1.0], (3000, 1))
+    first = tall.first_like(x)
+    _, index, inverse = np.unique(x + 0.0, axis=0, return_index=True, return_inverse=True)
+    assert np.array_equal(first, index[inverse.reshape(-1)])
+    assert np.array_equal(tall.first_like(normal(3000, 6)), np.arange(3000))
+
+
+def test_twins_among_many_are_refused(many: np.ndarray) -> None:
+    x = many.copy()
+    x[77_777] = x[123]
+    with pytest.raises(IndistinguishableArms, match="'123' and '77777'"):
+        Problem.of(x, 1, sigma=1.0)
+    finding = next(
+        each
+        for each in examine_features(Problem.of(x, 1, sigma=1.0, epsilon=0.1))
+        if each.name == "alike"
+    )
+    assert finding.words.startswith("2 arms have the same features as another")
+
+
+@pytest.mark.parametrize("kind", ["generic", "skewed", "deficient", "nearly deficient", "wide"])
+def test_the_rank_is_that_of_a_whole_decomposition(kind: str) -> None:
+    x = normal(9000, 12)
+    if kind == "skewed":
+        x *= 10.0 ** -np.arange(12)
+    if kind == "deficient":
+        x[:, 5] = x[:, 2] - 3.0 * x[:, 7]
+    if kind == "nearly deficient":
+        x[:, 5] = x[:, 2] + 1e-10 * x[:, 5]
+    if kind == "wide":
+        x = normal(7, 12)
+    values = np.linalg.svd(x, compute_uv=False)
+    rank = int(np.sum(values > values[0] * max(x.shape) * np.finfo(float).eps))
+    reduced = reduce_to_rank(x)
+    assert reduced.shape[1] == rank
+    assert np.shares_memory(reduced, x) == (rank == 12)
+    some = slice(0, 200)
+    scale = np.abs(x[some] @ x[some].T).max()
+    assert np.abs(reduced[some] @ reduced[some].T - x[some] @ x[some].T).max() < 1e-12 * scale
+    assert tall.singular_values(x)[:rank] == pytest.approx(values[:rank], rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["generic", "skewed", "heavy"])
+def test_passes_choose_the_pivots_of_a_whole_decomposition(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = normal(4000, 15)
+    x *= {"generic": 1.0, "skewed": 8.0 ** -np.arange(15), "heavy": 1.0}[kind]
+    if kind == "heavy":
+        x *= np.exp(3.0 * normal(4000, 1, 1))
+    basis = normal(15, 15, 2)
+    monkeypatch.setattr(initialization, "WHOLE", 0)
+    for found, seen in ((initialization.span(x), x), (initialization.span(x, basis), x @ basis)):
+        pivots = qr(seen.T, mode="r", pivoting=True)[-1]
+        assert found.tolist() == sorted(pivots[:15].tolist())
+
+
+@pytest.mark.parametrize("skew", [1.0, 1e7])
+def test_an_offset_is_seen_however_the_features_are_scaled(skew: float) -> None:
+    x = normal(6000, 5) + 1.0
+    x[:, 0] *= skew
+    basis = np.linalg.qr(x)[0]
+    ones = np.ones(len(x))
+    left = np.linalg.norm(ones - basis @ (basis.T @ ones)) / len(x) ** 0.5
+    assert tall.share_left_of_ones(x) == pytest.approx(left, rel=1e-6)
+    assert tall.share_left_of_ones(np.column_stack([x, ones])) < 1e-8
+
+
+# Files and Arrow
+
+
+def test_a_memory_map_is_used_where_it_is(tmp_path: Path) -> None:
+    x = normal(20_000, 60)
+    np.save(tmp_path / "x.npy", x)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    shortlist.Study(x[:300], m=2, sigma=1.0, seed=0, algorithm="m-LinGapE")
+    settings: dict[str, Any] = {"m": 3, "sigma": 1.0, "seed": 0, "algorithm": "m-LinGapE"}
+    made, most = peak(lambda: shortlist.Study(mapped, **settings))
+    assert np.shares_memory(made.problem.features, mapped)
+    assert np.shares_memory(made.posterior.state.features, mapped)
+    assert not made.problem.features.flags.writeable
+    assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
+    plain = shortlist.Study(x, **settings)
+    by_path = shortlist.Study(tmp_path / "x.npy", **settings)
+    assert made.fingerprint == plain.fingerprint == by_path.fingerprint
+    for each in (made, plain):
+        for k in range(5):
+            each.tell(each.ask(), float(k))
+    assert made.fingerprint == plain.fingerprint
+
+
+def test_what_is_copied() -> None:
+    x = normal(500, 4)
+    for other in (np.asfortranarray(x), x.astype(np.float32), x[::2]):
+        assert not np.shares_memory(Problem.of(other, 1, sigma=1.0).features, other)
+    instance = instances.from_arrays(x, theta=np.ones(4), m=1, sigma=1.0)
+    assert np.shares_memory(instance.features, x)
+    assert np.shares_memory(instance.problem(0.05, 0.0).reduced, x)
+
+
+def test_parquet_and_arrow(tmp_path: Path) -> None:
+    x, names = normal(300, 3), [f"arm {k}" for k in range(300)]
+    table = pa.table({"who": names, **{f"f{k}": x[:, k] for k in range(3)}})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=70)
+    for given in (
+        table,
+        table.to_batches()[0],
+        tmp_path / "x.parquet",
+        str(tmp_path / "x.parquet"),
+    ):
+        problem = Problem.of(given, 1, sigma=1.0)
+        assert np.array_equal(problem.features, x)
+        assert problem.names == tuple(names)
+    frame = table.to_pandas().set_index("who")
+    frame.to_parquet(tmp_path / "frame.parquet")
+    assert Problem.of(tmp_path / "frame.parquet", 1, sigma=1.0).names == tuple(names)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 3)
+    rows = pa.table({"x": lists})
+    assert np.array_equal(Problem.of(rows, 1, sigma=1.0).features, x)
+    flat = rows.column("x").chunk(0).flatten().to_numpy()
+    assert np.shares_memory(Problem.of(rows, 1, sigma=1.0).features, flat)
+    assert shortlist.Study(rows, m=1, sigma=1.0, seed=0).ask().arm >= 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"a": ["x", "y"], "b": ["u", "v"], "c": [1.0, 2.0]}, "'a' and 'b' are both text"),
+        ({"a": [1.0, None], "b": [2.0, 3.0]}, "feature 0 of arm '1' is nan"),
+        ({"a": [b"x", b"y"]}, "'a' is binary, not numeric"),
+        ({"a": ["x", "y"]}, "shape"),
+    ],
+)
+def test_bad_arrow_is_explained(columns: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidFeatures, match=words):
+        Problem.of(pa.table(columns), 1, sigma=1.0)
+
+
+def test_bad_files_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_text("no")
+    (tmp_path / "x.npy").write_text("no")
+    (tmp_path / "x.csv").write_text("no")
+    for name, words in (
+        ("x.parquet", "cannot be read"),
+        ("x.npy", "cannot be read"),
+        ("x.csv", "neither a .parquet nor a .npy"),
+        ("none.npy", "no file"),
+    ):
+        with pytest.raises(InvalidFeatures, match=words):
+            Problem.of(tmp_path / name, 1, sigma=1.0)
+
+
+# Designs
+
+
+def all_at_once(x: np.ndarray, b: int, c: int, noise: np.ndarray | None) -> np.ndarray:
+    shown = x if noise is None else x / np.sqrt(noise)[:, None]
+    costs, both = np.ones(2 * len(x)), np.hstack([shown.T, -shown.T])
+    solved = linprog(costs, A_eq=both, b_eq=x[b] - x[c], method="highs").x
+    return solved[: len(x)] - solved[len(x) :]
+
+
+@pytest.mark.parametrize("kind", ["generic", "heavy", "noisy", "few dimensions"])
+def test_few_arms_make_the_design_of_all(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    for arms, rank in ((60, 4), (400, 12), (1500, 25)):
+        x = normal(arms, 2 if kind == "few dimensions" else rank, arms)
+        if kind == "heavy":
+            x *= np.exp(normal(arms, 1, 1))
+        noise = np.exp(rng.standard_normal(arms)) if kind == "noisy" else None
+        for _ in range(3):
+            b, c = rng.choice(arms, 2, replace=False).tolist()
+            members, found = few_weights(x, b, c, noise)
+            weights = np.zeros(arms)
+            weights[members] = found
+            reference = all_at_once(x, b, c, noise)
+            weight = np.abs(reference).sum()
+            assert np.abs(weights).sum() == pytest.approx(weight, rel=1e-9)
+            assert np.abs(weights - reference).max() < 1e-8 * weight  # unique, for such features
+            assert len(members) <= x.shape[1]
+
+
+def test_designs_keep_few_numbers() -> None:
+    x = normal(6000, 10)
+    designs = Designs(x)
+    for b, c in ((1, 2), (700, 3), (2, 1)):
+        weights = designs.of(b, c)
+        low, high = min(b, c), max(b, c)
+        assert x.T @ weights == pytest.approx(x[low] - x[high], abs=1e-9)
+        reference = np.abs(all_at_once(x, low, high, None)).sum()
+        assert np.abs(weights).sum() == pytest.approx(reference, rel=1e-9)
+    assert len(designs) == 2
+    assert all(len(members) <= 10 for members, _ in designs._solved.values())
+
+
+# Comparisons
+
+
+def test_threads_share_the_features() -> None:
+    x = normal(40_000, 40)
+    instance = instances.from_arrays(x, theta=normal(1, 40, 1)[0], m=2, sigma=0.1)
+    given: dict[str, Any] = {"runs": 4, "max_samples": 410, "progress": False}
+    shortlist.compare("m-LinGapE", instances.classic(4, 2, 0.5), runs=1, progress=False)
+    _, one = peak(lambda: shortlist.compare("m-LinGapE", instance, workers=1, **given))
+    _, four = peak(lambda: shortlist.compare("m-LinGapE", instance, workers=4, **given))
+    # Each has its own means and rows, 60 numbers an arm at most, and no features of its own.
+    assert four - one < 3 * 60 * 8 * len(x)
+    assert one < 0.3 * x.nbytes + 2 * VECTORS * 8 * len(x)
+
+
+def test_a_cluster_is_sent_large_arrays_once() -> None:
+    distributed = pytest.importorskip("distributed")
+    x = normal(20_000, 10)
+    instance = instances.from_arrays(x, theta=normal(1, 10, 1)[0], m=2, sigma=0.1)
+    given: dict[str, Any] = {"runs": 6, "max_samples": 110, "progress": False}
+    here = shortlist.compare("m-LinGapE", instance, workers=1, **given)
+    local = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
+    with (
+        distributed.LocalCluster(**local, dashboard_address=None) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        scattered, scatter = [], client.scatter
+        client.scatter = lambda data, **how: scattered.append(data.nbytes) or scatter(data, **how)
+        there = shortlist.compare("m-LinGapE", instance, executor=client, **given)
+    assert scattered == [x.nbytes]
+    assert here.frame.equals(there.frame)
+
+
+def test_pools_are_sent_pieces_as_before() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        sender = Sender(pool)
+        assert sender.submit(_Piece()).result() == 0  # type: ignore[arg-type, comparison-overlap]
+        assert sender.submit(_Piece(), 2).result() == 2  # type: ignore[arg-type, comparison-overlap]
+
+
+class _Piece:
+    def run(self, attempt: int = 0) -> int:
+        return attempt
