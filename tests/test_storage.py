@@ -85,7 +85,7 @@ ALGORITHMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_a_stored_study_is_the_study_in_memory(
     algorithm: str | shortlist.GIFA, tmp_path: Path
 ) -> None:
