@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import shortlist
 from shortlist.algorithms import recommendation
 from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.planned import Planned
 from shortlist.cli.app import app
 from shortlist.problem import Problem
 
@@ -63,7 +64,8 @@ def test_few_dimensions_want_a_pilot_and_many_want_plans(
     K: int, N: int, m: int, delta: float, few: bool
 ) -> None:
     chosen = recommendation.recommended(problem(K, N, m, delta=delta))
-    assert chosen == (recommendation.FEW_DIMENSIONS if few else find_algorithm("Phased"))
+    assert (chosen == recommendation.FEW_DIMENSIONS) == few
+    assert isinstance(chosen, Planned) != few
 
 
 def test_the_pilot_of_few_dimensions_is_a_proven_one_with_elimination() -> None:
@@ -90,7 +92,7 @@ def test_where_no_strategy_can_work(given: dict[str, Any]) -> None:
     bound = find_algorithm(chosen).bind(many)
     assert bound.threshold.name == recommendation.meant("m-LinGapE", "auto", many)[1] != "auto"
     assert bound.proven
-    assert recommendation.recommended(problem(N=30, K=60)).name == "Phased"
+    assert isinstance(recommendation.recommended(problem(N=30, K=60)), Planned)
 
 
 def test_sigma_by_arm_is_no_matter_for_plans_unless_it_is_very_unequal() -> None:
@@ -99,6 +101,22 @@ def test_sigma_by_arm_is_no_matter_for_plans_unless_it_is_very_unequal() -> None
     unequal = problem(60, 12, sigma=np.r_[1.0, np.full(59, 0.1)])
     assert recommendation.recommended(alike).name == "Phased"
     assert recommendation.recommended(unequal) is recommendation.FEW_DIMENSIONS
+
+
+def test_arms_that_tell_nothing_of_others_race() -> None:
+    rng = np.random.default_rng(3)
+    lengthless = rng.standard_normal((60, 50))
+    lengthless /= np.linalg.norm(lengthless, axis=1, keepdims=True)
+    race = find_algorithm("Racing (paired)")
+    for features in (lengthless, np.eye(12), None):
+        names = [str(k) for k in range(12)] if features is None else None
+        asked = Problem.of(features, m=3, sigma=1.0, arms=names)
+        assert recommendation.recommended(asked) == race
+    twins = np.vstack(
+        [lengthless, lengthless[:1] + 0.01 * lengthless[1:2]]
+    )  # two told apart by a third
+    assert recommendation.recommended(Problem.of(twins, m=3, sigma=1.0)).name == "Phased"
+    assert recommendation.recommended(Problem.of(np.eye(10), m=3, sigma=1.0)).name == "Phased"
 
 
 def test_a_named_threshold_wants_rounds() -> None:

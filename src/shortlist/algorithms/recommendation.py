@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.contrasts import MOST
 from shortlist.algorithms.engine import GRAM_LIMIT
@@ -14,6 +16,7 @@ from shortlist.algorithms.xy_halving import NAME as WITH_BUDGET
 from shortlist.algorithms.xy_halving import XYHalving
 from shortlist.errors import InvalidSetting
 from shortlist.problem import Problem
+from shortlist.rules.designs import Designs
 
 # For more arms than a strategy keeps tables of.
 MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")
@@ -23,12 +26,19 @@ FEW_DIMENSIONS = GIFA(
 A_DIMENSION = 1.55  # what one adds to a pilot's C², as measured on instances of 3 to 10 dimensions
 
 
+A_RACE = 10  # arms: with more, and nothing to learn from others, a race needs fewer than plans
+SOLVED = 150  # arms: with more, it is not looked at whether one tells of others
+NEAREST = 10  # pairs of arms that are looked at
+ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
+
+
 def recommended(problem: Problem) -> Algorithm:
     """The proven algorithm that is expected to need the fewest evaluations.
 
     They go as C² and as σ². In the C² of Phased there is 2 ln(1/δ) and 2 ln(m(K − m)/2), of m-LinGapE
     with a pilot 2 ln(1/δ) and a constant for every dimension. Where σ differs from arm to arm, Phased
-    takes the largest for all.
+    takes the largest for all. Where no pair of arms is told apart by others better than by itself,
+    features are of little use, and with more than a few arms a race without them needs fewer still.
 
     Examples
     --------
@@ -44,7 +54,41 @@ def recommended(problem: Problem) -> Algorithm:
     pilot = quieter * (confidence + A_DIMENSION * problem.reduced.shape[1])
     if pilot < phased and problem.arms <= GRAM_LIMIT:
         return FEW_DIMENSIONS
+    if problem.arms > A_RACE and not arms_tell_of_others(problem):
+        return ALGORITHMS["Racing (paired)"]
     return ALGORITHMS["Phased"]
+
+
+def arms_tell_of_others(problem: Problem) -> bool:
+    """Whether some pair of arms is told apart with fewer pulls by others than by its own two.
+
+    The pulls go as ‖w*‖₁², w* the lightest weights with Xᵀw = x_b − x_c: two for the pair alone. Only
+    the pairs of nearest features are looked at; with few dimensions or very many arms none is, and
+    the answer is yes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> arms_tell_of_others(Problem.of(np.eye(12), m=2, sigma=1.0))
+    False
+    >>> arms_tell_of_others(Problem.of([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], m=1, sigma=1.0))
+    True
+    """
+    features, noise = problem.reduced, problem.relative_noise
+    arms, rank = features.shape
+    if rank == arms:
+        return False
+    if arms > SOLVED or 4 * rank < arms or noise.min() < 1.0:
+        return True
+    squares = np.einsum("ij,ij->i", features, features)
+    apart = squares[:, None] + squares[None, :] - 2.0 * features @ features.T
+    apart /= squares[:, None] + squares[None, :]
+    first, second = np.triu_indices(arms, 1)
+    nearest = np.argsort(apart[first, second], kind="stable")[:NEAREST]
+    designs = Designs(features, noise)
+    return any(
+        float(np.abs(designs.of(int(first[k]), int(second[k]))).sum()) < ALONE for k in nearest
+    )
 
 
 def meant(
