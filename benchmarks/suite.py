@@ -54,6 +54,8 @@ KL: tuple[Algorithm, ...] = tuple(
     find_algorithm(name)
     for name in ("KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)")
 )
+VARIANTS = ("m-LinGapE optimized", "LinGIFA")
+HUGE = 10**6  # K·rank²: above, variants that differ little elsewhere are left out
 LARGE = 15_000  # K·rank²: above, a round of a tracking algorithm takes too long for this suite
 C = 0.02  # how far from linear the means of the lying instance are
 
@@ -75,7 +77,10 @@ class Entry:
         if self.kind == COINS:
             return (*LINEAR, *CLASSICAL, *KL)
         slow = (*TRACKING, *TRACKING_WITH_PILOT) if K * rank**2 > LARGE else ()
-        return (*(each for each in LINEAR if each not in slow), *CLASSICAL)
+        fast = [each for each in LINEAR if each not in slow]
+        if K * rank**2 > HUGE:
+            fast = [each for each in fast if not each.name.startswith(VARIANTS)]
+        return (*fast, *CLASSICAL)
 
     @property
     def auto(self) -> str:
