@@ -25,7 +25,8 @@ def objective(trial: object) -> float:
 
 
 def begin(storage: str | None) -> shortlist.Study:
-    return shortlist.Study(X, m=M, sigma=SIGMA, epsilon=EPSILON, seed=SEED, storage=storage)
+    settings = {"m": M, "sigma": SIGMA, "epsilon": EPSILON, "seed": SEED, "algorithm": "m-LinGapE"}
+    return shortlist.Study(X, storage=storage, **settings)  # type: ignore[arg-type]
 
 
 def work(storage: str, acknowledged: str) -> None:

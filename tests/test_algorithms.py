@@ -238,7 +238,7 @@ def test_designs_are_solved_once_a_pair_and_are_lightest() -> None:
     features = rng.standard_normal((8, 3))
     designs = Designs(features)
     weights = designs.of(1, 5)
-    assert designs.of(5, 1) is weights
+    assert designs.of(5, 1).tolist() == weights.tolist()
     assert len(designs) == 1
     np.testing.assert_allclose(features.T @ weights, features[1] - features[5], atol=1e-9)
     assert np.count_nonzero(weights) <= 3

@@ -282,7 +282,8 @@ def test_comparisons_are_the_same_on_a_cluster(client: Any, given: str) -> None:
 
 def test_a_worker_killed_in_the_middle_loses_nothing(client: Any, tmp_path: Path) -> None:
     """The initial pulls are the same whatever comes back first, and here they are enough."""
-    here, there = study(sigma=0.05), study(sigma=0.05, storage=tmp_path / "study.db")
+    settings = {"sigma": 0.05, "algorithm": "m-LinGapE"}
+    here, there = study(**settings), study(**settings, storage=tmp_path / "study.db")
     undisturbed = here.run(clear, batch=3, progress=False)
     with killed_in_the_middle(7, tmp_path / "pid", clear) as objective:
         found = there.run(objective, executor=client, batch=3, progress=False)

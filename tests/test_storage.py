@@ -479,7 +479,7 @@ def test_sixteen_processes_open_a_new_study_at_once(new_storage: NewStorage) -> 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "study.db"
-    study = begin(str(path))
+    study = begin(str(path), algorithm="m-LinGapE")
     study.run(result, max_evaluations=120, progress=False)
     study.ask(2)
     study.close()

@@ -283,17 +283,19 @@ class TestContract:
         self, name: str, tmp_path: Path
     ) -> None:
         study = begin(name, storage=tmp_path / "study.db")
-        study.run(result, progress=False)
+        measure = results_for(name)
+        study.run(measure, progress=False)
         names, evaluations = study.shortlist.names, study.evaluations
+        low, high = (0.0, 1.0) if is_bounded(name) else (-9.0, 9.0)
         for arm in range(len(X)):
-            study.tell(arm=arm, value=-9.0 if study.problem.names[arm] in names else 9.0)
+            study.tell(arm=arm, value=low if study.problem.names[arm] in names else high)
         study.tell_many([])
         assert (study.shortlist.names, study.shortlist.evaluations) == (names, evaluations)
         again = shortlist.Study.load(tmp_path / "study.db")
         assert (again.shortlist.names, again.shortlist.evaluations) == (names, evaluations)
         study.reopen()
         trial = study.ask()
-        study.tell(trial, result(trial))
+        study.tell(trial, measure(trial))
         loaded = shortlist.Study.load(tmp_path / "study.db")
         assert loaded.done == study.done
         assert loaded.shortlist.evaluations == study.shortlist.evaluations > evaluations + len(X)
