@@ -186,7 +186,7 @@ def draw(parts: list[tuple[Entry, pd.DataFrame]]) -> None:
     ax.set_xlabel("mean evaluations, as a multiple of what none can do without")
     ax.grid(axis="x", which="both", color="0.92")
     ax.set_axisbelow(True)
-    ax.legend(loc="lower right", fontsize=8)
+    figure.legend(loc="outside upper center", ncols=3, fontsize=8)
     figure.savefig(PICTURE, dpi=130)
     plt.close(figure)
 
