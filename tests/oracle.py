@@ -260,6 +260,11 @@ class Oracle:
             g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
             least = float(np.min((g - np.log(1 - powers) / 2 + x) / powers))
             return math.sqrt(4 * least + 8 * math.log(4 + math.log(t / 2)))
+        if recipe.threshold == "all_arms":  # the same for the averages of all arms
+            powers = np.linspace(0.5, 1.0, 200_001)[1:-1]
+            g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
+            least = float(np.min((g - np.log(1 - powers) / 2 + confidence / K) / powers))
+            return math.sqrt(2 * K * (least + 2 * math.log(4 + math.log(1 + t / K))))
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
         if recipe.threshold == "heuristic":

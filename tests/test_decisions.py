@@ -35,6 +35,13 @@ SEED = 20_21
 NAMES = tuple(
     name for name in shortlist.algorithms() if isinstance(find_algorithm(name), shortlist.GIFA)
 )
+SPANNED = (
+    "self_normalized",
+    "pilot",
+    "two_arms",
+    "all_arms",
+    "levels",
+)  # need initial pulls that do
 TRACKING = ("LinGame", "FWS", "lazy track-and-stop")
 
 
@@ -170,7 +177,7 @@ class Composition:
         return (
             (positive or spans)
             and (positive or not biased)
-            and (spans or self.threshold not in ("self_normalized", "pilot", "two_arms", "levels"))
+            and (spans or self.threshold not in SPANNED)
             and (self.threshold != "pilot" or not ridge)
             and not (self.elimination and self.stopping == "lucb_lagged")
         )
@@ -188,7 +195,7 @@ def compositions(count: int) -> list[Composition]:
             ("paired", "individual"),
             (
                 *("self_normalized", "determinant", "frequentist", "lucb1"),
-                *("two_arms", "heuristic", "pilot", "levels"),
+                *("two_arms", "all_arms", "heuristic", "pilot", "levels"),
             ),
             (None, "each", "span"),
             (None, 0.0, 0.4),

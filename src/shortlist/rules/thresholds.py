@@ -70,6 +70,13 @@ def levels(t: int, log_det: float, constants: np.ndarray) -> float:
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
+@rule("threshold", number=8)
+def all_arms(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2c + 4K ln(4 + ln(1 + t/K))), c = K𝒞(ln(1/δ)/K): a mixture for the averages of all arms."""
+    arms = constants[1]
+    return math.sqrt(2.0 * (constants[0] + 2.0 * arms * math.log(4.0 + math.log(1.0 + t / arms))))
+
+
 def _bias(setting: Setting, ridge: float) -> float:
     return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
 
@@ -176,6 +183,15 @@ THRESHOLDS: dict[str, Threshold] = {
             broken=_classical,
         ),
         Threshold(
+            all_arms,
+            lambda s, ridge: [s.arms * deviation(math.log(1.0 / s.delta) / s.arms), s.arms],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            source="Kaufmann and Koolen 2021",
+            needs_span=True,
+            broken=_unregularized,
+        ),
+        Threshold(
             heuristic,
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0],
             proven=False,
@@ -219,6 +235,7 @@ _heuristic = heuristic.function
 _pilot = pilot.function
 _two_arms = two_arms.function
 _levels = levels.function
+_all_arms = all_arms.function
 
 
 @compiled()
@@ -246,4 +263,6 @@ def evaluate(
         return _two_arms(t, log_det, constants)
     if number == 7:
         return _levels(t, log_det, constants)
+    if number == 8:
+        return _all_arms(t, log_det, constants)
     return own(t, log_det, constants)
