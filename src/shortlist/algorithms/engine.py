@@ -18,7 +18,7 @@ from shortlist.core.rule import Rule
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
-with notice("compiling the loop for this machine: once only, a minute or so"):
+with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms import follow, kernel, requests
     from shortlist.algorithms import round as rounds
     from shortlist.algorithms.complaints import check
