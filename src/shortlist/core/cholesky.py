@@ -1,4 +1,4 @@
-"""The Cholesky factor of a small matrix, compiled."""
+"""The Cholesky factor of a small matrix, and solving with it, compiled."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.core.rule import BOOLEAN, TABLE, compiled
+from shortlist.core.rule import BOOLEAN, REALS, TABLE, VOID, compiled
 
+Reals = NDArray[np.float64]
 Table = NDArray[np.float64]
 
 
@@ -28,3 +29,17 @@ def cholesky(factor: Table) -> bool:
             else:
                 return False
     return True
+
+
+@compiled(VOID(TABLE, REALS))
+def solve_factor(factor: Table, vector: Reals) -> None:
+    """Solve in place with a Cholesky factor."""
+    rank = factor.shape[0]
+    for i in range(rank):
+        for k in range(i):
+            vector[i] -= factor[i, k] * vector[k]
+        vector[i] /= factor[i, i]
+    for i in range(rank - 1, -1, -1):
+        for k in range(i + 1, rank):
+            vector[i] -= factor[k, i] * vector[k]
+        vector[i] /= factor[i, i]

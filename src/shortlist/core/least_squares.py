@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from shortlist.core.cholesky import cholesky
+from shortlist.core.cholesky import cholesky, solve_factor
 from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
 
 Reals = NDArray[np.float64]
@@ -101,16 +101,7 @@ def price(level: int) -> float:
 @compiled(VOID(STATE, REALS))
 def solve(state: State, vector: Reals) -> None:
     """Solve in place with the factor last made."""
-    factor = state.factor
-    rank = factor.shape[0]
-    for i in range(rank):
-        for k in range(i):
-            vector[i] -= factor[i, k] * vector[k]
-        vector[i] /= factor[i, i]
-    for i in range(rank - 1, -1, -1):
-        for k in range(i + 1, rank):
-            vector[i] -= factor[k, i] * vector[k]
-        vector[i] /= factor[i, i]
+    solve_factor(state.factor, vector)
 
 
 @compiled(VOID(STATE, TABLE))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from shortlist.core.cholesky import solve_factor
 from shortlist.core.least_squares import Reals, Table
 from shortlist.core.rule import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, compiled
 
@@ -80,20 +81,6 @@ def factorize_weighted(features: Table, weights: Reals, factor: Table) -> None:
             for k in range(j):
                 total -= factor[i, k] * factor[j, k]
             factor[i, j] = math.sqrt(max(total, least)) if i == j else total / factor[j, j]
-
-
-@compiled(VOID(TABLE, REALS))
-def solve_factor(factor: Table, vector: Reals) -> None:
-    """Solve in place with a Cholesky factor."""
-    rank = factor.shape[0]
-    for i in range(rank):
-        for k in range(i):
-            vector[i] -= factor[i, k] * vector[k]
-        vector[i] /= factor[i, i]
-    for i in range(rank - 1, -1, -1):
-        for k in range(i + 1, rank):
-            vector[i] -= factor[k, i] * vector[k]
-        vector[i] /= factor[i, i]
 
 
 @compiled()

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from shortlist.core.cholesky import solve_factor
 from shortlist.core.least_squares import Reals, Table
 from shortlist.core.nearest import (
     FAINT,
@@ -27,7 +28,6 @@ from shortlist.core.nearest import (
     factorize_weighted,
     inner,
     nearest,
-    solve_factor,
     workspace,
 )
 from shortlist.core.rule import INTEGER, MASK, REAL, REALS, TABLE, VOID, compiled
