@@ -62,9 +62,15 @@ class Cluster:
         return self.start("dask_worker", "--scheduler-file", self.file, *options)
 
     def client(self) -> Any:
-        wait_until(self.file.exists, "the scheduler")
-        address = json.loads(self.file.read_text())["address"]
-        return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        wait_until(lambda: self.address() is not None, "the scheduler")
+        return distributed.Client(self.address(), timeout=PATIENCE, set_as_default=False)
+
+    def address(self) -> str | None:
+        """None while the scheduler has yet to make its file, or to write it to its end."""
+        try:
+            return str(json.loads(self.file.read_text())["address"])
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
 
     def kill(self) -> None:
         for process in reversed(self.processes):
