@@ -30,6 +30,7 @@ with notice("compiling the loop for this machine: once only, a minute or so"):
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
+REACH_FROM, SPARE = 4096, 6  # measured: docs/performance.md
 
 
 @dataclass(frozen=True)
@@ -180,10 +181,12 @@ class Engine:
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
-        scans_all = bool(self.flags & kernel.MTH_GAPS)
-        if keeps_all_rows(arms, rank) or (scans_all and arms <= GRAM_LIMIT):
+        screened, scans = self.flags & kernel.SCREENED, self.flags & kernel.MTH_GAPS
+        if keeps_all_rows(arms, rank) or (scans and not screened and arms <= GRAM_LIMIT):
             return arms
-        return self.m + 16
+        if screened and not scans and self.m > 1 and arms >= REACH_FROM:
+            return 2
+        return self.m + SPARE
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
@@ -192,8 +195,10 @@ class Engine:
         return self._round(make_allocation(self.allocation, arms, rank, self.m, *explored))
 
     def _round(self, allocation: Allocation) -> rounds.Round:
-        arms = len(self.features)
-        return rounds.make_round(arms, min(arms, self._resident()), self.m, allocation)
+        arms, rank = self.features.shape
+        resident = min(arms, self._resident())
+        screened = bool(self.flags & kernel.SCREENED) and resident < arms
+        return rounds.make_round(arms, rank, resident, self.m, allocation, screened=screened)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:

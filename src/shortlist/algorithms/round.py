@@ -9,22 +9,31 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from shortlist.core.least_squares import Integers, Reals, State, Table, row
+from shortlist.core.least_squares import Integers, Reals, State, Table
 from shortlist.core.order import mth_largest
+from shortlist.core.rows import row
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REALS, TABLE, compiled
 from shortlist.rules.allocation import ALLOCATION, Allocation
 from shortlist.rules.indices import fill_column
 
 Mask = NDArray[np.bool_]
+Arms = NDArray[np.int64]
+ARMS = types.Array(types.int64, 2, "C")
 
 B, C, ARM, QUEUED, LAST_B, LAST_C = 0, 1, 2, 3, 4, 5
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
 NOBODY = -1
 ROUNDING = 1e-9
+WITNESSES = 32
 
 
 class Round(NamedTuple):
-    """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s."""
+    """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
+
+    Where rows are made on demand, ``images`` are V⁻¹x_j of some arms, ``tops[s]`` the m arms of largest
+    B_ij for the arm j whose row is in slot s, and ``reach`` with ``anchors`` and ``reached`` bounds all
+    B_ij of an arm i at once (see ``reach.py``); ``survivors`` and ``stamps`` are lists of arms.
+    """
 
     inside: Mask
     gaps: Table
@@ -38,19 +47,34 @@ class Round(NamedTuple):
     designs: Table
     pair: Integers
     figures: Reals
+    images: Table
+    tops: Arms
+    reach: Reals
+    anchors: Reals
+    reached: Reals
+    survivors: Integers
+    stamps: Integers
     allocation: Allocation
 
 
-_TYPES = dict.fromkeys(("gaps", "designs"), TABLE) | {"inside": MASK, "allocation": ALLOCATION}
+_TYPES = {"inside": MASK, "allocation": ALLOCATION, "tops": ARMS}
+_TYPES |= dict.fromkeys(("gaps", "designs", "images"), TABLE)
 _TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
+_TYPES |= dict.fromkeys(("survivors", "stamps"), INTEGERS)
 ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
 
 
-def make_round(arms: int, resident: int, m: int, allocation: Allocation) -> Round:
-    """An empty round for ``arms`` arms, with the allocation that it is to follow."""
+def make_round(
+    arms: int, rank: int, resident: int, m: int, allocation: Allocation, *, screened: bool
+) -> Round:
+    """An empty round for ``arms`` arms, with the allocation that it is to follow.
+
+    One that is ``screened`` keeps bounds, and no columns of gap indices.
+    """
+    listed = arms if screened else 0
     return Round(
         inside=np.zeros(arms, np.bool_),
-        gaps=np.zeros((resident, arms)),
+        gaps=np.zeros((0 if screened else resident, arms)),
         made=np.full(resident, NOBODY, np.int64),
         mth_gaps=np.full(arms, np.nan),
         outside_gaps=np.full(arms, np.nan),
@@ -61,6 +85,13 @@ def make_round(arms: int, resident: int, m: int, allocation: Allocation) -> Roun
         designs=np.zeros((8, arms)),
         pair=np.full(6, NOBODY, np.int64),
         figures=np.full(3, np.nan),
+        images=np.zeros((max(2 * m, WITNESSES) if screened else 0, rank)),
+        tops=np.full((resident, m) if screened else (0, 0), NOBODY, np.int64),
+        reach=np.zeros(listed),
+        anchors=np.full(listed, np.nan),
+        reached=np.zeros(4),
+        survivors=np.zeros(listed, np.int64),
+        stamps=np.zeros(listed, np.int64),
         allocation=allocation,
     )
 

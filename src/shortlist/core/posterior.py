@@ -14,10 +14,10 @@ from shortlist.core.least_squares import (
     State,
     observe,
     refresh,
-    row,
     start,
 )
 from shortlist.core.pilot import set_aside, surprise
+from shortlist.core.rows import row
 from shortlist.errors import SingularDesign
 
 
@@ -104,7 +104,7 @@ class Posterior:
             prior=np.zeros(arms),
             lean=np.zeros(rank),
             scalars=np.array([regularization, shift, 0.0, 0.0]),
-            clock=np.zeros(5, np.int64),
+            clock=np.zeros(6, np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
         )
         start(self.state)
