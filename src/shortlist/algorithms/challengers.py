@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.algorithms.round import LAST_B, LAST_C, NOBODY, ROUND, ROUNDING, Round
 from shortlist.core.least_squares import STATE, Reals, State, apply
-from shortlist.core.passes import BLOCK, inner
+from shortlist.core.passes import SCANNED, inner
 from shortlist.core.random import priority
 from shortlist.core.rows import make_rows, row
 from shortlist.core.rule import INTEGER, KEY, REAL, REALS, VOID, compiled
@@ -112,8 +112,8 @@ def challenge(state: State, now: Round, listed: int, scale: float, key: np.uint6
     best = first_gap(state, now, listed, scale)
     for k in range(listed):
         row(state, now.arm_heap[k])
-    for first in range(0, arms, BLOCK):
-        end = min(first + BLOCK, arms)
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
         for k in range(listed):
             j = now.arm_heap[k]
             slot = state.slots[j]
@@ -147,8 +147,8 @@ def mth_gap(state: State, now: Round, j: int, m: int, scale: float) -> float:
     for k in range(m):
         kept[k] = -np.inf
         tops[k] = NOBODY
-    for first in range(0, arms, BLOCK):
-        end = min(first + BLOCK, arms)
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
         if count_hits(
             means, variances, state.rows[slot], means[j], variances[j], max(least, kept[m - 1]),
             scale * scale, first, end,
@@ -176,8 +176,8 @@ def select_greedily(state: State, b: int, c: int, key: np.uint64) -> int:
     arms = variances.shape[0]
     best = b
     largest = (row_b[b] - row_c[b]) ** 2 / (noise[b] + variances[b])
-    for first in range(0, arms, BLOCK):
-        end = min(first + BLOCK, arms)
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
         hits = 0
         least = largest * (1.0 - CLOSE)
         for a in range(first, end):

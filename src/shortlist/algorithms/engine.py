@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
-from shortlist.core.posterior import Posterior, keeps_all_rows
+from shortlist.core.posterior import Posterior
 from shortlist.core.random import fill_seeds
 from shortlist.core.rule import Rule
 from shortlist.rules.allocation import NONE, Allocation, apart, exploration, make_allocation
@@ -27,10 +27,9 @@ with notice("compiling the loop for this machine: once only, a minute or so"):
     from shortlist.algorithms.differences import differences
     from shortlist.algorithms.flags import flags_of
     from shortlist.algorithms.onward import play_on, round_cost
+    from shortlist.algorithms.resident import resident_rows
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
-GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
-REACH_FROM, SPARE = 4096, 6  # measured: docs/performance.md
 
 
 @dataclass(frozen=True)
@@ -181,12 +180,7 @@ class Engine:
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
-        screened, scans = self.flags & kernel.SCREENED, self.flags & kernel.MTH_GAPS
-        if keeps_all_rows(arms, rank) or (scans and not screened and arms <= GRAM_LIMIT):
-            return arms
-        if screened and not scans and self.m > 1 and arms >= REACH_FROM:
-            return 2
-        return self.m + SPARE
+        return resident_rows(arms, rank, self.m, self.flags)
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""

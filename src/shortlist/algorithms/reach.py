@@ -20,7 +20,7 @@ import numpy as np
 from shortlist.algorithms.challengers import first_gap, note
 from shortlist.algorithms.round import LAST_B, ROUND, ROUNDING, Round
 from shortlist.core.least_squares import OBSERVED, REFRESHED, STATE, State, apply
-from shortlist.core.passes import BLOCK, inner
+from shortlist.core.passes import SCANNED, inner
 from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, REALS, VOID, compiled
 
 SCALE, EPOCH, SINCE, COMPANIONS = 0, 1, 2, 3
@@ -34,8 +34,8 @@ def extend(state: State, now: Round, first: int, end: int, anew: bool) -> None:
     """Add the companions from ``first`` to ``end`` to the reach of all arms."""
     features, variances, reach, u = state.features, state.variances, now.reach, state.arm_scratch
     arms, scale = reach.shape[0], now.reached[SCALE]
-    for start in range(0, arms, BLOCK):
-        stop = min(start + BLOCK, arms)
+    for start in range(0, arms, SCANNED):
+        stop = min(start + SCANNED, arms)
         if anew:
             for i in range(start, stop):
                 reach[i] = -np.inf
@@ -121,8 +121,8 @@ def challenge_by_reach(state: State, now: Round, listed: int, scale: float, key:
         ahead = max(ahead, ratio * now.anchors[j] - means[j])
         size = max(size, abs(means[j]))
     full = 0
-    for first in range(0, arms, BLOCK):
-        end = min(first + BLOCK, arms)
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
         least = best - ahead - ROUNDING * (abs(best) + size)
         if count_attaining(means, reach, ratio, least, first, end):
             for i in range(first, end):

@@ -17,7 +17,11 @@ from shortlist.algorithms.round import NOBODY, ROUND, ROUNDING, Round
 from shortlist.core.least_squares import STATE, TICK, State, apply
 from shortlist.core.order import mark_anew, precedes
 from shortlist.core.passes import BLOCK, inner
+from shortlist.core.rows import row
 from shortlist.core.rule import INTEGER, KEY, REAL, VOID, compiled
+
+SURVIVED = 0  # in ``reached``
+TOO_MANY, MADE_IF_MANY = 32, 3  # three more rows a round, while 1 of 32 arms survives them
 
 
 @compiled(VOID(STATE, ROUND, INTEGER, REAL, KEY))
@@ -95,12 +99,32 @@ def survive_images(
     return left
 
 
-@compiled(INTEGER(STATE, ROUND, INTEGER, INTEGER, INTEGER, INTEGER))
-def call_witnesses(state: State, now: Round, j: int, m: int, stamp: int, witnesses: int) -> int:
-    """Add the arms of largest B_ij that have not been witnesses yet; how many there are now."""
+@compiled(VOID(STATE, ROUND, INTEGER, INTEGER))
+def keep_witnesses(state: State, now: Round, m: int, most_made: int) -> None:
+    """Keep rows of the arms of largest B_ij for the candidates; few of them are made in a round."""
+    state.clock[TICK] += 1
+    stamp = state.clock[TICK]
+    places = state.rows.shape[0] - m - 1  # one is left for the challenger
+    made = 0
+    for rank in range(m):
+        for k in range(m):
+            i = now.tops[state.slots[now.arm_heap[k]], rank]
+            if places > 0 and i != NOBODY and not now.inside[i] and now.stamps[i] != stamp:
+                now.stamps[i] = stamp
+                if state.slots[i] >= 0 or made < most_made:
+                    made += state.slots[i] < 0
+                    row(state, i)
+                    places -= 1
+
+
+@compiled(INTEGER(STATE, ROUND, INTEGER, INTEGER, INTEGER, INTEGER, INTEGER))
+def call_witnesses(
+    state: State, now: Round, j: int, first: int, end: int, stamp: int, witnesses: int
+) -> int:
+    """Add arms of large B_ij, by rank, that have not been witnesses yet; how many there are now."""
     tops = now.tops[state.slots[j]]
-    for k in range(m):
-        i = tops[k]
+    for rank in range(first, end):
+        i = tops[rank]
         if i != NOBODY and now.stamps[i] != stamp and witnesses < now.images.shape[0]:
             now.stamps[i] = stamp
             now.challengers[witnesses] = i
@@ -129,7 +153,10 @@ def find_candidates(state: State, now: Round, m: int, scale: float, key: np.uint
     for k in range(m):
         gaps[candidates[k]] = mth_gap(state, now, candidates[k], m, scale)
     last = worst_candidate(now, m, key)
+    many = now.reached[SURVIVED] * TOO_MANY > state.means.shape[0]
+    keep_witnesses(state, now, m, MADE_IF_MANY if many else 0)
     survivors = survive_rows(state, now, m, scale, gaps[candidates[last]])
+    now.reached[SURVIVED] = survivors
     if survivors == 0:
         return
     state.clock[TICK] += 1
@@ -138,8 +165,9 @@ def find_candidates(state: State, now: Round, m: int, scale: float, key: np.uint
         if state.owners[s] >= 0:
             now.stamps[state.owners[s]] = stamp  # a witness already
     witnesses = 0
-    for k in range(m):
-        witnesses = call_witnesses(state, now, candidates[k], m, stamp, witnesses)
+    for rank in range(m):
+        for k in range(m):
+            witnesses = call_witnesses(state, now, candidates[k], rank, rank + 1, stamp, witnesses)
     while True:
         worst = gaps[candidates[last]]
         survivors = survive_images(state, now, survivors, m, scale, worst, witnesses)
@@ -161,4 +189,4 @@ def find_candidates(state: State, now: Round, m: int, scale: float, key: np.uint
             now.inside[j] = True
             candidates[last] = j
             last = worst_candidate(now, m, key)
-        witnesses = call_witnesses(state, now, j, m, stamp, 0)
+        witnesses = call_witnesses(state, now, j, 0, m, stamp, 0)

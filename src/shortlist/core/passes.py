@@ -11,6 +11,7 @@ import numpy as np
 from shortlist.core.rule import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
 
 BLOCK = 1024
+SCANNED = 128  # at once, where a find makes it necessary to look closely
 
 
 @compiled(fast=True)
