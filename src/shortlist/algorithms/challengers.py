@@ -136,13 +136,15 @@ def mth_gap(state: State, now: Round, j: int, m: int, scale: float) -> float:
     arms = means.shape[0]
     slot = row(state, j)
     tops = now.tops[slot]
-    # Of any m arms the smallest gap index is at most the m-th largest of all.
+    # Of any m arms the smallest gap index is at most the m-th largest of all. Another arm's will do.
+    other = state.slots[now.arm_heap[0]]
+    known = tops if now.made[slot] == j or other < 0 else now.tops[other]
     least = np.inf
     for k in range(m):
-        if now.made[slot] != j or tops[k] == NOBODY or tops[k] == j:
+        if known[k] == NOBODY or known[k] == j:
             least = -np.inf
         else:
-            least = min(least, index_in(state, slot, tops[k], j, scale))
+            least = min(least, index_in(state, slot, known[k], j, scale))
     now.made[slot] = j
     for k in range(m):
         kept[k] = -np.inf

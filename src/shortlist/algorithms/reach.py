@@ -26,6 +26,7 @@ from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, REALS, VOID, compil
 SCALE, EPOCH, SINCE, COMPANIONS = 0, 1, 2, 3
 ADDED_ONE_BY_ONE = 3  # more new candidates at once are cheaper anchored anew
 TOO_MANY, PATIENCE = 8, 16  # anchored anew if an eighth of the arms attains, 16 evaluations later
+COMPANY = 1.5  # companions a candidate, at most
 GUARD = 1e-13  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
 
 
@@ -78,7 +79,7 @@ def bring_up(state: State, now: Round, listed: int, scale: float) -> None:
             accompany(state, now, candidates[k])
         extend(state, now, 0, listed, True)
         return
-    if count + added > now.images.shape[0]:
+    if count + added > COMPANY * listed:
         count = 0
         for k in range(int(reached[COMPANIONS])):
             if now.inside[companions[k]]:

@@ -24,7 +24,7 @@ B, C, ARM, QUEUED, LAST_B, LAST_C = 0, 1, 2, 3, 4, 5
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
 NOBODY = -1
 ROUNDING = 1e-9
-WITNESSES = 32
+WITNESSES = 128
 
 
 class Round(NamedTuple):
@@ -32,7 +32,7 @@ class Round(NamedTuple):
 
     Where rows are made on demand, ``images`` are V⁻¹x_j of some arms, ``tops[s]`` the m arms of largest
     B_ij for the arm j whose row is in slot s, and ``reach`` with ``anchors`` and ``reached`` bounds all
-    B_ij of an arm i at once (see ``reach.py``); ``survivors`` and ``stamps`` are lists of arms.
+    B_ij of an arm i at once (see ``reach.py``); ``survivors``, ``stamps`` and ``ring`` are lists of arms.
     """
 
     inside: Mask
@@ -54,13 +54,14 @@ class Round(NamedTuple):
     reached: Reals
     survivors: Integers
     stamps: Integers
+    ring: Integers
     allocation: Allocation
 
 
 _TYPES = {"inside": MASK, "allocation": ALLOCATION, "tops": ARMS}
 _TYPES |= dict.fromkeys(("gaps", "designs", "images"), TABLE)
 _TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
-_TYPES |= dict.fromkeys(("survivors", "stamps"), INTEGERS)
+_TYPES |= dict.fromkeys(("survivors", "stamps", "ring"), INTEGERS)
 ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
 
 
@@ -92,6 +93,7 @@ def make_round(
         reached=np.zeros(4),
         survivors=np.zeros(listed, np.int64),
         stamps=np.zeros(listed, np.int64),
+        ring=np.full(min(WITNESSES, listed // 16), NOBODY, np.int64),
         allocation=allocation,
     )
 

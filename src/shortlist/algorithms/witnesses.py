@@ -18,10 +18,11 @@ from shortlist.core.least_squares import STATE, TICK, State, apply
 from shortlist.core.order import mark_anew, precedes
 from shortlist.core.passes import BLOCK, inner
 from shortlist.core.rows import row
-from shortlist.core.rule import INTEGER, KEY, REAL, VOID, compiled
+from shortlist.core.rule import INTEGER, KEY, REAL, REALS, VOID, compiled
 
-SURVIVED = 0  # in ``reached``
-TOO_MANY, MADE_IF_MANY = 32, 3  # three more rows a round, while 1 of 32 arms survives them
+SURVIVED, NEXT = 0, 1  # in ``reached``
+TOO_MANY, MADE_IF_MANY = 16, 2  # two more rows a round, while 1 of 16 arms survives them
+AT_FIRST = 32  # witnesses called before those of earlier rounds are
 
 
 @compiled(VOID(STATE, ROUND, INTEGER, REAL, KEY))
@@ -30,6 +31,23 @@ def guess_candidates(state: State, now: Round, m: int, scale: float, key: np.uin
     for j in range(state.means.shape[0]):
         now.mth_gaps[j] = state.means[j] - scale * math.sqrt(max(state.variances[j], 0.0))
     mark_anew(now.mth_gaps, 1.0, m, key, now.arm_heap, now.inside)
+
+
+@compiled(VOID(REALS, REALS, REALS, REALS, REAL, REAL, REAL), fast=True)
+def count_witness(
+    means: np.ndarray,
+    variances: np.ndarray,
+    row_i: np.ndarray,
+    seen: np.ndarray,
+    base: float,
+    variance: float,
+    square_scale: float,
+) -> None:
+    """Count arm i as a witness for the arms j of a block whose B_ij exceeds the worst for certain."""
+    for j in range(seen.shape[0]):
+        wanted = base + means[j] + ROUNDING * abs(means[j])
+        square = variances[j] + variance - 2.0 * row_i[j]
+        seen[j] += 1.0 if square_scale * max(square, 0.0) > wanted * abs(wanted) else 0.0
 
 
 @compiled(INTEGER(STATE, ROUND, INTEGER, REAL, REAL))
@@ -48,14 +66,11 @@ def survive_rows(state: State, now: Round, m: int, scale: float, worst: float) -
         for s in range(state.rows.shape[0]):
             i = state.owners[s]
             if i >= 0:
-                row_i = state.rows[s]
-                variance, square_scale = variances[i], scale * scale
                 base = worst - means[i] + ROUNDING * (abs(worst) + abs(means[i]))
-                for j in range(first, end):
-                    wanted = base + means[j] + ROUNDING * abs(means[j])
-                    square = variances[j] + variance - 2.0 * row_i[j]
-                    over = square_scale * max(square, 0.0) > wanted * abs(wanted)
-                    seen[j] += 1.0 if over else 0.0
+                count_witness(
+                    means[first:end], variances[first:end], state.rows[s, first:end],
+                    seen[first:end], base, variances[i], scale * scale,
+                )  # fmt: skip
         for j in range(first, end):
             # An arm with a row would be its own witness: it is looked at again.
             if (seen[j] < m or state.slots[j] >= 0) and not now.inside[j]:
@@ -104,7 +119,8 @@ def keep_witnesses(state: State, now: Round, m: int, most_made: int) -> None:
     """Keep rows of the arms of largest B_ij for the candidates; few of them are made in a round."""
     state.clock[TICK] += 1
     stamp = state.clock[TICK]
-    places = state.rows.shape[0] - m - 1  # one is left for the challenger
+    # A third is left for the challengers, and for arms that only just fail to be candidates.
+    places = (2 * (state.rows.shape[0] - m - 1)) // 3
     made = 0
     for rank in range(m):
         for k in range(m):
@@ -117,20 +133,30 @@ def keep_witnesses(state: State, now: Round, m: int, most_made: int) -> None:
                     places -= 1
 
 
-@compiled(INTEGER(STATE, ROUND, INTEGER, INTEGER, INTEGER, INTEGER, INTEGER))
-def call_witnesses(
-    state: State, now: Round, j: int, first: int, end: int, stamp: int, witnesses: int
-) -> int:
-    """Add arms of large B_ij, by rank, that have not been witnesses yet; how many there are now."""
+@compiled(INTEGER(STATE, ROUND, INTEGER, INTEGER, INTEGER))
+def call_witness(state: State, now: Round, i: int, stamp: int, witnesses: int) -> int:
+    """Add arm i, if it has not been a witness in this round; how many there are now."""
+    if i == NOBODY or now.stamps[i] == stamp or witnesses == now.images.shape[0]:
+        return witnesses
+    now.stamps[i] = stamp
+    now.challengers[witnesses] = i
+    apply(state, i, state.inverse, now.images[witnesses])
+    return witnesses + 1
+
+
+@compiled(VOID(STATE, ROUND, INTEGER, INTEGER))
+def remember(state: State, now: Round, j: int, m: int) -> None:
+    """The arms of largest B_ij go into the ring of witnesses for later rounds, in place of the oldest."""
     tops = now.tops[state.slots[j]]
-    for rank in range(first, end):
+    for rank in range(m):
         i = tops[rank]
-        if i != NOBODY and now.stamps[i] != stamp and witnesses < now.images.shape[0]:
-            now.stamps[i] = stamp
-            now.challengers[witnesses] = i
-            apply(state, i, state.inverse, now.images[witnesses])
-            witnesses += 1
-    return witnesses
+        if i != NOBODY and math.isnan(now.anchors[i]) and now.ring.shape[0] > 0:
+            place = int(now.reached[NEXT]) % now.ring.shape[0]
+            if now.ring[place] != NOBODY:
+                now.anchors[now.ring[place]] = np.nan
+            now.ring[place] = i
+            now.anchors[i] = 1.0
+            now.reached[NEXT] += 1.0
 
 
 @compiled(INTEGER(ROUND, INTEGER, KEY))
@@ -167,8 +193,18 @@ def find_candidates(state: State, now: Round, m: int, scale: float, key: np.uint
     witnesses = 0
     for rank in range(m):
         for k in range(m):
-            witnesses = call_witnesses(state, now, candidates[k], rank, rank + 1, stamp, witnesses)
-    while True:
+            if witnesses < AT_FIRST:
+                i = now.tops[state.slots[candidates[k]], rank]
+                witnesses = call_witness(state, now, i, stamp, witnesses)
+    worst = gaps[candidates[last]]
+    survivors = survive_images(state, now, survivors, m, scale, worst, witnesses)
+    if survivors > 0:
+        for k in range(m):
+            remember(state, now, candidates[k], m)
+        witnesses = 0
+        for k in range(now.ring.shape[0]):
+            witnesses = call_witness(state, now, now.ring[k], stamp, witnesses)
+    while survivors > 0:
         worst = gaps[candidates[last]]
         survivors = survive_images(state, now, survivors, m, scale, worst, witnesses)
         if survivors == 0:
@@ -184,9 +220,13 @@ def find_candidates(state: State, now: Round, m: int, scale: float, key: np.uint
         survivors -= 1
         now.survivors[likeliest] = now.survivors[survivors]
         gaps[j] = mth_gap(state, now, j, m, scale)
+        remember(state, now, j, m)
         if precedes(gaps, -1.0, key, j, candidates[last]):
             now.inside[candidates[last]] = False
             now.inside[j] = True
             candidates[last] = j
             last = worst_candidate(now, m, key)
-        witnesses = call_witnesses(state, now, j, 0, m, stamp, 0)
+        witnesses = 0
+        for rank in range(m):
+            i = now.tops[state.slots[j], rank]
+            witnesses = call_witness(state, now, i, stamp, witnesses)
