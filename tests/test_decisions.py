@@ -610,4 +610,4 @@ def test_many_arms_keep_few_rows_by_themselves() -> None:
     """Else the test above would compare nothing that is used."""
     problem = linear_instance(120, 5, 4).problem(0.05, 0.0)
     posterior = find_algorithm("m-LinGapE").bind(problem).engine.posterior()
-    assert posterior.state.rows.shape == (20, 120)
+    assert posterior.state.rows.shape == (10, 120)

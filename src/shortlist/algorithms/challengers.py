@@ -81,6 +81,15 @@ def note(now: Round, i: int, j: int, gap: float, key: np.uint64) -> None:
         now.challengers[j] = i
 
 
+@compiled(VOID(ROUND, KEY))
+def note_any(now: Round, key: np.uint64) -> None:
+    """Some arm challenges, where no gap index is a number."""
+    i = 0
+    while now.inside[i]:
+        i += 1
+    note(now, i, now.arm_heap[0], -np.inf, key)
+
+
 @compiled(REAL(STATE, ROUND, INTEGER, REAL))
 def first_gap(state: State, now: Round, listed: int, scale: float) -> float:
     """A gap index to begin with: the last pair's, or that of any pair. Nobody challenges yet."""
@@ -112,21 +121,30 @@ def challenge(state: State, now: Round, listed: int, scale: float, key: np.uint6
     best = first_gap(state, now, listed, scale)
     for k in range(listed):
         row(state, now.arm_heap[k])
-    for first in range(0, arms, SCANNED):
-        end = min(first + SCANNED, arms)
-        for k in range(listed):
-            j = now.arm_heap[k]
-            slot = state.slots[j]
-            if count_hits(
-                means, variances, state.rows[slot], means[j], variances[j], best, scale * scale,
-                first, end,
-            ):  # fmt: skip
-                for i in range(first, end):
-                    if not now.inside[i]:
-                        gap = index_in(state, slot, i, j, scale)
-                        if gap >= best:
-                            best = gap
-                            note(now, i, j, gap, key)
+    found = False
+    for attempt in range(2):
+        if found:
+            break
+        if attempt > 0:  # the first gap was not met again: arms nearly the same, and rounding
+            best = -np.inf
+        for first in range(0, arms, SCANNED):
+            end = min(first + SCANNED, arms)
+            for k in range(listed):
+                j = now.arm_heap[k]
+                slot = state.slots[j]
+                if count_hits(
+                    means, variances, state.rows[slot], means[j], variances[j], best, scale * scale,
+                    first, end,
+                ):  # fmt: skip
+                    for i in range(first, end):
+                        if not now.inside[i]:
+                            gap = index_in(state, slot, i, j, scale)
+                            if gap >= best:
+                                best = gap
+                                note(now, i, j, gap, key)
+                                found = True
+    if not found:
+        note_any(now, key)
 
 
 @compiled(REAL(STATE, ROUND, INTEGER, INTEGER, REAL))

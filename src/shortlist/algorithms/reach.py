@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from shortlist.algorithms.challengers import first_gap, note
+from shortlist.algorithms.challengers import first_gap, note, note_any
 from shortlist.algorithms.round import LAST_B, ROUND, ROUNDING, Round
 from shortlist.core.least_squares import OBSERVED, REFRESHED, STATE, State, apply
 from shortlist.core.passes import SCANNED, inner
@@ -27,7 +27,7 @@ SCALE, EPOCH, SINCE, COMPANIONS = 0, 1, 2, 3
 ADDED_ONE_BY_ONE = 3  # more new candidates at once are cheaper anchored anew
 TOO_MANY, PATIENCE = 8, 16  # anchored anew if an eighth of the arms attains, 16 evaluations later
 COMPANY = 1.5  # companions a candidate, at most
-GUARD = 1e-13  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
+GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
 
 
 @compiled(VOID(STATE, ROUND, INTEGER, INTEGER, BOOLEAN), fast=True)
@@ -122,26 +122,35 @@ def challenge_by_reach(state: State, now: Round, listed: int, scale: float, key:
         ahead = max(ahead, ratio * now.anchors[j] - means[j])
         size = max(size, abs(means[j]))
     full = 0
-    for first in range(0, arms, SCANNED):
-        end = min(first + SCANNED, arms)
-        least = best - ahead - ROUNDING * (abs(best) + size)
-        if count_attaining(means, reach, ratio, least, first, end):
-            for i in range(first, end):
-                if now.inside[i] or means[i] + ratio * reach[i] < least:
-                    continue
-                full += 1
-                most = -np.inf
-                for k in range(int(now.reached[COMPANIONS])):
-                    j = now.survivors[k]
-                    both = variances[i] + variances[j]
-                    square = max(both - 2.0 * inner(state.features, i, now.images[k]), 0.0)
-                    guarded = math.sqrt(square + GUARD * both)
-                    most = max(most, now.reached[SCALE] * guarded - now.anchors[j])
-                    if now.inside[j]:
-                        gap = means[i] - means[j] + scale * math.sqrt(square)
-                        if gap >= best:
-                            best = gap
-                            note(now, i, j, gap, key)
-                reach[i] = most
+    found = False
+    for attempt in range(2):
+        if found:
+            break
+        if attempt > 0:  # the first gap was not met again: arms nearly the same, and rounding
+            best = -np.inf
+        for first in range(0, arms, SCANNED):
+            end = min(first + SCANNED, arms)
+            least = best - ahead - ROUNDING * (abs(best) + size)
+            if count_attaining(means, reach, ratio, least, first, end):
+                for i in range(first, end):
+                    if now.inside[i] or means[i] + ratio * reach[i] < least:
+                        continue
+                    full += 1
+                    most = -np.inf
+                    for k in range(int(now.reached[COMPANIONS])):
+                        j = now.survivors[k]
+                        both = variances[i] + variances[j]
+                        square = max(both - 2.0 * inner(state.features, i, now.images[k]), 0.0)
+                        guarded = math.sqrt(square + GUARD * both)
+                        most = max(most, now.reached[SCALE] * guarded - now.anchors[j])
+                        if now.inside[j]:
+                            gap = means[i] - means[j] + scale * math.sqrt(square)
+                            if gap >= best:
+                                best = gap
+                                note(now, i, j, gap, key)
+                                found = True
+                    reach[i] = most
+    if not found:
+        note_any(now, key)
     if TOO_MANY * full > arms and state.clock[OBSERVED] >= now.reached[SINCE] + PATIENCE:
         now.reached[EPOCH] = -1.0
