@@ -37,7 +37,7 @@ SIGMA = 0.5
 ROUNDS = {4: 4000, 10: 4000, 100: 2000, 509: 800, 1_000: 500, 10_000: 150, 100_000: 60}
 AFTER = 100  # rounds before the clock starts: past the start
 UP_TO = {"m-LinGapE": 1_000_000, "LinGIFA": 100_000}  # longer would take minutes
-NUMPY_UP_TO = {"m-LinGapE": 100_000, "LinGIFA": 1_000}
+NUMPY_UP_TO = {"m-LinGapE": 100_000, "LinGIFA": 509}
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def measured(name: str, K: int) -> Line:
     share = touched(engine, parameters, min(ROUNDS.get(K, 10), 50))
     slow = math.nan
     if NUMPY_UP_TO[name] >= K:
-        slow = plain(name, engine, parameters, max(2, min(200, 200_000 // K)))
+        slow = plain(name, engine, parameters, max(2, min(100, 20_000 // K)))
     return Line(name, K, N, m, ours, moved, 8e-3 * K * N / moved, share, slow)
 
 
