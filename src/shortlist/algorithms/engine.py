@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
-from shortlist.core.posterior import Posterior, keeps_all_rows
+from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
@@ -26,9 +26,9 @@ with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms.differences import differences
     from shortlist.algorithms.flags import flags_of
     from shortlist.algorithms.onward import play_on, round_cost
+    from shortlist.algorithms.resident import resident_rows
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
-GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
 
 
 @dataclass(frozen=True)
@@ -195,15 +195,16 @@ class Engine:
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
-        whole = keeps_all_rows(arms, rank) or (self.flags & kernel.MTH_GAPS and arms <= GRAM_LIMIT)
-        return arms if whole else min(arms, self.m + 16)
+        return resident_rows(arms, rank, self.m, self.flags)
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        return rounds.make_round(arms, self._resident(), self.m, allocation, least)
+        resident = self._resident()
+        screened = bool(self.flags & kernel.SCREENED) and resident < arms
+        return rounds.make_round(arms, rank, resident, self.m, allocation, least, screened=screened)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:

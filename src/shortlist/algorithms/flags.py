@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from shortlist.algorithms import kernel
 from shortlist.core.rule import OWN, Rule
 from shortlist.rules.candidates import smallest_gap
+from shortlist.rules.indices import paired
 
 
 def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
@@ -21,6 +22,7 @@ def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
         kernel.BOTH: "both" in traits,
         kernel.LAGGED: "lagged" in traits,
         kernel.PILOT: "pilot" in traits,
+        kernel.SCREENED: may_screen(rules) and not elimination,
     }
     return sum(bit for bit, wanted in bits.items() if wanted)
 
@@ -31,3 +33,10 @@ def _candidates_may_stay(rules: Mapping[str, Rule]) -> bool:
     own = any(rule.number == OWN and "mth_gaps" in rule.needs for rule in readers)
     by_gap = rules["candidates"].number == smallest_gap.number
     return by_gap and not own and "symmetric" in rules["indices"].traits
+
+
+def may_screen(rules: Mapping[str, Rule]) -> bool:
+    """Whether gap indices that decide nothing may be left unknown, if not all rows of G are kept."""
+    readers = [rules["candidates"], rules["ambiguous"], rules["stopping"]]
+    own = any(rule.number == OWN and rule.needs for rule in readers)
+    return rules["indices"].number == paired.number and not own

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from shortlist.algorithms.challengers import gap_index, select_greedily
 from shortlist.algorithms.round import (
     ARM,
     GAP,
@@ -27,6 +28,8 @@ from shortlist.algorithms.round import (
     column,
     design_slot,
 )
+from shortlist.algorithms.screening import challenge_candidates, challenger_of
+from shortlist.algorithms.witnesses import find_candidates
 from shortlist.core.least_squares import (
     ASIDE,
     LEVEL,
@@ -40,13 +43,13 @@ from shortlist.core.least_squares import (
     State,
     observe,
     refresh,
-    row,
     start,
 )
 from shortlist.core.levels import climb
 from shortlist.core.order import count, largest_among, mth_largest
 from shortlist.core.pilot import missing, pilot_is_over, pilot_threshold, set_aside, surprise
 from shortlist.core.random import round_key, seed_stream
+from shortlist.core.rows import row
 from shortlist.core.rule import (
     INTEGER,
     INTEGERS,
@@ -63,7 +66,7 @@ from shortlist.rules.allocation import ALLOCATED, NO_ROOM, allocate, forget
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.indices import fill_column
-from shortlist.rules.selection import select
+from shortlist.rules.selection import greedy, select
 from shortlist.rules.stopping import stopping_statistic
 from shortlist.rules.thresholds import evaluate
 
@@ -74,7 +77,8 @@ PILOT_ENDS = -1
 STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
-RESUME = 1024
+RESUME, SCREENED = 1024, 2048
+GREEDY = greedy.number
 
 
 RULES = (
@@ -128,19 +132,26 @@ def decide(
     since = (state.clock[TICK] + 1) * arms
     state.clock[TICK] += 1
 
+    screened = flags & SCREENED != 0 and state.rows.shape[0] < arms
+
     if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0 and not in_pilot:
-        slot = column(state, now, pair[LAST_B], since, scale, numbers[0], indices)
-        figures[GAP] = now.gaps[slot, pair[LAST_C]]
+        if screened:
+            figures[GAP] = gap_index(state, pair[LAST_C], pair[LAST_B], scale)
+        else:
+            slot = column(state, now, pair[LAST_B], since, scale, numbers[0], indices)
+            figures[GAP] = now.gaps[slot, pair[LAST_C]]
         figures[STATISTIC] = stopping_statistic(
             numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
         )
         if figures[STATISTIC] <= epsilon:
             return STOP
 
-    if not flags & CANDIDATES_MAY_STAY or not candidates_stay(
+    if screened and flags & CANDIDATES_MAY_STAY:
+        find_candidates(state, now, m, scale, round_key(seed, t, 0))
+    elif not flags & CANDIDATES_MAY_STAY or not candidates_stay(
         state, now, m, since, scale, numbers[0], indices
     ):
-        if flags & MTH_GAPS:
+        if flags & MTH_GAPS and not screened:
             for j in range(arms):
                 slot = column(state, now, j, since, scale, numbers[0], indices)
                 now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
@@ -151,7 +162,10 @@ def decide(
         if numbers[2] == OWN and count(now.inside) != m:
             return BAD_CANDIDATES
     key = round_key(seed, t, 2)
-    if flags & OUTSIDE_GAPS:
+    if screened:
+        unknown = flags & MTH_GAPS if not flags & CANDIDATES_MAY_STAY else 0
+        challenge_candidates(state, now, m, scale, key, unknown, flags & OUTSIDE_GAPS)
+    elif flags & OUTSIDE_GAPS:
         for j in range(arms):
             if now.inside[j]:
                 slot = column(state, now, j, since, scale, numbers[0], indices)
@@ -168,21 +182,26 @@ def decide(
     )
     if numbers[3] == OWN and not (0 <= b < arms and now.inside[b]):
         return BAD_AMBIGUOUS
-    slot = column(state, now, b, since, scale, numbers[0], indices)
-    if flags & OUTSIDE_GAPS:
-        c = now.challengers[b]
+    if screened:
+        c = challenger_of(state, now, b, scale, key, flags & OUTSIDE_GAPS)
+        index = now.outside_gaps[b]
     else:
-        c = largest_among(now.gaps[slot], now.inside, False, key)
+        slot = column(state, now, b, since, scale, numbers[0], indices)
+        if flags & OUTSIDE_GAPS:
+            c = now.challengers[b]
+        else:
+            c = largest_among(now.gaps[slot], now.inside, False, key)
+        index = now.gaps[slot, c]
     pair[B], pair[C] = b, c
     if in_pilot:
         gap = state.means[b] - state.means[c]
-        figures[GAP] = now.gaps[slot, c]
+        figures[GAP] = index
         if flags & CHECK_STOP and pilot_is_over(
             gap + epsilon, (figures[GAP] + gap) / figures[THRESHOLD], constants
         ):
             return PILOT_ENDS
     elif not flags & LAGGED:
-        figures[GAP] = now.gaps[slot, c]
+        figures[GAP] = index
         figures[STATISTIC] = stopping_statistic(
             numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
         )
@@ -200,20 +219,17 @@ def decide(
         if asked != ALLOCATED:
             return ROOM_WANTED if asked == NO_ROOM else SHARES_WANTED
         design = now.allocation.wanted
-    slot_c = row(state, c)
-    slot_b = row(state, b)
-    pair[ARM] = select(
-        numbers[4],
-        selection,
-        b,
-        c,
-        state.rows[slot_b],
-        state.rows[slot_c],
-        state.variances,
-        state.pulls,
-        design,
-        round_key(seed, t, 3),
-    )
+    key = round_key(seed, t, 3)
+    row_b, row_c = state.variances, state.variances
+    if not screened or numbers[4] == OWN:
+        slot_c = row(state, c)
+        row_b, row_c = state.rows[row(state, b)], state.rows[slot_c]
+    if screened and numbers[4] == GREEDY:
+        pair[ARM] = select_greedily(state, b, c, key)
+    else:
+        pair[ARM] = select(
+            numbers[4], selection, b, c, row_b, row_c, state.variances, state.pulls, design, key
+        )
     if numbers[4] == OWN and not 0 <= pair[ARM] < arms:
         return BAD_SELECTION
     pair[QUEUED] = c if flags & BOTH else NOBODY
@@ -290,22 +306,9 @@ def replicate(
                 if clock[READY] == 0 and not refresh(state):
                     return SINGULAR
                 status = decide(
-                    state,
-                    now,
-                    m,
-                    sigma,
-                    epsilon,
-                    seeds[run],
-                    flags,
-                    constants,
-                    numbers,
-                    indices,
-                    threshold,
-                    candidates,
-                    ambiguous,
-                    selection,
-                    stopping,
-                )
+                    state, now, m, sigma, epsilon, seeds[run], flags, constants, numbers,
+                    indices, threshold, candidates, ambiguous, selection, stopping,
+                )  # fmt: skip
                 if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
                     return status
                 if status == STOP:

@@ -10,6 +10,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from shortlist.core.cholesky import cholesky, solve_factor
+from shortlist.core.passes import absorb, inner, norms, products
 from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
 
 Reals = NDArray[np.float64]
@@ -17,7 +18,7 @@ Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET = 0, 1, 2, 3
-OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
+OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB, REFRESHED = 0, 1, 2, 3, 4, 5, 6, 7
 STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
@@ -156,31 +157,30 @@ def refresh(state: State) -> bool:
         y[i] = 0.0
     for a in range(arms):
         total = (state.sums[a] - state.pilot_sums[a]) / state.noise[a]
-        for i in range(rank):
-            y[i] += total * x[a, i]
+        if total != 0.0:
+            for i in range(rank):
+                y[i] += total * x[a, i]
     solve(state, y)
-    for a in range(arms):
-        state.means[a] = dot(state, a, y)
-    whole = state.rows.shape[0] == arms
-    for a in range(arms):
-        slot = state.slots[a]
-        for i in range(rank):
-            y[i] = x[a, i]
-        if slot >= 0:
+    if state.rows.shape[0] == arms:
+        for a in range(arms):
+            state.means[a] = dot(state, a, y)
+        for a in range(arms):
+            for i in range(rank):
+                y[i] = x[a, i]
             solve(state, y)
             for i in range(arms):
-                state.rows[slot, i] = dot(state, i, y)
-            state.variances[a] = state.rows[slot, a]
-        else:
-            # Half a solve is enough: ‖x‖²_{V⁻¹} = ‖L⁻¹x‖².
-            total = 0.0
-            for i in range(rank):
-                for k in range(i):
-                    y[i] -= state.factor[i, k] * y[k]
-                y[i] /= state.factor[i, i]
-                total += y[i] * y[i]
-            state.variances[a] = total
-    if not whole:
+                state.rows[a, i] = dot(state, i, y)
+            state.variances[a] = state.rows[a, a]
+    else:
+        products(x, y, state.means)
+        norms(x, state.factor, y, state.variances)
+        for s in range(state.rows.shape[0]):
+            if state.owners[s] >= 0:
+                for i in range(rank):
+                    y[i] = x[state.owners[s], i]
+                solve(state, y)
+                products(x, y, state.rows[s])
+                state.variances[state.owners[s]] = state.rows[s, state.owners[s]]
         invert(state, state.inverse)
     if separate and shift > 0.0:
         factorize(state, shift, True)
@@ -197,6 +197,7 @@ def refresh(state: State) -> bool:
             for i in range(rank):
                 state.lean[i] += excess * x[a, i]
     clock[READY] = 1
+    clock[REFRESHED] += 1
     clock[NEXT_REFRESH] = FIRST_REFRESH
     while clock[NEXT_REFRESH] <= clock[OBSERVED]:
         clock[NEXT_REFRESH] += min(clock[NEXT_REFRESH], REFRESH_EVERY)
@@ -233,9 +234,9 @@ def downdate(matrix: Reals, product: Reals, growth: float) -> None:
             matrix[i, k] -= factor * product[k]
 
 
-@compiled(VOID(STATE, INTEGER, REAL, BOOLEAN))
-def update_rows(state: State, arm: int, shrink: float, steep: bool) -> None:
-    """The resident rows of G after an evaluation."""
+@compiled(VOID(STATE, INTEGER, REAL))
+def update_rows(state: State, arm: int, shrink: float) -> None:
+    """The resident rows of G after an evaluation that shrinks a variance steeply."""
     u = state.arm_scratch
     arms = u.shape[0]
     for s in range(state.rows.shape[0]):
@@ -244,11 +245,11 @@ def update_rows(state: State, arm: int, shrink: float, steep: bool) -> None:
             factor = u[owner] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
-            if steep:  # the same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a)
-                state.rows[s, arm] = state.noise[arm] * factor
-                if owner == arm:
-                    for i in range(arms):
-                        state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
+            # The same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a).
+            state.rows[s, arm] = state.noise[arm] * factor
+            if owner == arm:
+                for i in range(arms):
+                    state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
 
 
 @compiled()
@@ -267,14 +268,12 @@ def observe(state: State, arm: int, value: float) -> None:
     arms = u.shape[0]
     slot = state.slots[arm]
     whole = state.rows.shape[0] == arms
-    if not whole:
-        apply(state, arm, state.inverse, state.scratch)
-    if slot >= 0:
+    if whole:
         for i in range(arms):
             u[i] = state.rows[slot, i]
     else:
-        for i in range(arms):
-            u[i] = dot(state, i, state.scratch)
+        apply(state, arm, state.inverse, state.scratch)
+        u[arm] = inner(state.features, arm, state.scratch)
     noise = state.noise[arm]
     growth = noise + u[arm]
     # A variance that falls a hundred-thousandfold at once would leave its digits behind.
@@ -283,16 +282,24 @@ def observe(state: State, arm: int, value: float) -> None:
         return
     shrink = 1.0 / growth
     step = (value - state.means[arm]) * shrink
-    for i in range(arms):
-        state.means[i] += u[i] * step
-        state.variances[i] -= (u[i] * shrink) * u[i]
-    if whole and not steep:
+    if whole or steep:
+        if not whole:
+            products(state.features, state.scratch, u)
+        for i in range(arms):
+            state.means[i] += u[i] * step
+            state.variances[i] -= (u[i] * shrink) * u[i]
+    if steep:
+        update_rows(state, arm, shrink)
+    elif whole:
         for s in range(arms):
             factor = u[s] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
     else:
-        update_rows(state, arm, shrink, steep)
+        absorb(
+            state.features, state.scratch, state.rows, state.owners, slot, u,
+            state.means, state.variances, shrink, step,
+        )  # fmt: skip
     if steep:
         state.variances[arm] = noise * (u[arm] * shrink)
     if not whole:
@@ -309,33 +316,3 @@ def observe(state: State, arm: int, value: float) -> None:
                 state.lean[k] += excess * state.features[arm, k]
     elif scalars[SHIFT] > 0.0:
         scalars[LOG_DET] += math.log(growth / noise)
-
-
-@compiled(INTEGER(STATE, INTEGER))
-def make_row(state: State, arm: int) -> int:
-    """The arm's row of G, made in the slot used longest ago."""
-    slot = 0
-    for s in range(state.used.shape[0]):
-        if state.used[s] < state.used[slot]:
-            slot = s
-    if state.owners[slot] >= 0:
-        state.slots[state.owners[slot]] = -1
-    state.owners[slot] = arm
-    state.slots[arm] = slot
-    apply(state, arm, state.inverse, state.scratch)
-    for i in range(state.features.shape[0]):
-        state.rows[slot, i] = dot(state, i, state.scratch)
-    return slot
-
-
-@compiled()
-def row(state: State, arm: int) -> int:
-    """The slot where the arm's row of G is; a missing one is made."""
-    if state.rows.shape[0] == state.slots.shape[0]:
-        return arm
-    slot = state.slots[arm]
-    if slot < 0:
-        slot = make_row(state, arm)
-    state.clock[TICK] += 1
-    state.used[slot] = state.clock[TICK]
-    return slot

@@ -14,10 +14,10 @@ from shortlist.core.least_squares import (
     State,
     observe,
     refresh,
-    row,
     start,
 )
 from shortlist.core.pilot import set_aside, surprise
+from shortlist.core.rows import row
 from shortlist.core.tall import gram, triangle_of, unlocked
 from shortlist.errors import SingularDesign
 
@@ -112,7 +112,7 @@ class Posterior:
             prior=np.zeros(arms),
             lean=np.zeros(rank),
             scalars=np.array([regularization, shift, 0.0, 0.0]),
-            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0], np.int64),
+            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
         )
         start(self.state)
