@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
-from shortlist.core.posterior import Posterior
+from shortlist.core.posterior import Posterior, keeps_all_rows
 from shortlist.core.rule import Rule
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
@@ -24,9 +24,10 @@ with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms.complaints import check
     from shortlist.algorithms.decision import Decision, decision_of
     from shortlist.algorithms.differences import differences
-    from shortlist.algorithms.flags import flags_of
+    from shortlist.algorithms.flags import flags_of, may_screen
     from shortlist.algorithms.onward import play_on, round_cost
     from shortlist.algorithms.resident import resident_rows
+    from shortlist.algorithms.screen import make_screen
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 
@@ -101,7 +102,14 @@ class Engine:
         """What the loop must prepare, as bits."""
         bits = flags_of(self.rules, elimination=self.elimination)
         bits |= kernel.INITIALIZED if len(self.initial) else 0
-        return bits | (kernel.TARGET if self.allocation != NONE else 0)
+        bits |= kernel.TARGET if self.allocation != NONE else 0
+        return bits | (kernel.SCREENED if self._screens else 0)
+
+    @property
+    def _screens(self) -> bool:
+        """Whether most arms are left aside: with many of them, where the rules allow it."""
+        free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
+        return free and not keeps_all_rows(*self.features.shape)
 
     @cached_property
     def wanted(self) -> NDArray[np.int64]:
@@ -202,9 +210,9 @@ class Engine:
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        resident = self._resident()
-        screened = bool(self.flags & kernel.SCREENED) and resident < arms
-        return rounds.make_round(arms, rank, resident, self.m, allocation, least, screened=screened)
+        screened, floored = self.flags & kernel.SCREENED, self.flags & kernel.CANDIDATES_MAY_STAY
+        screen = make_screen(arms if screened else 0, rank, self.m, floored=bool(floored))
+        return rounds.make_round(arms, self._resident(), self.m, allocation, least, screen)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:

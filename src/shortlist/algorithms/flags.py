@@ -22,7 +22,6 @@ def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
         kernel.BOTH: "both" in traits,
         kernel.LAGGED: "lagged" in traits,
         kernel.PILOT: "pilot" in traits,
-        kernel.SCREENED: may_screen(rules) and not elimination,
     }
     return sum(bit for bit, wanted in bits.items() if wanted)
 
@@ -36,7 +35,10 @@ def _candidates_may_stay(rules: Mapping[str, Rule]) -> bool:
 
 
 def may_screen(rules: Mapping[str, Rule]) -> bool:
-    """Whether gap indices that decide nothing may be left unknown, if not all rows of G are kept."""
-    readers = [rules["candidates"], rules["ambiguous"], rules["stopping"]]
-    own = any(rule.number == OWN and rule.needs for rule in readers)
-    return rules["indices"].number == paired.number and not own
+    """Whether gap indices that decide nothing may be left unknown: all rules are known, none is own."""
+    deciding = ("indices", "candidates", "ambiguous", "selection", "stopping")
+    return (
+        rules["indices"].number == paired.number
+        and all(rules[kind].number != OWN for kind in deciding)
+        and "pilot" not in rules["threshold"].traits
+    )

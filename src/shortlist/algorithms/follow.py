@@ -19,6 +19,7 @@ from shortlist.algorithms.kernel import (
     decide,
 )
 from shortlist.algorithms.round import NOBODY, ROUND, Round
+from shortlist.core.lagging import mean_of
 from shortlist.core.least_squares import (
     ASIDE,
     OBSERVED,
@@ -121,7 +122,7 @@ def follow(
             elif kind == TAKE:
                 observe(state, arms[step], values[step])
             elif kind == SUPPOSE:
-                observe(state, arms[step], state.means[arms[step]])
+                observe(state, arms[step], mean_of(state, arms[step]))
         decides = kind in (TAKE, LOOK)
         if decides and marks[INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from shortlist.algorithms.challengers import gap_index, select_greedily
+from shortlist.algorithms.pursuit import pursue
 from shortlist.algorithms.round import (
     ARM,
     GAP,
@@ -28,8 +28,13 @@ from shortlist.algorithms.round import (
     column,
     design_slot,
 )
-from shortlist.algorithms.screening import challenge_candidates, challenger_of
-from shortlist.algorithms.witnesses import find_candidates
+from shortlist.algorithms.screen import EPOCH
+from shortlist.algorithms.screening import (
+    largest_mth_gap,
+    most_ambiguous_listed,
+    pair_index,
+    screen_arms,
+)
 from shortlist.core.least_squares import (
     ASIDE,
     LEVEL,
@@ -67,7 +72,7 @@ from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.indices import fill_column
 from shortlist.rules.selection import greedy, select
-from shortlist.rules.stopping import stopping_statistic
+from shortlist.rules.stopping import stopping_statistic, ugape
 from shortlist.rules.thresholds import evaluate
 
 PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
@@ -78,7 +83,7 @@ STOPPED, EXHAUSTED = 1, 0
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
 RESUME, SCREENED = 1024, 2048
-GREEDY = greedy.number
+GREEDY, UGAPE = greedy.number, ugape.number
 
 
 RULES = (
@@ -132,11 +137,9 @@ def decide(
     since = (state.clock[TICK] + 1) * arms
     state.clock[TICK] += 1
 
-    screened = flags & SCREENED != 0 and state.rows.shape[0] < arms
-
     if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0 and not in_pilot:
-        if screened:
-            figures[GAP] = gap_index(state, pair[LAST_C], pair[LAST_B], scale)
+        if flags & SCREENED:
+            figures[GAP] = pair_index(state, pair[LAST_C], pair[LAST_B], scale)
         else:
             slot = column(state, now, pair[LAST_B], since, scale, numbers[0], indices)
             figures[GAP] = now.gaps[slot, pair[LAST_C]]
@@ -146,46 +149,41 @@ def decide(
         if figures[STATISTIC] <= epsilon:
             return STOP
 
-    if screened and flags & CANDIDATES_MAY_STAY:
-        find_candidates(state, now, m, scale, round_key(seed, t, 0))
-    elif not flags & CANDIDATES_MAY_STAY or not candidates_stay(
-        state, now, m, since, scale, numbers[0], indices
-    ):
-        if flags & MTH_GAPS and not screened:
-            for j in range(arms):
-                slot = column(state, now, j, since, scale, numbers[0], indices)
-                now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
-        key = round_key(seed, t, 0)
-        mark_candidates(
-            numbers[2], candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
-        )
-        if numbers[2] == OWN and count(now.inside) != m:
-            return BAD_CANDIDATES
     key = round_key(seed, t, 2)
-    if screened:
-        unknown = flags & MTH_GAPS if not flags & CANDIDATES_MAY_STAY else 0
-        challenge_candidates(state, now, m, scale, key, unknown, flags & OUTSIDE_GAPS)
-    elif flags & OUTSIDE_GAPS:
-        for j in range(arms):
-            if now.inside[j]:
-                slot = column(state, now, j, since, scale, numbers[0], indices)
-                challenger = largest_among(now.gaps[slot], now.inside, False, key)
-                now.challengers[j] = challenger
-                now.outside_gaps[j] = now.gaps[slot, challenger]
-    b = most_ambiguous(
-        numbers[3],
-        ambiguous,
-        now.inside,
-        now.mth_gaps,
-        now.outside_gaps,
-        round_key(seed, t, 1),
-    )
-    if numbers[3] == OWN and not (0 <= b < arms and now.inside[b]):
-        return BAD_AMBIGUOUS
-    if screened:
-        c = challenger_of(state, now, b, scale, key, flags & OUTSIDE_GAPS)
+    if flags & SCREENED:
+        screen_arms(
+            state, now, m, scale, round_key(seed, t, 0), key, flags & MTH_GAPS != 0, numbers[2] != 0
+        )
+        b = most_ambiguous_listed(now, m, numbers[3] != 0, round_key(seed, t, 1))
+        c = now.challengers[b]
         index = now.outside_gaps[b]
     else:
+        if not flags & CANDIDATES_MAY_STAY or not candidates_stay(
+            state, now, m, since, scale, numbers[0], indices
+        ):
+            if flags & MTH_GAPS:
+                for j in range(arms):
+                    slot = column(state, now, j, since, scale, numbers[0], indices)
+                    now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
+            mark_candidates(
+                numbers[2], candidates, m, state.means, now.mth_gaps, round_key(seed, t, 0),
+                now.arm_heap, now.inside,
+            )  # fmt: skip
+            if numbers[2] == OWN and count(now.inside) != m:
+                return BAD_CANDIDATES
+        if flags & OUTSIDE_GAPS:
+            for j in range(arms):
+                if now.inside[j]:
+                    slot = column(state, now, j, since, scale, numbers[0], indices)
+                    challenger = largest_among(now.gaps[slot], now.inside, False, key)
+                    now.challengers[j] = challenger
+                    now.outside_gaps[j] = now.gaps[slot, challenger]
+        b = most_ambiguous(
+            numbers[3], ambiguous, now.inside, now.mth_gaps, now.outside_gaps,
+            round_key(seed, t, 1),
+        )  # fmt: skip
+        if numbers[3] == OWN and not (0 <= b < arms and now.inside[b]):
+            return BAD_AMBIGUOUS
         slot = column(state, now, b, since, scale, numbers[0], indices)
         if flags & OUTSIDE_GAPS:
             c = now.challengers[b]
@@ -202,9 +200,12 @@ def decide(
             return PILOT_ENDS
     elif not flags & LAGGED:
         figures[GAP] = index
-        figures[STATISTIC] = stopping_statistic(
-            numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
-        )
+        if flags & SCREENED and numbers[5] == UGAPE:
+            figures[STATISTIC] = largest_mth_gap(now, m)
+        else:
+            figures[STATISTIC] = stopping_statistic(
+                numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
+            )
         if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
             return STOP
 
@@ -220,16 +221,20 @@ def decide(
             return ROOM_WANTED if asked == NO_ROOM else SHARES_WANTED
         design = now.allocation.wanted
     key = round_key(seed, t, 3)
-    row_b, row_c = state.variances, state.variances
-    if not screened or numbers[4] == OWN:
-        slot_c = row(state, c)
-        row_b, row_c = state.rows[row(state, b)], state.rows[slot_c]
-    if screened and numbers[4] == GREEDY:
-        pair[ARM] = select_greedily(state, b, c, key)
+    if flags & SCREENED:
+        if numbers[4] == GREEDY:
+            pair[ARM] = pursue(state, now.screen, b, c, key)
+        else:
+            none = state.variances  # no rule but `greedy` looks at rows
+            pair[ARM] = select(
+                numbers[4], selection, b, c, none, none, state.variances, state.pulls, design, key
+            )
     else:
+        slot_c = row(state, c)
         pair[ARM] = select(
-            numbers[4], selection, b, c, row_b, row_c, state.variances, state.pulls, design, key
-        )
+            numbers[4], selection, b, c, state.rows[row(state, b)], state.rows[slot_c],
+            state.variances, state.pulls, design, key,
+        )  # fmt: skip
     if numbers[4] == OWN and not 0 <= pair[ARM] < arms:
         return BAD_SELECTION
     pair[QUEUED] = c if flags & BOTH else NOBODY
@@ -289,6 +294,7 @@ def replicate(
             seed_stream(seeds[run], stream)
             forget(now.allocation)
             now.least[:] = np.inf
+            now.screen.figures[EPOCH] = NOBODY
             pair[:] = NOBODY
         stopped[run] = EXHAUSTED
         while True:

@@ -1,14 +1,14 @@
-"""The challengers of very many arms, without a row for every candidate: one bound an arm, kept.
+"""The largest gap indices of very many arms: one bound an arm, kept from round to round.
 
-Arm i's reach E_i bounds κ‖x_i − x_j‖_{V⁻¹} − μ̂_j over all candidates j, with the κ = Cσ and the means
-(the anchors) of an earlier round. Widths only shrink. So later, with κ' = rκ,
+Arm i's reach E_i bounds κ‖x_i − x_j‖_{V⁻¹} − a_j over all companions j, with the κ = Cσ of an earlier
+round and numbers a_j (the anchors: their means then). Widths only shrink. So later, with κ' = rκ,
 
-    B_ij ≤ μ̂_i + r E_i + max_j (r anchor_j − μ̂_j),
+    B_ij ≤ μ̂_i + r E_i + r a_j − μ̂_j,
 
 which costs two numbers an arm. The few arms whose bound attains the largest gap index found are
 computed in full, and their reach is then made as small as it may be. A new candidate is added to
-the reach of all arms by one pass over X, and stays a companion for a while after it has left; all is
-anchored anew where the bounds have become loose.
+the reach of all arms by one pass over X. All is anchored anew once as much has been spent on arms in
+full as that costs.
 """
 
 from __future__ import annotations
@@ -17,140 +17,330 @@ import math
 
 import numpy as np
 
-from shortlist.algorithms.challengers import first_gap, note, note_any
-from shortlist.algorithms.round import LAST_B, ROUND, ROUNDING, Round
-from shortlist.core.least_squares import OBSERVED, REFRESHED, STATE, State, apply
-from shortlist.core.passes import SCANNED, inner
-from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, REALS, VOID, compiled
+from shortlist.algorithms.screen import (
+    COMPANIONS,
+    EPOCH,
+    LOSS,
+    NOBODY,
+    SCALE,
+    SCREEN,
+    SPENT,
+    WIDEST,
+    Screen,
+)
+from shortlist.core.lagging import drift, mean_of, variance_of
+from shortlist.core.least_squares import OBSERVED, REFRESHED, STATE, Integers, Reals, State, apply
+from shortlist.core.passes import SCANNED, inner, products_of_block
+from shortlist.core.random import priority
+from shortlist.core.rule import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    KEY,
+    MASK,
+    REAL,
+    REALS,
+    VOID,
+    compiled,
+)
 
-SCALE, EPOCH, SINCE, COMPANIONS = 0, 1, 2, 3
-ADDED_ONE_BY_ONE = 3  # more new candidates at once are cheaper anchored anew
-TOO_MANY, PATIENCE = 8, 16  # anchored anew if an eighth of the arms attains, 16 evaluations later
-COMPANY = 1.5  # companions a candidate, at most
 GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
+ROUNDING = 1e-9
 
 
-@compiled(VOID(STATE, ROUND, INTEGER, INTEGER, BOOLEAN), fast=True)
-def extend(state: State, now: Round, first: int, end: int, anew: bool) -> None:
+@compiled(VOID(STATE, SCREEN, INTEGER), inline=True)
+def look_up(state: State, screen: Screen, i: int) -> None:
+    """Make the arm's variance exact."""
+    if screen.exact_at[i] != state.clock[OBSERVED]:
+        state.variances[i] = variance_of(state, i)
+        screen.exact_at[i] = state.clock[OBSERVED]
+
+
+@compiled(REAL(STATE, SCREEN, INTEGER, INTEGER, REAL))
+def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) -> float:
+    """B_ij against the companion j in this place."""
+    look_up(state, screen, i)
+    both = state.variances[i] + screen.variances[place]
+    square = both - 2.0 * inner(state.features, i, screen.images[place])
+    return mean_of(state, i) - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER, INTEGER, BOOLEAN), fast=True)
+def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> None:
     """Add the companions from ``first`` to ``end`` to the reach of all arms."""
-    features, variances, reach, u = state.features, state.variances, now.reach, state.arm_scratch
-    arms, scale = reach.shape[0], now.reached[SCALE]
+    variances, reach = state.variances, screen.reach
+    arms, scale = reach.shape[0], screen.figures[SCALE]
     for start in range(0, arms, SCANNED):
         stop = min(start + SCANNED, arms)
         if anew:
             for i in range(start, stop):
                 reach[i] = -np.inf
+        products_of_block(state.features, start, stop, screen.images, first, end, screen.products)
         for k in range(first, end):
-            mean, variance = now.anchors[now.survivors[k]], variances[now.survivors[k]]
-            image = now.images[k]
-            for i in range(start, stop):
-                u[i] = inner(features, i, image)
+            anchor, variance, products = (
+                screen.anchors[k],
+                screen.variances[k],
+                screen.products[k - first],
+            )
             for i in range(start, stop):
                 both = variances[i] + variance
-                width = math.sqrt(max(both - 2.0 * u[i], 0.0) + GUARD * both)
-                reach[i] = max(reach[i], scale * width - mean)
+                square = max(both - 2.0 * products[i - start], 0.0) + GUARD * both
+                reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
 
 
-@compiled(VOID(STATE, ROUND, INTEGER))
-def accompany(state: State, now: Round, j: int) -> None:
-    """Make j a companion: a candidate, or one that was and may be again."""
-    count = int(now.reached[COMPANIONS])
-    now.survivors[count] = j
-    now.anchors[j] = state.means[j]
-    apply(state, j, state.inverse, now.images[count])
-    now.reached[COMPANIONS] += 1.0
+@compiled(VOID(STATE, SCREEN, INTEGER))
+def measure_companion(state: State, screen: Screen, place: int) -> None:
+    """Its image, mean and variance now."""
+    j = screen.companions[place]
+    apply(state, j, state.inverse, screen.images[place])
+    screen.means[place] = mean_of(state, j)
+    screen.variances[place] = inner(state.features, j, screen.images[place])
+    state.variances[j] = screen.variances[place]
+    screen.exact_at[j] = state.clock[OBSERVED]
 
 
-@compiled(VOID(STATE, ROUND, INTEGER, REAL))
-def bring_up(state: State, now: Round, listed: int, scale: float) -> None:
-    """Make the candidates companions, and ``images`` theirs."""
-    candidates, companions, reached = now.arm_heap, now.survivors, now.reached
+@compiled(VOID(STATE, SCREEN, INTEGER))
+def accompany(state: State, screen: Screen, j: int) -> None:
+    """Make arm j a companion."""
+    place = int(screen.figures[COMPANIONS])
+    screen.companions[place] = j
+    screen.places[j] = place
+    measure_companion(state, screen, place)
+    screen.anchors[place] = screen.means[place]
+    screen.tops[place, 0] = NOBODY
+    screen.gaps[place, :] = -np.inf
+    screen.figures[COMPANIONS] += 1.0
+
+
+@compiled(VOID(STATE, SCREEN))
+def forget_companions(state: State, screen: Screen) -> None:
+    """Nobody is a companion."""
+    for place in range(int(screen.figures[COMPANIONS])):
+        screen.places[screen.companions[place]] = NOBODY
+    screen.figures[COMPANIONS] = 0.0
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER))
+def dismiss(state: State, screen: Screen, place: int) -> None:
+    """The companion in this place is none any more; the last one takes its place."""
+    j, last = screen.companions[place], int(screen.figures[COMPANIONS]) - 1
+    other = screen.companions[last]
+    screen.places[other] = place
+    screen.places[j] = NOBODY
+    if screen.floors.shape[0] > 0:  # what is known of it
+        floor = screen.gaps[place, screen.gaps.shape[1] - 2]
+        loss = screen.figures[LOSS] * (screen.figures[WIDEST] + state.deviations[j])
+        screen.floors[j] = floor + loss
+    screen.companions[place] = other
+    screen.anchors[place] = screen.anchors[last]
+    screen.means[place] = screen.means[last]
+    screen.variances[place] = screen.variances[last]
+    for k in range(screen.images.shape[1]):
+        screen.images[place, k] = screen.images[last, k]
+    for rank in range(screen.tops.shape[1]):
+        screen.tops[place, rank] = screen.tops[last, rank]
+        screen.gaps[place, rank] = screen.gaps[last, rank]
+    screen.figures[COMPANIONS] -= 1.0
+
+
+@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL))
+def keep_company(
+    state: State, screen: Screen, candidates: Integers, m: int, inside: np.ndarray, scale: float
+) -> None:
+    """Make all candidates companions, and measure every companion."""
+    figures = screen.figures
     added = 0
-    for k in range(listed):
-        added += math.isnan(now.anchors[candidates[k]])
-    count = int(reached[COMPANIONS])
-    other = now.pair[LAST_B] < 0 or reached[EPOCH] != state.clock[REFRESHED]
-    if other or added > ADDED_ONE_BY_ONE:
-        for j in range(now.anchors.shape[0]):
-            now.anchors[j] = np.nan
-        reached[SCALE], reached[COMPANIONS] = scale, 0.0
-        reached[EPOCH], reached[SINCE] = state.clock[REFRESHED], state.clock[OBSERVED]
-        for k in range(listed):
-            accompany(state, now, candidates[k])
-        extend(state, now, 0, listed, True)
-        return
-    if count + added > COMPANY * listed:
-        count = 0
-        for k in range(int(reached[COMPANIONS])):
-            if now.inside[companions[k]]:
-                companions[count] = companions[k]
-                count += 1
-            else:
-                now.anchors[companions[k]] = np.nan
-        reached[COMPANIONS] = count
-    for k in range(count):
-        apply(state, companions[k], state.inverse, now.images[k])
-    for k in range(listed):
-        if math.isnan(now.anchors[candidates[k]]):
-            accompany(state, now, candidates[k])
-    extend(state, now, count, int(reached[COMPANIONS]), False)
+    for k in range(m):
+        added += screen.places[candidates[k]] == NOBODY
+    dear = figures[SPENT] > m * screen.reach.shape[0] or 2 * added > m
+    if dear or figures[COMPANIONS] + added > screen.companions.shape[0]:
+        for place in range(int(figures[COMPANIONS]) - 1, -1, -1):
+            if not inside[screen.companions[place]]:
+                dismiss(state, screen, place)
+    count = int(figures[COMPANIONS])
+    for place in range(count):
+        measure_companion(state, screen, place)
+    for k in range(m):
+        if screen.places[candidates[k]] == NOBODY:
+            accompany(state, screen, candidates[k])
+    if dear or count == 0:
+        figures[SCALE], figures[SPENT] = scale, 0.0
+        for place in range(m):
+            screen.anchors[place] = screen.means[place]
+        extend(state, screen, 0, m, True)
+    elif added:
+        extend(state, screen, count, count + added, False)
 
 
-@compiled(INTEGER(REALS, REALS, REAL, REAL, INTEGER, INTEGER), fast=True)
+@compiled(INTEGER(REALS, REALS, REALS, REAL, REAL, REAL, INTEGER, INTEGER), fast=True)
 def count_attaining(
-    means: np.ndarray, reach: np.ndarray, ratio: float, least: float, first: int, end: int
+    means: np.ndarray,
+    deviations: np.ndarray,
+    reach: np.ndarray,
+    moved: float,
+    ratio: float,
+    least: float,
+    first: int,
+    end: int,
 ) -> int:
     """How many arms of a block may attain ``least``."""
     attaining = 0
     for i in range(first, end):
-        if means[i] + ratio * reach[i] >= least:
+        if means[i] + moved * deviations[i] + ratio * reach[i] >= least:
             attaining += 1
     return attaining
 
 
-@compiled(VOID(STATE, ROUND, INTEGER, REAL, KEY))
-def challenge_by_reach(state: State, now: Round, listed: int, scale: float, key: np.uint64) -> None:
-    """What ``challenge`` finds, by the reach of the arms."""
-    means, variances, reach, candidates = state.means, state.variances, now.reach, now.arm_heap
-    arms = means.shape[0]
-    bring_up(state, now, listed, scale)
-    best = first_gap(state, now, listed, scale)
-    ratio = scale / now.reached[SCALE]
-    ahead, size = -np.inf, 0.0
-    for k in range(listed):
-        j = candidates[k]
-        ahead = max(ahead, ratio * now.anchors[j] - means[j])
-        size = max(size, abs(means[j]))
-    full = 0
+@compiled(REAL(STATE, SCREEN, INTEGER))
+def shorten(state: State, screen: Screen, i: int) -> float:
+    """Make the arm's reach as small as its variance allows; its products with the images, in ``block``."""
+    most = -np.inf
+    figures = screen.figures
+    for place in range(int(figures[COMPANIONS])):
+        product = inner(state.features, i, screen.images[place])
+        screen.block[place] = product
+        both = state.variances[i] + screen.variances[place]
+        square = max(both - 2.0 * product, 0.0) + GUARD * both
+        most = max(most, figures[SCALE] * math.sqrt(square) - screen.anchors[place])
+    figures[SPENT] += figures[COMPANIONS]
+    screen.reach[i] = most
+    return most
+
+
+@compiled(VOID(INTEGER, INTEGER, REAL, INTEGERS, REALS, KEY), inline=True)
+def note(i: int, j: int, gap: float, challengers: Integers, gaps: Reals, key: np.uint64) -> None:
+    """Arm i challenges j with this gap index, if none before did with a larger."""
+    best = challengers[j]
+    if best == NOBODY or gap > gaps[j]:
+        challengers[j] = i
+        gaps[j] = gap
+    elif gap == gaps[j] and i != best and priority(key, i) > priority(key, best):
+        challengers[j] = i
+
+
+@compiled(BOOLEAN(INTEGERS, INTEGER))
+def is_among(arms: Integers, i: int) -> bool:
+    """Whether the arm is one of these."""
     found = False
-    for attempt in range(2):
-        if found:
-            break
-        if attempt > 0:  # the first gap was not met again: arms nearly the same, and rounding
-            best = -np.inf
-        for first in range(0, arms, SCANNED):
-            end = min(first + SCANNED, arms)
+    for k in range(arms.shape[0]):
+        found |= arms[k] == i
+    return found
+
+
+@compiled(VOID(SCREEN, INTEGER, REAL))
+def remember_rival(screen: Screen, i: int, gap: float) -> None:
+    """Keep the arm among those that challenge most."""
+    rivals, gaps = screen.rivals, screen.rival_gaps
+    k = rivals.shape[0] - 1
+    if gap <= gaps[k]:
+        return
+    while k > 0 and gaps[k - 1] < gap:
+        gaps[k] = gaps[k - 1]
+        rivals[k] = rivals[k - 1]
+        k -= 1
+    gaps[k] = gap
+    rivals[k] = i
+
+
+@compiled(REAL(STATE, SCREEN, INTEGERS, INTEGER, INTEGER, REAL, REAL, INTEGERS, REALS, KEY))
+def confront(
+    state: State,
+    screen: Screen,
+    candidates: Integers,
+    m: int,
+    i: int,
+    scale: float,
+    best: float,
+    challengers: Integers,
+    gaps: Reals,
+    key: np.uint64,
+) -> float:
+    """All B_ij of arm i, looked up, and with its products in ``block``; the largest found so far."""
+    mean = mean_of(state, i)
+    largest = -np.inf
+    for k in range(m):
+        j = candidates[k]
+        place = screen.places[j]
+        square = state.variances[i] + screen.variances[place] - 2.0 * screen.block[place]
+        gap = mean - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+        largest = max(largest, gap)
+        if gap >= best:
+            best = gap
+            note(i, j, gap, challengers, gaps, key)
+    remember_rival(screen, i, largest)
+    return best
+
+
+@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL, INTEGERS, REALS, KEY))
+def challenge(
+    state: State,
+    screen: Screen,
+    candidates: Integers,
+    m: int,
+    inside: np.ndarray,
+    scale: float,
+    challengers: Integers,
+    gaps: Reals,
+    key: np.uint64,
+) -> None:
+    """The largest B_ij over j ∈ J and i ∉ J.
+
+    ``gaps`` and ``challengers`` are right for the candidates that attain it; those of another may be
+    too small.
+    """
+    means, deviations, reach, figures = state.means, state.deviations, screen.reach, screen.figures
+    arms, now = means.shape[0], state.clock[OBSERVED]
+    ratio, moved = scale / figures[SCALE], drift(state)
+    ahead, size = -np.inf, 0.0
+    for k in range(m):
+        place = screen.places[candidates[k]]
+        challengers[candidates[k]] = NOBODY
+        gaps[candidates[k]] = -np.inf
+        ahead = max(ahead, ratio * screen.anchors[place] - screen.means[place])
+        size = max(size, abs(screen.means[place]))
+    best = -np.inf
+    # The rivals of the last round first: with them, few others may attain the largest.
+    rivals = screen.rivals.shape[0]
+    for k in range(rivals):
+        screen.past_rivals[k] = screen.rivals[k]
+        screen.rivals[k] = NOBODY
+        screen.rival_gaps[k] = -np.inf
+    for k in range(rivals):
+        i = screen.past_rivals[k]
+        if i != NOBODY and not inside[i]:
+            look_up(state, screen, i)
+            shorten(state, screen, i)
+            best = confront(
+                state, screen, candidates, m, i, scale, best, challengers, gaps, key
+            )  # fmt: skip
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
+        least = best - ahead - ROUNDING * (abs(best) + size)
+        if not count_attaining(means, deviations, reach, moved, ratio, least, first, end):
+            continue
+        for i in range(first, end):
+            if inside[i] or means[i] + moved * deviations[i] + ratio * reach[i] < least:
+                continue
+            if screen.exact_at[i] == now and is_among(screen.past_rivals, i):
+                continue
+            mean = mean_of(state, i)
+            if mean + ratio * reach[i] < least:
+                continue
+            look_up(state, screen, i)
+            if mean + ratio * shorten(state, screen, i) < least:
+                continue
+            best = confront(
+                state, screen, candidates, m, i, scale, best, challengers, gaps, key
+            )  # fmt: skip
             least = best - ahead - ROUNDING * (abs(best) + size)
-            if count_attaining(means, reach, ratio, least, first, end):
-                for i in range(first, end):
-                    if now.inside[i] or means[i] + ratio * reach[i] < least:
-                        continue
-                    full += 1
-                    most = -np.inf
-                    for k in range(int(now.reached[COMPANIONS])):
-                        j = now.survivors[k]
-                        both = variances[i] + variances[j]
-                        square = max(both - 2.0 * inner(state.features, i, now.images[k]), 0.0)
-                        guarded = math.sqrt(square + GUARD * both)
-                        most = max(most, now.reached[SCALE] * guarded - now.anchors[j])
-                        if now.inside[j]:
-                            gap = means[i] - means[j] + scale * math.sqrt(square)
-                            if gap >= best:
-                                best = gap
-                                note(now, i, j, gap, key)
-                                found = True
-                    reach[i] = most
-    if not found:
-        note_any(now, key)
-    if TOO_MANY * full > arms and state.clock[OBSERVED] >= now.reached[SINCE] + PATIENCE:
-        now.reached[EPOCH] = -1.0
+    if best == -np.inf:  # no gap index is a number
+        c = 0
+        while inside[c]:
+            c += 1
+        note(c, candidates[0], best, challengers, gaps, key)
+
+
+@compiled(BOOLEAN(STATE, SCREEN))
+def is_current(state: State, screen: Screen) -> bool:
+    """Whether the bounds are of this run, and of V since the last refresh."""
+    return screen.figures[EPOCH] == state.clock[REFRESHED]

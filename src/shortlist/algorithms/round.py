@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from shortlist.algorithms.screen import SCREEN, Screen
 from shortlist.core.least_squares import Integers, Reals, State, Table
 from shortlist.core.order import mth_largest
 from shortlist.core.rows import row
@@ -17,23 +18,18 @@ from shortlist.rules.allocation import ALLOCATION, Allocation
 from shortlist.rules.indices import fill_column
 
 Mask = NDArray[np.bool_]
-Arms = NDArray[np.int64]
-ARMS = types.Array(types.int64, 2, "C")
 
 B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
 NOBODY = -1
 ROUNDING = 1e-9
-WITNESSES = 128
 
 
 class Round(NamedTuple):
     """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
 
     ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
-    Where rows are made on demand, ``images`` are V⁻¹x_j of some arms, ``tops[s]`` the m arms of largest
-    B_ij for the arm j whose row is in slot s, and ``reach`` with ``anchors`` and ``reached`` bounds all
-    B_ij of an arm i at once (see ``reach.py``); ``survivors``, ``stamps`` and ``ring`` are lists of arms.
+    ``screen`` is for very many arms; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
     """
 
     inside: Mask
@@ -49,42 +45,23 @@ class Round(NamedTuple):
     pair: Integers
     figures: Reals
     least: Table
-    images: Table
-    tops: Arms
-    reach: Reals
-    anchors: Reals
-    reached: Reals
-    survivors: Integers
-    stamps: Integers
-    ring: Integers
+    screen: Screen
     allocation: Allocation
 
 
-_TYPES = {"inside": MASK, "allocation": ALLOCATION, "tops": ARMS}
-_TYPES |= dict.fromkeys(("gaps", "designs", "images", "least"), TABLE)
+_TYPES = {"inside": MASK, "allocation": ALLOCATION, "screen": SCREEN}
+_TYPES |= dict.fromkeys(("gaps", "designs", "least"), TABLE)
 _TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
-_TYPES |= dict.fromkeys(("survivors", "stamps", "ring"), INTEGERS)
 ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
 
 
 def make_round(
-    arms: int,
-    rank: int,
-    resident: int,
-    m: int,
-    allocation: Allocation,
-    least: Table,
-    *,
-    screened: bool,
+    arms: int, resident: int, m: int, allocation: Allocation, least: Table, screen: Screen
 ) -> Round:
-    """An empty round for ``arms`` arms, with the allocation that it is to follow.
-
-    One that is ``screened`` keeps bounds, and no columns of gap indices.
-    """
-    listed = arms if screened else 0
+    """An empty round for ``arms`` arms, with the allocation that it is to follow."""
     return Round(
         inside=np.zeros(arms, np.bool_),
-        gaps=np.zeros((0 if screened else resident, arms)),
+        gaps=np.zeros((resident, arms)),
         made=np.full(resident, NOBODY, np.int64),
         mth_gaps=np.full(arms, np.nan),
         outside_gaps=np.full(arms, np.nan),
@@ -96,14 +73,7 @@ def make_round(
         pair=np.full(7, NOBODY, np.int64),
         figures=np.full(3, np.nan),
         least=least,
-        images=np.zeros((max(2 * m, WITNESSES) if screened else 0, rank)),
-        tops=np.full((resident, m) if screened else (0, 0), NOBODY, np.int64),
-        reach=np.zeros(listed),
-        anchors=np.full(listed, np.nan),
-        reached=np.zeros(4),
-        survivors=np.zeros(listed, np.int64),
-        stamps=np.zeros(listed, np.int64),
-        ring=np.full(min(WITNESSES, listed // 16), NOBODY, np.int64),
+        screen=screen,
         allocation=allocation,
     )
 

@@ -17,7 +17,7 @@ Reals = NDArray[np.float64]
 Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET = 0, 1, 2, 3
+REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE = 0, 1, 2, 3, 4
 OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB, REFRESHED = 0, 1, 2, 3, 4, 5, 6, 7
 STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
@@ -34,6 +34,9 @@ class State(NamedTuple):
     is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
     ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
     summed up, it counts 1/noise[a] times.
+    With ``theta``, the estimates of the arms lag behind (see ``lagging.py``): ``means`` are those of
+    ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the last refresh, when V
+    was ``metric``; ``variances`` are at least what they should be.
     """
 
     features: Table
@@ -57,9 +60,13 @@ class State(NamedTuple):
     scalars: Reals
     clock: Integers
     noise: Reals
+    theta: Reals
+    anchor: Reals
+    deviations: Reals
+    metric: Table
 
 
-_TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor"), TABLE)
+_TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor", "metric"), TABLE)
 _TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "pilot", "clock"), INTEGERS)
 STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
 
@@ -142,6 +149,27 @@ def excess_of(state: State, arm: int) -> float:
     return excess / state.noise[arm]
 
 
+@compiled()
+def lags(state: State) -> bool:
+    """Whether the estimates of the arms may lag behind."""
+    return state.theta.shape[0] > 0
+
+
+@compiled(VOID(STATE))
+def start_lagging(state: State) -> None:
+    """The norms that bound what changes from now on."""
+    factor, metric = state.factor, state.metric
+    for i in range(metric.shape[0]):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(j + 1):
+                total += factor[i, k] * factor[j, k]
+            metric[i, j] = metric[j, i] = total
+    for a in range(state.deviations.shape[0]):
+        state.deviations[a] = math.sqrt(state.variances[a])
+    state.scalars[TRACE] = 0.0
+
+
 @compiled(BOOLEAN(STATE))
 def refresh(state: State) -> bool:
     """Everything anew from the counts and sums, by Cholesky; False if the design is singular."""
@@ -173,6 +201,9 @@ def refresh(state: State) -> bool:
             state.variances[a] = state.rows[a, a]
     else:
         products(x, y, state.means)
+        if lags(state):
+            for i in range(rank):
+                state.theta[i] = state.anchor[i] = y[i]
         norms(x, state.factor, y, state.variances)
         for s in range(state.rows.shape[0]):
             if state.owners[s] >= 0:
@@ -182,6 +213,8 @@ def refresh(state: State) -> bool:
                 products(x, y, state.rows[s])
                 state.variances[state.owners[s]] = state.rows[s, state.owners[s]]
         invert(state, state.inverse)
+        if lags(state):
+            start_lagging(state)
     if separate and shift > 0.0:
         factorize(state, shift, True)
         invert(state, state.shifted)
@@ -219,6 +252,8 @@ def start(state: State) -> bool:
         state.clock[LEVEL] -= 1
         state.scalars[SHIFT] /= STEP
     state.scalars[LOG_DET] = 0.0
+    for k in range(state.theta.shape[0]):
+        state.theta[k] = state.anchor[k] = 0.0
     if state.scalars[REGULARIZATION] > 0.0:
         return refresh(state)
     return True
@@ -266,11 +301,10 @@ def observe(state: State, arm: int, value: float) -> None:
         if refresh(state):
             return
     arms = u.shape[0]
-    slot = state.slots[arm]
     whole = state.rows.shape[0] == arms
     if whole:
         for i in range(arms):
-            u[i] = state.rows[slot, i]
+            u[i] = state.rows[arm, i]
     else:
         apply(state, arm, state.inverse, state.scratch)
         u[arm] = inner(state.features, arm, state.scratch)
@@ -281,14 +315,21 @@ def observe(state: State, arm: int, value: float) -> None:
     if steep and refresh(state):
         return
     shrink = 1.0 / growth
-    step = (value - state.means[arm]) * shrink
-    if whole or steep:
+    mean = inner(state.features, arm, state.theta) if lags(state) else state.means[arm]
+    step = (value - mean) * shrink
+    if lags(state):
+        for k in range(state.theta.shape[0]):
+            state.theta[k] += state.scratch[k] * step
+        scalars[TRACE] += state.deviations[arm] ** 2 / noise
+    elif whole or steep:
         if not whole:
             products(state.features, state.scratch, u)
         for i in range(arms):
             state.means[i] += u[i] * step
             state.variances[i] -= (u[i] * shrink) * u[i]
-    if steep:
+    if lags(state):
+        pass
+    elif steep:
         update_rows(state, arm, shrink)
     elif whole:
         for s in range(arms):
@@ -297,10 +338,10 @@ def observe(state: State, arm: int, value: float) -> None:
                 state.rows[s, i] -= factor * u[i]
     else:
         absorb(
-            state.features, state.scratch, state.rows, state.owners, slot, u,
+            state.features, state.scratch, state.rows, state.owners, state.slots[arm], u,
             state.means, state.variances, shrink, step,
         )  # fmt: skip
-    if steep:
+    if steep and not lags(state):
         state.variances[arm] = noise * (u[arm] * shrink)
     if not whole:
         downdate(state.inverse, state.scratch, growth)

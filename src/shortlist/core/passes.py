@@ -30,18 +30,41 @@ def products(features: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
         out[i] = inner(features, i, vector)
 
 
-@compiled(VOID(TABLE, REALS, REALS, REALS, REALS), fast=True)
-def two_products(
-    features: np.ndarray, v: np.ndarray, w: np.ndarray, out_v: np.ndarray, out_w: np.ndarray
+@compiled(VOID(TABLE, INTEGER, INTEGER, TABLE, INTEGER, INTEGER, TABLE), fast=True)
+def products_of_block(
+    features: np.ndarray,
+    start: int,
+    stop: int,
+    vectors: np.ndarray,
+    first: int,
+    end: int,
+    out: np.ndarray,
 ) -> None:
-    """x_iᵀv and x_iᵀw of every arm, the features read once."""
-    for i in range(features.shape[0]):
-        total, other = 0.0, 0.0
-        for k in range(features.shape[1]):
-            total += features[i, k] * v[k]
-            other += features[i, k] * w[k]
-        out_v[i] = total
-        out_w[i] = other
+    """x_iᵀv of the arms from ``start`` to ``stop`` and the vectors from ``first`` to ``end``, one a row.
+
+    Four at a time: then the features are read from the cache a quarter as often.
+    """
+    rank = features.shape[1]
+    k = first
+    while k + 4 <= end:
+        v, w, y, z = vectors[k], vectors[k + 1], vectors[k + 2], vectors[k + 3]
+        for i in range(start, stop):
+            to_v, to_w, to_y, to_z = 0.0, 0.0, 0.0, 0.0
+            for q in range(rank):
+                value = features[i, q]
+                to_v += value * v[q]
+                to_w += value * w[q]
+                to_y += value * y[q]
+                to_z += value * z[q]
+            out[k - first, i - start] = to_v
+            out[k - first + 1, i - start] = to_w
+            out[k - first + 2, i - start] = to_y
+            out[k - first + 3, i - start] = to_z
+        k += 4
+    while k < end:
+        for i in range(start, stop):
+            out[k - first, i - start] = inner(features, i, vectors[k])
+        k += 1
 
 
 @compiled(VOID(TABLE, TABLE, REALS, REALS), fast=True)

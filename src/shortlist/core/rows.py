@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shortlist.core.least_squares import STATE, TICK, State, apply
-from shortlist.core.passes import products, two_products
-from shortlist.core.rule import INTEGER, VOID, compiled
+from shortlist.core.passes import products
+from shortlist.core.rule import INTEGER, compiled
 
 
 @compiled(INTEGER(STATE, INTEGER))
@@ -43,18 +43,3 @@ def row(state: State, arm: int) -> int:
     state.clock[TICK] += 1
     state.used[slot] = state.clock[TICK]
     return slot
-
-
-@compiled(VOID(STATE, INTEGER, INTEGER))
-def make_rows(state: State, b: int, c: int) -> None:
-    """The rows of two arms; where both are missing, the features are read once for both."""
-    if state.slots[b] >= 0 or state.slots[c] >= 0:
-        row(state, c)
-        row(state, b)
-        return
-    first, second = make_room(state, b), make_room(state, c)
-    apply(state, b, state.inverse, state.scratch)
-    apply(state, c, state.inverse, state.arm_scratch)
-    two_products(
-        state.features, state.scratch, state.arm_scratch, state.rows[first], state.rows[second]
-    )
