@@ -15,7 +15,14 @@ import numpy as np
 
 from shortlist.algorithms.leaders import comes_before
 from shortlist.algorithms.ranking import rank_gaps
-from shortlist.algorithms.reach import accompany, dismiss, extend, keep_company, look_up
+from shortlist.algorithms.reach import (
+    accompany,
+    dismiss,
+    extend,
+    keep_company,
+    look_up,
+    renew_image,
+)
 from shortlist.algorithms.screen import (
     COMPANIONS,
     LAST_SCALE,
@@ -27,8 +34,17 @@ from shortlist.algorithms.screen import (
     WIDEST,
     Screen,
 )
-from shortlist.core.lagging import mean_of, metric_norm
-from shortlist.core.least_squares import OBSERVED, STATE, TRACE, Integers, Reals, State, apply
+from shortlist.core.lagging import mean_of, metric_norm, renew_variances
+from shortlist.core.least_squares import (
+    BEHIND,
+    OBSERVED,
+    RECENT,
+    STATE,
+    TRACE,
+    Integers,
+    Reals,
+    State,
+)
 from shortlist.core.order import mark_anew
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.rule import (
@@ -70,7 +86,7 @@ def call(state: State, screen: Screen, i: int) -> None:
         screen.pooled[screen.pool[k]] = NOBODY
     screen.pool[k] = i
     screen.pooled[i] = k
-    apply(state, i, state.inverse, screen.pool_images[k])
+    screen.pool_at[k] = NOBODY
     screen.figures[NEXT_WITNESS] += 1.0
 
 
@@ -97,6 +113,7 @@ def guess(
     mark_anew(values, 1.0, screen.pool.shape[0], key, screen.pool, inside)
     for k in range(screen.pool.shape[0]):
         screen.pooled[screen.pool[k]] = k
+        screen.pool_at[k] = NOBODY
         inside[screen.pool[k]] = False
     if known:
         for k in range(m):
@@ -128,17 +145,17 @@ def count_suspects(
     return suspects
 
 
-@compiled(REAL(STATE, SCREEN, INTEGER, INTEGER, REAL))
-def floor_of(state: State, screen: Screen, j: int, m: int, scale: float) -> float:
-    """The m-th largest B_ij over the witnesses in the pool."""
-    kept = screen.kept
+@compiled(REAL(STATE, SCREEN, INTEGER, INTEGER, REAL, REAL))
+def floor_of(state: State, screen: Screen, j: int, m: int, scale: float, worst: float) -> float:
+    """The m-th largest B_ij over witnesses in the pool, as many of them as it takes to exceed ``worst``."""
+    kept, order = screen.kept, screen.order
     for k in range(m):
         kept[k] = -np.inf
     look_up(state, screen, j)
     mean, variance = mean_of(state, j), state.variances[j]
-    for k in range(screen.pool.shape[0]):
-        i = screen.pool[k]
-        if i in (NOBODY, j):
+    for turn in range(screen.pool.shape[0]):
+        k = order[turn]
+        if screen.pool[k] in (NOBODY, j):
             continue
         square = variance + screen.pool_variances[k]
         square -= 2.0 * inner(state.features, j, screen.pool_images[k])
@@ -149,6 +166,10 @@ def floor_of(state: State, screen: Screen, j: int, m: int, scale: float) -> floa
                 kept[p] = kept[p - 1]
                 p -= 1
             kept[p] = gap
+            if gap > worst and turn > 0:  # those who testify move up, and are called sooner
+                order[turn], order[turn - 1] = order[turn - 1], k
+            if kept[m - 1] > worst:
+                break
     return kept[m - 1]
 
 
@@ -158,7 +179,7 @@ def measure_pool(state: State, screen: Screen) -> None:
     for k in range(screen.pool.shape[0]):
         i = screen.pool[k]
         if i != NOBODY:
-            apply(state, i, state.inverse, screen.pool_images[k])
+            screen.pool_at[k] = renew_image(state, i, screen.pool_at[k], screen.pool_images[k])
             screen.pool_means[k] = mean_of(state, i)
             screen.pool_variances[k] = inner(state.features, i, screen.pool_images[k])
 
@@ -169,7 +190,16 @@ def suspect(state: State, screen: Screen, m: int, scale: float, worst: float) ->
     floors, deviations, figures = screen.floors, state.deviations, screen.figures
     arms, loss, widest = floors.shape[0], figures[LOSS], figures[WIDEST]
     found, now = 0, state.clock[OBSERVED]
-    measured = False
+    looked_at = 0
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
+        looked_at += count_suspects(floors, deviations, loss, widest, worst, first, end)
+    behind = state.clock[BEHIND]
+    # One pass a pull, or a product an arm for as many pulls as are kept.
+    if behind <= RECENT and looked_at * RECENT > arms * behind:
+        renew_variances(state, screen.exact_at)
+    if looked_at > 0:
+        measure_pool(state, screen)
     for first in range(0, arms, SCANNED):
         end = min(first + SCANNED, arms)
         if not count_suspects(floors, deviations, loss, widest, worst, first, end):
@@ -180,10 +210,7 @@ def suspect(state: State, screen: Screen, m: int, scale: float, worst: float) ->
             lost = loss * (widest + deviations[j])
             if floors[j] - lost > worst:
                 continue
-            if not measured:
-                measure_pool(state, screen)
-                measured = True
-            floor = floor_of(state, screen, j, m, scale)
+            floor = floor_of(state, screen, j, m, scale, worst)
             floors[j] = floor + lost
             if floor <= worst:
                 screen.suspects[found] = j

@@ -25,7 +25,7 @@ from shortlist.algorithms.screen import (
     SHORT,
     Screen,
 )
-from shortlist.core.lagging import metric_norm, shrinkage
+from shortlist.core.lagging import bilinear, metric_norm, shrinkage
 from shortlist.core.least_squares import STATE, Reals, State, apply
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.random import priority
@@ -136,13 +136,8 @@ def most_unlisted(state: State, screen: Screen, place: int) -> float:
     rank = y.shape[0]
     if screen.shortlists[place, SHORT - 1] == NOBODY:
         return -1.0
-    along, square = 0.0, 0.0
-    for i in range(rank):
-        part = 0.0
-        for k in range(rank):
-            part += state.metric[i, k] * past[k]
-        along += part * y[i]
-        square += part * past[i]
+    square = bilinear(state.metric, past, past)
+    along = bilinear(state.metric, past, y)
     alpha = along / square if square > 0.0 else 0.0
     for k in range(rank):
         rest[k] = y[k] - alpha * past[k]
@@ -170,10 +165,10 @@ def best_of_all(state: State, screen: Screen, best: int, key: np.uint64) -> int:
 def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
     """The arm of the selection rule ``greedy``."""
     y, pairs = screen.directions[Y], screen.pairs
-    apply(state, b, state.inverse, y)
+    image = screen.images[screen.places[b]]
     apply(state, c, state.inverse, screen.directions[REST])
     for k in range(y.shape[0]):
-        y[k] -= screen.directions[REST, k]
+        y[k] = image[k] - screen.directions[REST, k]
     place = NOBODY
     for k in range(PAIRS):
         if (pairs[k, 0] == b and pairs[k, 1] == c) or (pairs[k, 0] == c and pairs[k, 1] == b):

@@ -28,8 +28,17 @@ from shortlist.algorithms.screen import (
     WIDEST,
     Screen,
 )
-from shortlist.core.lagging import drift, mean_of, variance_of
-from shortlist.core.least_squares import OBSERVED, REFRESHED, STATE, Integers, Reals, State, apply
+from shortlist.core.lagging import drift, mean_of, renew_variance
+from shortlist.core.least_squares import (
+    OBSERVED,
+    RECENT,
+    REFRESHED,
+    STATE,
+    Integers,
+    Reals,
+    State,
+    apply,
+)
 from shortlist.core.passes import SCANNED, inner, products_of_block
 from shortlist.core.random import priority
 from shortlist.core.rule import (
@@ -52,8 +61,7 @@ ROUNDING = 1e-9
 def look_up(state: State, screen: Screen, i: int) -> None:
     """Make the arm's variance exact."""
     if screen.exact_at[i] != state.clock[OBSERVED]:
-        state.variances[i] = variance_of(state, i)
-        screen.exact_at[i] = state.clock[OBSERVED]
+        renew_variance(state, i, screen.exact_at)
 
 
 @compiled(REAL(STATE, SCREEN, INTEGER, INTEGER, REAL))
@@ -88,11 +96,26 @@ def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> No
                 reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
 
 
+@compiled(INTEGER(STATE, INTEGER, INTEGER, REALS))
+def renew_image(state: State, arm: int, since: int, image: Reals) -> int:
+    """V⁻¹x of the arm now, from what it was after ``since`` pulls (−1: unknown); returns pulls by now."""
+    observed = state.clock[OBSERVED]
+    if since < 0 or observed - since > RECENT:
+        apply(state, arm, state.inverse, image)
+    else:
+        for n in range(since + 1, observed + 1):
+            recent = state.recent[n % RECENT]
+            share = inner(state.features, arm, recent) / state.growths[n % RECENT]
+            for k in range(image.shape[0]):
+                image[k] -= share * recent[k]
+    return observed
+
+
 @compiled(VOID(STATE, SCREEN, INTEGER))
 def measure_companion(state: State, screen: Screen, place: int) -> None:
     """Its image, mean and variance now."""
-    j = screen.companions[place]
-    apply(state, j, state.inverse, screen.images[place])
+    j, since = screen.companions[place], screen.measured_at[place]
+    screen.measured_at[place] = renew_image(state, j, since, screen.images[place])
     screen.means[place] = mean_of(state, j)
     screen.variances[place] = inner(state.features, j, screen.images[place])
     state.variances[j] = screen.variances[place]
@@ -105,10 +128,13 @@ def accompany(state: State, screen: Screen, j: int) -> None:
     place = int(screen.figures[COMPANIONS])
     screen.companions[place] = j
     screen.places[j] = place
+    screen.measured_at[place] = NOBODY
     measure_companion(state, screen, place)
     screen.anchors[place] = screen.means[place]
     screen.tops[place, 0] = NOBODY
     screen.gaps[place, :] = -np.inf
+    if screen.floors.shape[0] > 0:
+        screen.floors[j] = np.inf  # nobody need look for it
     screen.figures[COMPANIONS] += 1.0
 
 
@@ -135,6 +161,7 @@ def dismiss(state: State, screen: Screen, place: int) -> None:
     screen.anchors[place] = screen.anchors[last]
     screen.means[place] = screen.means[last]
     screen.variances[place] = screen.variances[last]
+    screen.measured_at[place] = screen.measured_at[last]
     for k in range(screen.images.shape[1]):
         screen.images[place, k] = screen.images[last, k]
     for rank in range(screen.tops.shape[1]):

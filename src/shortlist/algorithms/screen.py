@@ -19,7 +19,7 @@ NOBODY = -1
 EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR = 0, 1, 2, 3, 4, 5, 6
 LOSS, WIDEST, LAST_SCALE, LAST_TRACE, NEXT_WITNESS = 7, 8, 9, 10, 11
 FIGURES = 12
-PAIRS, SHORT, WITNESSES, RIVALS = 64, 64, 64, 24
+PAIRS, SHORT, WITNESSES, RIVALS = 64, 32, 64, 4
 
 
 class Screen(NamedTuple):
@@ -36,6 +36,7 @@ class Screen(NamedTuple):
     places: Integers
     exact_at: Integers
     companions: Integers
+    measured_at: Integers
     anchors: Reals
     images: Table
     means: Reals
@@ -56,6 +57,8 @@ class Screen(NamedTuple):
     floors: Reals
     pool: Integers
     pool_images: Table
+    pool_at: Integers
+    order: Integers
     pool_means: Reals
     pool_variances: Reals
     kept: Reals
@@ -66,8 +69,16 @@ class Screen(NamedTuple):
     figures: Reals
 
 
-_INTEGERS = ("places", "exact_at", "companions", "rivals", "past_rivals", "past_tops")
-_INTEGERS += ("pool", "pooled", "suspects", "judged_at")
+_INTEGERS = (
+    "places",
+    "exact_at",
+    "companions",
+    "measured_at",
+    "rivals",
+    "past_rivals",
+    "past_tops",
+)
+_INTEGERS += ("pool", "pooled", "pool_at", "order", "suspects", "judged_at")
 _TYPES = dict.fromkeys(("images", "gaps", "directions", "products", "pool_images"), TABLE)
 _TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS) | dict.fromkeys(_INTEGERS, INTEGERS)
 SCREEN = types.NamedTuple([_TYPES.get(name, REALS) for name in Screen._fields], Screen)
@@ -84,6 +95,7 @@ def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
         places=np.full(arms, NOBODY, np.int64),
         exact_at=np.full(arms, NOBODY, np.int64),
         companions=np.full(companions, NOBODY, np.int64),
+        measured_at=np.full(companions, NOBODY, np.int64),
         anchors=np.zeros(companions),
         images=np.zeros((companions, rank)),
         means=np.zeros(companions),
@@ -104,6 +116,8 @@ def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
         floors=np.zeros(floored),
         pool=np.full(witnesses, NOBODY, np.int64),
         pool_images=np.zeros((witnesses, rank)),
+        pool_at=np.full(witnesses, NOBODY, np.int64),
+        order=np.arange(witnesses),
         pool_means=np.zeros(witnesses),
         pool_variances=np.zeros(witnesses),
         kept=np.zeros(m),

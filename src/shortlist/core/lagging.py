@@ -10,22 +10,32 @@ import math
 
 import numpy as np
 
-from shortlist.core.least_squares import STATE, TRACE, Reals, State, apply
+from shortlist.core.least_squares import (
+    BEHIND,
+    OBSERVED,
+    RECENT,
+    STATE,
+    TRACE,
+    Integers,
+    Reals,
+    State,
+    apply,
+)
 from shortlist.core.passes import inner, products
-from shortlist.core.rule import INTEGER, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.rule import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
 
 GUARD = 1e-9  # relative: far above what rounding does
 
 
-@compiled(REAL(TABLE, REALS), fast=True)
-def quadratic(matrix: np.ndarray, vector: np.ndarray) -> float:
-    """vᵀMv for a symmetric M."""
+@compiled(REAL(TABLE, REALS, REALS), fast=True)
+def bilinear(matrix: np.ndarray, v: np.ndarray, w: np.ndarray) -> float:
+    """vᵀMw."""
     total = 0.0
-    for i in range(vector.shape[0]):
-        part = 0.5 * matrix[i, i] * vector[i]
-        for k in range(i):
-            part += matrix[i, k] * vector[k]
-        total += 2.0 * part * vector[i]
+    for i in range(v.shape[0]):
+        part = 0.0
+        for k in range(w.shape[0]):
+            part += matrix[i, k] * w[k]
+        total += part * v[i]
     return total
 
 
@@ -44,25 +54,21 @@ def variance_of(state: State, arm: int) -> float:
     return inner(state.features, arm, state.scratch)
 
 
+@compiled(REAL(STATE, REALS))
+def metric_norm(state: State, vector: Reals) -> float:
+    """‖v‖ in the norm of V at the last refresh."""
+    return math.sqrt(max(bilinear(state.metric, vector, vector), 0.0))
+
+
 @compiled(REAL(STATE))
 def drift(state: State) -> float:
     """‖θ̂ − anchor‖ in the norm of V at the last refresh: no mean has moved by more than its deviation
     times that.
     """
-    rank = state.theta.shape[0]
-    total = 0.0
-    for i in range(rank):
-        part = 0.0
-        for k in range(rank):
-            part += state.metric[i, k] * (state.theta[k] - state.anchor[k])
-        total += part * (state.theta[i] - state.anchor[i])
-    return math.sqrt(max(total, 0.0)) * (1.0 + GUARD)
-
-
-@compiled(REAL(STATE, REALS))
-def metric_norm(state: State, vector: Reals) -> float:
-    """‖v‖ in the norm of V at the last refresh."""
-    return math.sqrt(max(quadratic(state.metric, vector), 0.0))
+    moved = state.scratch
+    for k in range(moved.shape[0]):
+        moved[k] = state.theta[k] - state.anchor[k]
+    return metric_norm(state, moved) * (1.0 + GUARD)
 
 
 @compiled(REAL(STATE))
@@ -77,6 +83,33 @@ def renew_means(state: State) -> None:
     products(state.features, state.theta, state.means)
     for k in range(state.theta.shape[0]):
         state.anchor[k] = state.theta[k]
+
+
+@compiled(VOID(STATE, INTEGERS), fast=True)
+def renew_variances(state: State, exact_at: Integers) -> None:
+    """Bring all variances up to date by the recent pulls; ``exact_at`` says how far each has been."""
+    observed = state.clock[OBSERVED]
+    for n in range(observed - state.clock[BEHIND] + 1, observed + 1):
+        image, growth = state.recent[n % RECENT], state.growths[n % RECENT]
+        for a in range(state.variances.shape[0]):
+            if exact_at[a] < n:
+                product = inner(state.features, a, image)
+                state.variances[a] -= product * product / growth
+    state.clock[BEHIND] = 0
+
+
+@compiled(VOID(STATE, INTEGER, INTEGERS))
+def renew_variance(state: State, arm: int, exact_at: Integers) -> None:
+    """Bring one arm's variance up to date, by the recent pulls if they are few."""
+    observed = state.clock[OBSERVED]
+    since = max(exact_at[arm], observed - state.clock[BEHIND])
+    if observed - since > RECENT:
+        state.variances[arm] = variance_of(state, arm)
+    else:
+        for n in range(since + 1, observed + 1):
+            product = inner(state.features, arm, state.recent[n % RECENT])
+            state.variances[arm] -= product * product / state.growths[n % RECENT]
+    exact_at[arm] = observed
 
 
 @compiled(VOID(STATE, REALS))

@@ -18,10 +18,12 @@ Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE = 0, 1, 2, 3, 4
-OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB, REFRESHED = 0, 1, 2, 3, 4, 5, 6, 7
+OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
+REFRESHED, BEHIND = 7, 8
 STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
+RECENT = 8
 
 
 class State(NamedTuple):
@@ -36,7 +38,8 @@ class State(NamedTuple):
     summed up, it counts 1/noise[a] times.
     With ``theta``, the estimates of the arms lag behind (see ``lagging.py``): ``means`` are those of
     ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the last refresh, when V
-    was ``metric``; ``variances`` are at least what they should be.
+    was ``metric``; ``variances`` are at least what they should be, all of them right ``clock[BEHIND]``
+    pulls ago. Of the last pulls, the n-th in ``recent[n % 8]``, V⁻¹x_a before it and n_a + G_aa are kept.
     """
 
     features: Table
@@ -64,9 +67,13 @@ class State(NamedTuple):
     anchor: Reals
     deviations: Reals
     metric: Table
+    recent: Table
+    growths: Reals
 
 
-_TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor", "metric"), TABLE)
+_TYPES = dict.fromkeys(
+    ("features", "rows", "inverse", "shifted", "factor", "metric", "recent"), TABLE
+)
 _TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "pilot", "clock"), INTEGERS)
 STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
 
@@ -168,6 +175,7 @@ def start_lagging(state: State) -> None:
     for a in range(state.deviations.shape[0]):
         state.deviations[a] = math.sqrt(state.variances[a])
     state.scalars[TRACE] = 0.0
+    state.clock[BEHIND] = 0
 
 
 @compiled(BOOLEAN(STATE))
@@ -318,8 +326,12 @@ def observe(state: State, arm: int, value: float) -> None:
     mean = inner(state.features, arm, state.theta) if lags(state) else state.means[arm]
     step = (value - mean) * shrink
     if lags(state):
+        turn = clock[OBSERVED] % RECENT
         for k in range(state.theta.shape[0]):
             state.theta[k] += state.scratch[k] * step
+            state.recent[turn, k] = state.scratch[k]
+        state.growths[turn] = growth
+        clock[BEHIND] += 1
         scalars[TRACE] += state.deviations[arm] ** 2 / noise
     elif whole or steep:
         if not whole:

@@ -10,6 +10,7 @@ from shortlist.core.least_squares import (
     LOG_DET,
     OBSERVED,
     READY,
+    RECENT,
     Integers,
     Reals,
     State,
@@ -117,12 +118,14 @@ class Posterior:
             prior=np.zeros(arms),
             lean=np.zeros(rank),
             scalars=np.array([regularization, shift, 0.0, 0.0, 0.0]),
-            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0], np.int64),
+            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
             theta=np.zeros(lagging),
             anchor=np.zeros(lagging),
             deviations=np.zeros(arms if lagging else 0),
             metric=np.zeros((lagging, lagging)),
+            recent=np.zeros((RECENT if lagging else 0, rank)),
+            growths=np.zeros(RECENT),
         )
         start(self.state)
 

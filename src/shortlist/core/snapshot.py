@@ -36,6 +36,10 @@ def restore(state: State, origin: State) -> None:
         state.anchor[i] = origin.anchor[i]
         for k in range(origin.theta.shape[0]):
             state.metric[i, k] = origin.metric[i, k]
+    for n in range(origin.recent.shape[0]):
+        state.growths[n] = origin.growths[n]
+        for k in range(origin.recent.shape[1]):
+            state.recent[n, k] = origin.recent[n, k]
     for a in range(origin.deviations.shape[0]):
         state.deviations[a] = origin.deviations[a]
     for i in range(origin.scalars.shape[0]):
