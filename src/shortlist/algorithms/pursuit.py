@@ -20,6 +20,7 @@ from shortlist.algorithms.screen import (
     LOOKED_UP,
     NEXT_PAIR,
     NOBODY,
+    PAIR_SQUARE,
     PAIRS,
     SCREEN,
     SHORT,
@@ -29,10 +30,11 @@ from shortlist.core.lagging import bilinear, metric_norm, shrinkage
 from shortlist.core.least_squares import STATE, Reals, State, apply
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.random import priority
-from shortlist.core.rule import INTEGER, KEY, REAL, REALS, VOID, compiled
+from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, REALS, VOID, compiled
 
 Y, REST = PAIRS, PAIRS + 1  # in ``directions``
 GUARD = 1e-9
+TINY = 1e-300
 
 
 @compiled(VOID(STATE, SCREEN))
@@ -105,10 +107,16 @@ def gain_of(state: State, screen: Screen, a: int, y: Reals) -> float:
     return inner(state.features, a, y) ** 2 / (state.noise[a] + state.variances[a])
 
 
-@compiled(REAL(STATE, SCREEN, INTEGER), inline=True)
-def fewest(state: State, screen: Screen, a: int) -> float:
-    """What n_a + G_aa is at least."""
-    return state.noise[a] + state.deviations[a] ** 2 / (1.0 + shrinkage(state))
+@compiled(BOOLEAN(STATE, SCREEN, INTEGER, REAL, REAL), inline=True)
+def may_gain(state: State, screen: Screen, a: int, least: float, product: float) -> bool:
+    """Whether the arm, of this x_aᵀy, may gain ``least``, before its variance is looked up.
+
+    By Cauchy and Schwarz (x_aᵀy)² ≤ G_aa ‖y‖²_V, the last of which is the pair's square width.
+    """
+    known = state.deviations[a] ** 2 / (1.0 + shrinkage(state))
+    square = product * product
+    variance = max(known, square / screen.figures[PAIR_SQUARE])
+    return square >= least * (state.noise[a] + variance) * (1.0 - GUARD)
 
 
 @compiled(INTEGER(STATE, SCREEN, INTEGER, KEY))
@@ -120,8 +128,7 @@ def best_listed(state: State, screen: Screen, place: int, key: np.uint64) -> int
         a = screen.shortlists[place, k]
         if a == NOBODY:
             break
-        product = inner(state.features, a, y)
-        if product * product < largest * fewest(state, screen, a) * (1.0 - GUARD):
+        if not may_gain(state, screen, a, largest, inner(state.features, a, y)):
             continue
         gain = gain_of(state, screen, a, y)
         if gain > largest or (gain == largest and priority(key, a) > priority(key, best)):
@@ -153,8 +160,7 @@ def best_of_all(state: State, screen: Screen, best: int, key: np.uint64) -> int:
     y = screen.directions[Y]
     largest = gain_of(state, screen, best, y)
     for a in range(state.features.shape[0]):
-        product = inner(state.features, a, y)
-        if a != best and product * product >= largest * fewest(state, screen, a) * (1.0 - GUARD):
+        if a != best and may_gain(state, screen, a, largest, inner(state.features, a, y)):
             gain = gain_of(state, screen, a, y)
             if gain > largest or (gain == largest and priority(key, a) > priority(key, best)):
                 best, largest = a, gain
@@ -169,6 +175,8 @@ def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
     apply(state, c, state.inverse, screen.directions[REST])
     for k in range(y.shape[0]):
         y[k] = image[k] - screen.directions[REST, k]
+    square = inner(state.features, b, y) - inner(state.features, c, y)
+    screen.figures[PAIR_SQUARE] = max(square, TINY)
     place = NOBODY
     for k in range(PAIRS):
         if (pairs[k, 0] == b and pairs[k, 1] == c) or (pairs[k, 0] == c and pairs[k, 1] == b):

@@ -353,9 +353,12 @@ def challenge(
             mean = mean_of(state, i)
             if mean + ratio * reach[i] < least:
                 continue
-            look_up(state, screen, i)
             if mean + ratio * shorten(state, screen, i) < least:
                 continue
+            if screen.exact_at[i] != now:
+                look_up(state, screen, i)
+                if mean + ratio * shorten(state, screen, i) < least:
+                    continue
             best = confront(
                 state, screen, candidates, m, i, scale, best, challengers, gaps, key
             )  # fmt: skip

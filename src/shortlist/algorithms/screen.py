@@ -17,8 +17,8 @@ ARMS = types.Array(types.int64, 2, "C")
 
 NOBODY = -1
 EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR = 0, 1, 2, 3, 4, 5, 6
-LOSS, WIDEST, LAST_SCALE, LAST_TRACE, NEXT_WITNESS = 7, 8, 9, 10, 11
-FIGURES = 12
+LOSS, WIDEST, LAST_SCALE, LAST_TRACE, NEXT_WITNESS, PAIR_SQUARE = 7, 8, 9, 10, 11, 12
+FIGURES = 13
 PAIRS, SHORT, WITNESSES, RIVALS = 64, 32, 64, 4
 
 
@@ -86,7 +86,7 @@ SCREEN = types.NamedTuple([_TYPES.get(name, REALS) for name in Screen._fields], 
 
 def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
     """A screen for this many arms; with floors only for J(t) by the smallest m-th gap."""
-    companions = (3 * m + 16 if floored else 2 * m + 8) if arms else 0
+    companions = (2 * m + 16 if floored else m + max(4, m // 2)) if arms else 0
     witnesses = min(arms, max(WITNESSES, 2 * m)) if floored else 0
     pairs = PAIRS if arms else 0
     floored = arms if witnesses else 0
