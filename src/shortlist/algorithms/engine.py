@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
-from shortlist.core.posterior import Posterior, keeps_all_rows
+from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
+from shortlist.core.state import Reals
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
@@ -26,7 +26,7 @@ with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms.differences import differences
     from shortlist.algorithms.flags import flags_of, may_screen
     from shortlist.algorithms.onward import play_on, round_cost
-    from shortlist.algorithms.resident import resident_rows
+    from shortlist.algorithms.resident import many, resident_rows
     from shortlist.algorithms.screen import make_screen
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -107,9 +107,9 @@ class Engine:
 
     @property
     def _screens(self) -> bool:
-        """Whether most arms are left aside: with many of them, where the rules allow it."""
+        # Most arms are left aside: with many of them, where the rules allow it.
         free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
-        return free and not keeps_all_rows(*self.features.shape)
+        return free and many(*self.features.shape, by_gaps=bool(self.rules["candidates"].needs))
 
     @cached_property
     def wanted(self) -> NDArray[np.int64]:
@@ -210,8 +210,8 @@ class Engine:
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        screened, floored = self.flags & kernel.SCREENED, self.flags & kernel.CANDIDATES_MAY_STAY
-        screen = make_screen(arms if screened else 0, rank, self.m, floored=bool(floored))
+        floored = bool(self.rules["candidates"].needs)
+        screen = make_screen(arms if self._screens else 0, rank, self.m, floored=floored)
         return rounds.make_round(arms, self._resident(), self.m, allocation, least, screen)
 
     @cached_property

@@ -35,16 +35,6 @@ from shortlist.algorithms.screen import (
     Screen,
 )
 from shortlist.core.lagging import mean_of, metric_norm, renew_variances
-from shortlist.core.least_squares import (
-    BEHIND,
-    OBSERVED,
-    RECENT,
-    STATE,
-    TRACE,
-    Integers,
-    Reals,
-    State,
-)
 from shortlist.core.order import mark_anew
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.rule import (
@@ -58,6 +48,7 @@ from shortlist.core.rule import (
     VOID,
     compiled,
 )
+from shortlist.core.state import BEHIND, OBSERVED, RECENT, STATE, TRACE, Integers, Reals, State
 
 ROUNDING = 1e-9
 AT_ONCE = 4  # suspects that become companions in one pass over X

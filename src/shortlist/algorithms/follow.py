@@ -20,19 +20,10 @@ from shortlist.algorithms.kernel import (
 )
 from shortlist.algorithms.round import NOBODY, ROUND, Round
 from shortlist.core.lagging import mean_of
-from shortlist.core.least_squares import (
-    ASIDE,
-    OBSERVED,
-    READY,
-    STATE,
-    Integers,
-    Reals,
-    State,
-    observe,
-    refresh,
-)
+from shortlist.core.least_squares import observe, refresh
 from shortlist.core.pilot import missing, set_aside
 from shortlist.core.rule import INTEGER, INTEGERS, KEY, REAL, REALS, compiled
+from shortlist.core.state import ASIDE, OBSERVED, READY, STATE, Integers, Reals, State
 
 # What a step does: take a result in; suppose one at the arm's own mean; only look; go on after a
 # stop.

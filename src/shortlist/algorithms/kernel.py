@@ -35,21 +35,7 @@ from shortlist.algorithms.screening import (
     pair_index,
     screen_arms,
 )
-from shortlist.core.least_squares import (
-    ASIDE,
-    LEVEL,
-    LOG_DET,
-    OBSERVED,
-    READY,
-    STATE,
-    TICK,
-    Integers,
-    Reals,
-    State,
-    observe,
-    refresh,
-    start,
-)
+from shortlist.core.least_squares import observe, refresh, start
 from shortlist.core.levels import climb
 from shortlist.core.order import count, largest_among, mth_largest
 from shortlist.core.pilot import missing, pilot_is_over, pilot_threshold, set_aside, surprise
@@ -67,6 +53,18 @@ from shortlist.core.rule import (
     compiled,
 )
 from shortlist.core.snapshot import restore
+from shortlist.core.state import (
+    ASIDE,
+    LEVEL,
+    LOG_DET,
+    OBSERVED,
+    READY,
+    STATE,
+    TICK,
+    Integers,
+    Reals,
+    State,
+)
 from shortlist.rules.allocation import ALLOCATED, NO_ROOM, allocate, forget
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates

@@ -6,7 +6,6 @@ import numpy as np
 
 from shortlist.algorithms.screen import LOOKED_UP, SCREEN, Screen
 from shortlist.core.lagging import drift, mean_of, renew_means
-from shortlist.core.least_squares import STATE, Integers, State
 from shortlist.core.order import mark_anew
 from shortlist.core.passes import SCANNED
 from shortlist.core.random import priority
@@ -21,6 +20,7 @@ from shortlist.core.rule import (
     VOID,
     compiled,
 )
+from shortlist.core.state import STATE, Integers, State
 
 ROUNDING = 1e-9
 

@@ -27,10 +27,11 @@ from shortlist.algorithms.screen import (
     Screen,
 )
 from shortlist.core.lagging import bilinear, metric_norm, shrinkage
-from shortlist.core.least_squares import STATE, Reals, State, apply
+from shortlist.core.least_squares import apply
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.random import priority
 from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, REALS, VOID, compiled
+from shortlist.core.state import STATE, Reals, State
 
 Y, REST = PAIRS, PAIRS + 1  # in ``directions``
 GUARD = 1e-9

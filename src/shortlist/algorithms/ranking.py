@@ -16,10 +16,10 @@ from shortlist.algorithms.reach import (
 )
 from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, SCREEN, Screen
 from shortlist.core.lagging import drift, mean_of
-from shortlist.core.least_squares import OBSERVED, STATE, State
 from shortlist.core.passes import SCANNED
 from shortlist.core.random import priority
 from shortlist.core.rule import INTEGER, KEY, REAL, VOID, compiled
+from shortlist.core.state import STATE, State
 
 
 @compiled(VOID(SCREEN, INTEGER, INTEGER, REAL, KEY))
@@ -92,12 +92,9 @@ def rank_gaps(
             mean = mean_of(state, i)
             if mean + ratio * reach[i] < least:
                 continue
+            look_up(state, screen, i)
             if mean + ratio * shorten(state, screen, i) < least:
                 continue
-            if screen.exact_at[i] != state.clock[OBSERVED]:
-                look_up(state, screen, i)
-                if mean + ratio * shorten(state, screen, i) < least:
-                    continue
             for place in range(first, end):
                 if screen.companions[place] != i:
                     both = state.variances[i] + screen.variances[place]

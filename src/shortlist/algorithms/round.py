@@ -10,10 +10,10 @@ from numba import types
 from numpy.typing import NDArray
 
 from shortlist.algorithms.screen import SCREEN, Screen
-from shortlist.core.least_squares import Integers, Reals, State, Table
 from shortlist.core.order import mth_largest
 from shortlist.core.rows import row
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REALS, TABLE, compiled
+from shortlist.core.state import Integers, Reals, State, Table
 from shortlist.rules.allocation import ALLOCATION, Allocation
 from shortlist.rules.indices import fill_column
 

@@ -8,9 +8,9 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from shortlist.core.least_squares import Integers, Reals, Table
 from shortlist.core.passes import SCANNED
 from shortlist.core.rule import INTEGERS, REALS, TABLE
+from shortlist.core.state import Integers, Reals, Table
 
 Arms = NDArray[np.int64]
 ARMS = types.Array(types.int64, 2, "C")
@@ -69,18 +69,12 @@ class Screen(NamedTuple):
     figures: Reals
 
 
-_INTEGERS = (
-    "places",
-    "exact_at",
-    "companions",
-    "measured_at",
-    "rivals",
-    "past_rivals",
-    "past_tops",
-)
-_INTEGERS += ("pool", "pooled", "pool_at", "order", "suspects", "judged_at")
+_LISTS = ("companions", "rivals", "past_rivals", "past_tops", "pool", "order", "suspects")
+_TIMES = ("exact_at", "measured_at", "pool_at", "judged_at")
 _TYPES = dict.fromkeys(("images", "gaps", "directions", "products", "pool_images"), TABLE)
-_TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS) | dict.fromkeys(_INTEGERS, INTEGERS)
+_TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS) | dict.fromkeys(
+    (*_LISTS, *_TIMES, "places", "pooled"), INTEGERS
+)
 SCREEN = types.NamedTuple([_TYPES.get(name, REALS) for name in Screen._fields], Screen)
 
 
@@ -89,7 +83,7 @@ def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
     companions = (2 * m + 16 if floored else m + max(4, m // 2)) if arms else 0
     witnesses = min(arms, max(WITNESSES, 2 * m)) if floored else 0
     pairs = PAIRS if arms else 0
-    floored = arms if witnesses else 0
+    kept = arms if witnesses else 0
     return Screen(
         reach=np.zeros(arms),
         places=np.full(arms, NOBODY, np.int64),
@@ -113,7 +107,7 @@ def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
         levels=np.zeros(pairs),
         block=np.zeros(max(SCANNED, companions)),
         products=np.zeros((companions, SCANNED)),
-        floors=np.zeros(floored),
+        floors=np.zeros(kept),
         pool=np.full(witnesses, NOBODY, np.int64),
         pool_images=np.zeros((witnesses, rank)),
         pool_at=np.full(witnesses, NOBODY, np.int64),
@@ -121,9 +115,9 @@ def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
         pool_means=np.zeros(witnesses),
         pool_variances=np.zeros(witnesses),
         kept=np.zeros(m),
-        pooled=np.full(floored, NOBODY, np.int64),
+        pooled=np.full(kept, NOBODY, np.int64),
         past=np.zeros(rank),
-        suspects=np.zeros(floored, np.int64),
-        judged_at=np.full(floored, NOBODY, np.int64),
+        suspects=np.zeros(kept, np.int64),
+        judged_at=np.full(kept, NOBODY, np.int64),
         figures=np.array([NOBODY] + [0] * (FIGURES - 1), np.float64),
     )

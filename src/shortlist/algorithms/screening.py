@@ -6,17 +6,18 @@ import math
 
 import numpy as np
 
+from shortlist.algorithms.challengers import challenge
 from shortlist.algorithms.floors import find_smallest, guess
 from shortlist.algorithms.leaders import comes_before, find_leaders, lead_at_first
 from shortlist.algorithms.pursuit import measure_largest
 from shortlist.algorithms.ranking import rank_gaps
-from shortlist.algorithms.reach import challenge, forget_companions, is_current, keep_company
+from shortlist.algorithms.reach import forget_companions, is_current, keep_company
 from shortlist.algorithms.round import LAST_B, ROUND, Round
 from shortlist.algorithms.screen import COMPANIONS, EPOCH, NOBODY
 from shortlist.core.lagging import mean_of, variance_of
-from shortlist.core.least_squares import REFRESHED, STATE, State
 from shortlist.core.passes import inner
 from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, VOID, compiled
+from shortlist.core.state import REFRESHED, STATE, State
 
 
 @compiled(VOID(STATE, ROUND))

@@ -10,19 +10,10 @@ import math
 
 import numpy as np
 
-from shortlist.core.least_squares import (
-    BEHIND,
-    OBSERVED,
-    RECENT,
-    STATE,
-    TRACE,
-    Integers,
-    Reals,
-    State,
-    apply,
-)
+from shortlist.core.least_squares import apply
 from shortlist.core.passes import inner, products
 from shortlist.core.rule import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.state import BEHIND, OBSERVED, RECENT, STATE, TRACE, Integers, Reals, State
 
 GUARD = 1e-9  # relative: far above what rounding does
 

@@ -5,23 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.core.lagging import all_variances
-from shortlist.core.least_squares import (
-    ASIDE,
-    LOG_DET,
-    OBSERVED,
-    READY,
-    RECENT,
-    Integers,
-    Reals,
-    State,
-    lags,
-    observe,
-    refresh,
-    start,
-)
+from shortlist.core.least_squares import lags, observe, refresh, start
 from shortlist.core.passes import products
 from shortlist.core.pilot import set_aside, surprise
 from shortlist.core.rows import row
+from shortlist.core.state import ASIDE, LOG_DET, OBSERVED, READY, RECENT, Integers, Reals, State
 from shortlist.core.tall import gram, triangle_of, unlocked
 from shortlist.errors import SingularDesign
 

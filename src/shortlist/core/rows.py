@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from shortlist.core.least_squares import STATE, TICK, State, apply
+from shortlist.core.least_squares import apply
 from shortlist.core.passes import products
 from shortlist.core.rule import INTEGER, compiled
+from shortlist.core.state import STATE, TICK, State
 
 
 @compiled(INTEGER(STATE, INTEGER))

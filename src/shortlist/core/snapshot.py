@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shortlist.core.least_squares import STATE, State
 from shortlist.core.rule import VOID, compiled
+from shortlist.core.state import STATE, State
 
 
 @compiled(VOID(STATE, STATE))
