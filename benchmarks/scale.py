@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 import shortlist
-from shortlist.algorithms import kernel
+from shortlist.algorithms import signals
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Engine, run_seeds
 from shortlist.algorithms.reach import COMPANIONS, SINCE
@@ -90,7 +90,7 @@ class Naive(Engine):
     @property
     def flags(self) -> int:
         """Nothing may be left unknown."""
-        return Engine.flags.func(self) & ~(kernel.SCREENED | kernel.CANDIDATES_MAY_STAY)
+        return Engine.flags.func(self) & ~(signals.SCREENED | signals.CANDIDATES_MAY_STAY)
 
     def _resident(self) -> int:
         return len(self.features)
@@ -153,12 +153,12 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
         listed = engine.m + 1
         if rows == K:
             columns += 5 * listed + 4  # the columns of B, means, variances, the greedy scan
-            columns += 3 * K if now.gaps.shape[0] == K and engine.flags & kernel.MTH_GAPS else 0
+            columns += 3 * K if now.gaps.shape[0] == K and engine.flags & signals.MTH_GAPS else 0
         else:
             made = int(np.sum(owners != state.owners))
             columns += made + (N * math.ceil(made / 2) if rows == 2 else N * made) + 4 + 2
             if rows > engine.m:
-                columns += 3 * listed + (rows + 4 if engine.flags & kernel.MTH_GAPS else 0)
+                columns += 3 * listed + (rows + 4 if engine.flags & signals.MTH_GAPS else 0)
             else:
                 extended = now.reached[COMPANIONS] > before[COMPANIONS]
                 extended |= now.reached[SINCE] != before[SINCE]
