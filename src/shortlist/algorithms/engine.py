@@ -228,12 +228,12 @@ class Engine:
         self, posterior: Posterior, now: rounds.Round, seed: int
     ) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
-        posterior = posterior.copy()
+        posterior, beyond = posterior.copy(), self.round()
 
         def decide(supposing: list[int]) -> Decision:
             own, least = apart(now.allocation), now.least.copy()
-            beyond = self.round()._replace(allocation=own, least=least)
-            return self.decide(posterior, beyond, seed, check_stop=False, supposing=supposing)[0]
+            own_round = beyond._replace(allocation=own, least=least)
+            return self.decide(posterior, own_round, seed, check_stop=False, supposing=supposing)[0]
 
         return decide
 
