@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -315,6 +316,56 @@ def check_bounds(follower: Follower, scale: float) -> int:
     for place, j in enumerate(companions):
         assert screen.gaps[place, m - 1] == pytest.approx(mth[j], abs=1e-7 * size)
     return int(np.isfinite(floors[others]).sum())
+
+
+# What is looked at beside
+
+
+@pytest.mark.parametrize("candidates", ["top_means", "smallest_gap"])
+def test_another_round_on_the_same_posterior_changes_no_pull(candidates: str) -> None:
+    engine, truth = engine_for(
+        {"K": 400, "N": 6, "m": 3, "kind": "generic", "start": True, "sigma": 0.5, "seed": 2}
+        | {"rules": {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}}
+    )
+    screening = as_kind(Screening, engine)
+    naive, alone, watched = (
+        Follower(each) for each in (as_kind(Naive, engine), screening, screening)
+    )
+    rng = np.random.default_rng(3)
+
+    def observe(arm: int) -> None:
+        value = truth[arm] + 0.5 * rng.standard_normal()
+        for each in (naive, alone, watched):
+            each.observe(arm, value)
+
+    for arm in engine.initial.tolist():
+        observe(arm)
+    for t in range(120):
+        wanted, got, seen = naive.decide(), alone.decide(), watched.decide()
+        assert (wanted.arm, wanted.b, wanted.c) == (got.arm, got.b, got.c), t
+        assert (wanted.arm, wanted.b, wanted.c) == (seen.arm, seen.b, seen.c), t
+        if t % 7 == 3:
+            again, _ = screening.again(watched.posterior, watched.now, SEED)
+            assert (again.arm, again.b, again.c) == (wanted.arm, wanted.b, wanted.c), t
+        observe(wanted.arm)
+
+
+def test_looking_at_a_stored_study_leaves_its_replay_as_it_is(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((700, 5))
+    means = x @ rng.standard_normal(5)
+    file = tmp_path / "many.db"
+    study = shortlist.Study(x, m=3, sigma=1.0, seed=1, algorithm="m-LinGapE", storage=file)
+    for t in range(90):
+        for trial in study.ask(1 + t % 2):
+            study.tell(trial, means[study.problem.index(trial.arm)] + rng.standard_normal())
+        if t > 40 and t % 9 == 0:
+            study.why()
+            study.table()
+    loaded = shortlist.Study.load(file)
+    assert loaded.fingerprint == study.fingerprint
+    assert loaded.table().equals(study.table())
+    assert [trial.arm for trial in loaded.ask(2)] == [trial.arm for trial in study.ask(2)]
 
 
 # A hundred thousand arms

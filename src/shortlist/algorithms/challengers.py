@@ -126,7 +126,7 @@ def challenge(
         for i in range(first, end):
             if inside[i] or means[i] + moved * deviations[i] + ratio * reach[i] < least:
                 continue
-            if screen.exact_at[i] == now and is_among(screen.past_rivals, i):
+            if state.exact_at[i] == now and is_among(screen.past_rivals, i):
                 continue
             mean = mean_of(state, i)
             if mean + ratio * reach[i] < least:

@@ -179,7 +179,7 @@ def suspect(state: State, screen: Screen, m: int, scale: float, worst: float) ->
     behind = state.clock[BEHIND]
     # One pass a pull, or a product an arm for as many pulls as are kept.
     if behind <= RECENT and looked_at * RECENT > arms * behind:
-        renew_variances(state, screen.exact_at)
+        renew_variances(state)
     if looked_at > 0:
         measure_pool(state, screen)
     for first in range(0, arms, SCANNED):

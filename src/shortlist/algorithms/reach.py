@@ -42,8 +42,8 @@ ROUNDING = 1e-9
 @compiled()
 def look_up(state: State, screen: Screen, i: int) -> None:
     """Make the arm's variance exact."""
-    if screen.exact_at[i] != state.clock[OBSERVED]:
-        renew_variance(state, i, screen.exact_at)
+    if state.exact_at[i] != state.clock[OBSERVED]:
+        renew_variance(state, i)
 
 
 @compiled(inline=False)
@@ -101,7 +101,7 @@ def measure_companion(state: State, screen: Screen, place: int) -> None:
     screen.means[place] = mean_of(state, j)
     screen.variances[place] = inner(state.features, j, screen.images[place])
     state.variances[j] = screen.variances[place]
-    screen.exact_at[j] = state.clock[OBSERVED]
+    state.exact_at[j] = state.clock[OBSERVED]
 
 
 @compiled(inline=False)

@@ -34,7 +34,6 @@ class Screen(NamedTuple):
 
     reach: Reals
     places: Integers
-    exact_at: Integers
     companions: Integers
     measured_at: Integers
     anchors: Reals
@@ -70,7 +69,7 @@ class Screen(NamedTuple):
 
 
 _LISTS = ("companions", "rivals", "past_rivals", "past_tops", "pool", "order", "suspects")
-_TIMES = ("exact_at", "measured_at", "pool_at", "judged_at")
+_TIMES = ("measured_at", "pool_at", "judged_at")
 _TYPES = dict.fromkeys(("images", "gaps", "directions", "products", "pool_images"), TABLE)
 _TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS) | dict.fromkeys(
     (*_LISTS, *_TIMES, "places", "pooled"), INTEGERS
@@ -87,7 +86,6 @@ def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
     return Screen(
         reach=np.zeros(arms),
         places=np.full(arms, NOBODY, np.int64),
-        exact_at=np.full(arms, NOBODY, np.int64),
         companions=np.full(companions, NOBODY, np.int64),
         measured_at=np.full(companions, NOBODY, np.int64),
         anchors=np.zeros(companions),

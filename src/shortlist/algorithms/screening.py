@@ -56,7 +56,6 @@ def begin(state: State, now: Round) -> None:
     screen = now.screen
     forget_companions(state, screen)
     screen.judged_at[:] = NOBODY
-    screen.exact_at[:] = NOBODY
     screen.pairs[:] = NOBODY
     screen.rivals[:] = NOBODY
     screen.figures[:] = 0.0

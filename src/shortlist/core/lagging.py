@@ -13,7 +13,7 @@ import numpy as np
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import inner, products
 from shortlist.core.rule import compiled
-from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, Integers, Reals, State
+from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, Reals, State
 
 GUARD = 1e-9  # relative: far above what rounding does
 
@@ -77,30 +77,30 @@ def renew_means(state: State) -> None:
 
 
 @compiled(inline=False, fast=True)
-def renew_variances(state: State, exact_at: Integers) -> None:
-    """Bring all variances up to date by the recent pulls; ``exact_at`` says how far each has been."""
+def renew_variances(state: State) -> None:
+    """Bring all variances up to date by the recent pulls."""
     observed = state.clock[OBSERVED]
     for n in range(observed - state.clock[BEHIND] + 1, observed + 1):
         image, growth = state.recent[n % RECENT], state.growths[n % RECENT]
         for a in range(state.variances.shape[0]):
-            if exact_at[a] < n:
+            if state.exact_at[a] < n:
                 product = inner(state.features, a, image)
                 state.variances[a] -= product * product / growth
     state.clock[BEHIND] = 0
 
 
 @compiled(inline=False)
-def renew_variance(state: State, arm: int, exact_at: Integers) -> None:
+def renew_variance(state: State, arm: int) -> None:
     """Bring one arm's variance up to date, by the recent pulls if they are few."""
     observed = state.clock[OBSERVED]
-    since = max(exact_at[arm], observed - state.clock[BEHIND])
+    since = max(state.exact_at[arm], observed - state.clock[BEHIND])
     if observed - since > RECENT:
         state.variances[arm] = variance_of(state, arm)
     else:
         for n in range(since + 1, observed + 1):
             product = inner(state.features, arm, state.recent[n % RECENT])
             state.variances[arm] -= product * product / state.growths[n % RECENT]
-    exact_at[arm] = observed
+    state.exact_at[arm] = observed
 
 
 @compiled(inline=False)

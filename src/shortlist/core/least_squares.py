@@ -128,6 +128,7 @@ def start_lagging(state: State) -> None:
             metric[i, j] = metric[j, i] = total
     for a in range(state.deviations.shape[0]):
         state.deviations[a] = math.sqrt(state.variances[a])
+        state.exact_at[a] = -1
     state.scalars[TRACE] = 0.0
     state.clock[BEHIND] = 0
 

@@ -114,6 +114,7 @@ class Posterior:
             metric=np.zeros((lagging, lagging)),
             recent=np.zeros((RECENT if lagging else 0, rank)),
             growths=np.zeros(RECENT),
+            exact_at=np.zeros(arms if lagging else 0, np.int64),
         )
         self._made: tuple[int, Reals, Reals] | None = None
         start(self.state)

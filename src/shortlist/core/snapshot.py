@@ -42,6 +42,7 @@ def restore(state: State, origin: State) -> None:
             state.recent[n, k] = origin.recent[n, k]
     for a in range(origin.deviations.shape[0]):
         state.deviations[a] = origin.deviations[a]
+        state.exact_at[a] = origin.exact_at[a]
     for i in range(origin.scalars.shape[0]):
         state.scalars[i] = origin.scalars[i]
     for i in range(origin.clock.shape[0]):

@@ -36,7 +36,8 @@ class State(NamedTuple):
     With ``theta``, the estimates of the arms lag behind (see ``lagging.py``): ``means`` are those of
     ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the last refresh, when V
     was ``metric``; ``variances`` are at least what they should be, all of them right ``clock[BEHIND]``
-    pulls ago. Of the last pulls, the n-th in ``recent[n % 8]``, V⁻¹x_a before it and n_a + G_aa are kept.
+    pulls ago, arm a's after ``exact_at[a]`` pulls. Of the last pulls, the n-th in ``recent[n % 8]``, V⁻¹x_a
+    before it and n_a + G_aa are kept.
     """
 
     features: Table
@@ -66,10 +67,13 @@ class State(NamedTuple):
     metric: Table
     recent: Table
     growths: Reals
+    exact_at: Integers
 
 
 _TYPES = dict.fromkeys(
     ("features", "rows", "inverse", "shifted", "factor", "metric", "recent"), TABLE
 )
-_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "pilot", "clock"), INTEGERS)
+_TYPES |= dict.fromkeys(
+    ("pulls", "slots", "owners", "used", "pilot", "clock", "exact_at"), INTEGERS
+)
 STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)

@@ -13,6 +13,7 @@ import numpy as np
 from shortlist.algorithms import follow
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.decision import Decision, decision_of
+from shortlist.core.least_squares import lags
 from shortlist.rules.replicates import first_of_each
 
 
@@ -89,7 +90,9 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            for array in (state.pulls, state.sums, state.means, state.variances, state.scalars):
+            # Where the arms' estimates lag behind, when they were last looked at is no result's doing.
+            arms = () if lags(state) else (state.means, state.variances)
+            for array in (state.pulls, state.sums, *arms, state.theta, state.scalars):
                 content.update(array.data)
             self._digest = content.hexdigest()
         return self._digest
