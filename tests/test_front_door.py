@@ -77,7 +77,8 @@ def test_a_second_start_is_quick() -> None:
         "print(time.process_time())"
     )
     python(code)
-    assert min(float(python(code)) for _ in range(2)) <= 3.0
+    # Whatever else runs on the machine only adds to it: the least of some tries is its own.
+    assert min(float(python(code)) for _ in range(5)) <= 3.0
 
 
 @pytest.mark.parametrize(
