@@ -77,8 +77,7 @@ def test_a_second_start_is_quick() -> None:
         "print(time.process_time())"
     )
     python(code)
-    # Whatever else runs on the machine only adds to it: the least of some tries is its own.
-    assert min(float(python(code)) for _ in range(5)) <= 3.0
+    assert min(float(python(code)) for _ in range(2)) <= 3.0
 
 
 @pytest.mark.parametrize(

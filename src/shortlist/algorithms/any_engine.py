@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.decision import Decision
-from shortlist.algorithms.engine import Runs
-from shortlist.algorithms.follow import Steps
+from shortlist.algorithms.runs import Runs
+from shortlist.algorithms.steps import Steps
 from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
 

@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from shortlist.algorithms import follow, plan
+from shortlist.algorithms import plan
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.halving import Halving
+from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
 from shortlist.algorithms.stepwise import Course, StepwiseEngine
 from shortlist.algorithms.strategy import Integers, Reals, Strategy
 from shortlist.core.posterior import Posterior
@@ -87,19 +88,17 @@ class BudgetEngine(StepwiseEngine):
         posterior: Posterior,
         now: Course,
         seed: int,
-        steps: follow.Steps,
+        steps: Steps,
         marks: Integers,
     ) -> Course:
         """Take steps from where ``marks`` stand to the stop or to their end."""
         assert isinstance(now, Spending)
         kinds, arms, values, _ = steps
         endless = np.full(len(now.pulls), ENDLESS, np.int64)
-        late = bool(marks[follow.STOPPED])  # what comes after the stop decides nothing
+        late = bool(marks[STOPPED])  # what comes after the stop decides nothing
         looks = not late
         while looks:
-            results = marks[follow.NEXT] + np.flatnonzero(
-                kinds[marks[follow.NEXT] :] == follow.TAKE
-            )
+            results = marks[NEXT] + np.flatnonzero(kinds[marks[NEXT] :] == TAKE)
             # One at a time where the plan is full and its results do not span: nobody asked for them.
             lacking = max(now.halving.end - posterior.observed, 1)
             looks = len(results) >= lacking
@@ -112,23 +111,23 @@ class BudgetEngine(StepwiseEngine):
                 continue
             now.decide(seed)
             if now.halving.spent:
-                marks[follow.STOPPED] = 1
+                marks[STOPPED] = 1
                 break
         if late:
             plan.gather(
                 posterior.state, endless, now.pulls, now.sums, False, kinds, arms, values, marks
             )
-        elif marks[follow.INITIALIZED]:  # what is to be pulled next depends on every result
-            marks[follow.DECIDED_AT] = posterior.observed
+        elif marks[INITIALIZED]:  # what is to be pulled next depends on every result
+            marks[DECIDED_AT] = posterior.observed
         return now
 
     def _spanned(self, posterior: Posterior, marks: Integers) -> bool:
         """Whether the means are known; told once, when they first are."""
-        if not marks[follow.INITIALIZED]:
+        if not marks[INITIALIZED]:
             if not self._spans(posterior):
                 return False
             posterior.refresh()
-            marks[follow.INITIALIZED] = 1
+            marks[INITIALIZED] = 1
         return True
 
     def _spans(self, posterior: Posterior) -> bool:

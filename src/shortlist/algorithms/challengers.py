@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from shortlist.algorithms.reach import ROUNDING, count_attaining, is_among, look_up, shorten
@@ -13,12 +11,13 @@ from shortlist.algorithms.screen import (
     Screen,
 )
 from shortlist.core.lagging import drift, mean_of
+from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED
-from shortlist.core.random import priority
 from shortlist.core.rule import (
     compiled,
 )
 from shortlist.core.state import OBSERVED, Integers, Reals, State
+from shortlist.rules.indices import paired_index
 
 
 @compiled()
@@ -28,23 +27,8 @@ def note(i: int, j: int, gap: float, challengers: Integers, gaps: Reals, key: np
     if best == NOBODY or gap > gaps[j]:
         challengers[j] = i
         gaps[j] = gap
-    elif gap == gaps[j] and i != best and priority(key, i) > priority(key, best):
+    elif i != best and comes_before(gap, i, gaps[j], best, key):
         challengers[j] = i
-
-
-@compiled(inline=False)
-def remember_rival(screen: Screen, i: int, gap: float) -> None:
-    """Keep the arm among those that challenge most."""
-    rivals, gaps = screen.rivals, screen.rival_gaps
-    k = rivals.shape[0] - 1
-    if gap <= gaps[k]:
-        return
-    while k > 0 and gaps[k - 1] < gap:
-        gaps[k] = gaps[k - 1]
-        rivals[k] = rivals[k - 1]
-        k -= 1
-    gaps[k] = gap
-    rivals[k] = i
 
 
 @compiled(inline=False)
@@ -67,12 +51,12 @@ def confront(
         j = candidates[k]
         place = screen.places[j]
         square = state.variances[i] + screen.variances[place] - 2.0 * screen.block[place]
-        gap = mean - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+        gap = paired_index(mean, screen.means[place], square, scale)
         largest = max(largest, gap)
         if gap >= best:
             best = gap
             note(i, j, gap, challengers, gaps, key)
-    remember_rival(screen, i, largest)
+    insert(screen.rival_gaps, screen.rivals, largest, i, key)
     return best
 
 

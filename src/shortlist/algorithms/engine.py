@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
 with notice("compiling the loop for this machine: once only, a minute or two"):
-    from shortlist.algorithms import follow, kernel, requests, signals
+    from shortlist.algorithms import kernel, requests, signals
     from shortlist.algorithms import round as rounds
     from shortlist.algorithms.complaints import check
     from shortlist.algorithms.decision import Decision, decision_of
@@ -27,20 +27,19 @@ with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms.flags import flags_of, may_screen
     from shortlist.algorithms.onward import play_on, round_cost
     from shortlist.algorithms.resident import many, resident_rows
+    from shortlist.algorithms.runs import Runs
     from shortlist.algorithms.screen import make_screen
+    from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 
 
-@dataclass(frozen=True)
-class Runs:
-    """What many replicates gave, one row a run."""
-
-    seeds: NDArray[np.uint64]
-    samples: NDArray[np.int64]
-    stopped: NDArray[np.bool_]
-    recommended: NDArray[np.bool_]
-    pulls: NDArray[np.int64]
+@cache
+def following() -> Any:
+    """The loop over results from outside; who only compares never loads it."""
+    with notice("compiling the loop over results for this machine: once only"):
+        from shortlist.algorithms.follow import follow
+    return follow
 
 
 @dataclass(frozen=True)
@@ -250,25 +249,25 @@ class Engine:
 
         Results at their own means are supposed first of the arms in ``supposing``.
         """
-        marks = follow.fresh_marks()
-        marks[follow.INITIALIZED] = 1
-        steps = follow.Steps.supposing(supposing or [])
+        marks = fresh_marks()
+        marks[INITIALIZED] = 1
+        steps = Steps.supposing(supposing or [])
         now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
-        return decision_of(now, stop=bool(marks[follow.STOPPED])), now
+        return decision_of(now, stop=bool(marks[STOPPED])), now
 
     def follow(
         self,
         posterior: Posterior,
         now: rounds.Round,
         seed: int,
-        steps: follow.Steps,
+        steps: Steps,
         marks: NDArray[np.int64],
         *,
         check_stop: bool = True,
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         flags = self.flags | (signals.CHECK_STOP if check_stop else 0)
-        function: Any = follow.follow if self.compiled else kernel.interpreted(follow.follow)
+        function = following() if self.compiled else kernel.interpreted(following())
         while True:
             with np.errstate(over="ignore"):
                 status = function(

@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 
-from shortlist.algorithms.leaders import comes_before
 from shortlist.algorithms.ranking import rank_gaps
 from shortlist.algorithms.reach import (
     accompany,
@@ -34,12 +33,13 @@ from shortlist.algorithms.screen import (
     Screen,
 )
 from shortlist.core.lagging import mean_of, metric_norm, renew_variances
-from shortlist.core.order import mark_anew
+from shortlist.core.order import comes_before, keep, mark_anew
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.rule import (
     compiled,
 )
 from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, Integers, Reals, State
+from shortlist.rules.indices import paired_index
 
 ROUNDING = 1e-9
 AT_ONCE = 4  # suspects that become companions in one pass over X
@@ -141,13 +141,9 @@ def floor_of(state: State, screen: Screen, j: int, m: int, scale: float, worst: 
             continue
         square = variance + screen.pool_variances[k]
         square -= 2.0 * inner(state.features, j, screen.pool_images[k])
-        gap = screen.pool_means[k] - mean + scale * math.sqrt(max(square, 0.0))
+        gap = paired_index(screen.pool_means[k], mean, square, scale)
         if gap > kept[m - 1]:
-            p = m - 1
-            while p > 0 and kept[p - 1] < gap:
-                kept[p] = kept[p - 1]
-                p -= 1
-            kept[p] = gap
+            keep(kept, m, gap)
             if gap > worst and turn > 0:  # those who testify move up, and are called sooner
                 order[turn], order[turn - 1] = order[turn - 1], k
             if kept[m - 1] > worst:
@@ -243,10 +239,9 @@ def admit(
     m: int,
     inside: np.ndarray,
     scale: float,
-    mth_gaps: Reals,
     key: np.uint64,
-) -> bool:
-    """Make the suspects of lowest floor companions, a few at once; False if there is none."""
+) -> None:
+    """Make the suspects of lowest floor companions, a few at once, and their witnesses ours."""
     count = int(screen.figures[COMPANIONS])
     most = screen.companions.shape[0]
     # Room: those who are furthest from J(t) leave.
@@ -269,10 +264,12 @@ def admit(
                 lowest, which = floor, k
         accompany(state, screen, screen.suspects[which])
         admitted += 1
-    if admitted:
-        extend(state, screen, count, count + admitted, False)
-        rank_gaps(state, screen, count, count + admitted, m, scale, key)
-    return admitted > 0
+    extend(state, screen, count, count + admitted, False)
+    rank_gaps(state, screen, count, count + admitted, m, scale, key)
+    for place in range(count, count + admitted):
+        for rank in range(m):
+            if screen.tops[place, rank] != NOBODY:
+                call(state, screen, screen.tops[place, rank])
 
 
 @compiled(inline=False)
@@ -298,11 +295,4 @@ def find_smallest(
         found = suspect(state, screen, m, scale, guarded)
         if found == 0:
             break
-        admit(state, screen, found, m, inside, scale, mth_gaps, challenger_key)
-        for place in range(
-            int(screen.figures[COMPANIONS]) - min(AT_ONCE, found), int(screen.figures[COMPANIONS])
-        ):
-            for rank in range(m):
-                if screen.tops[place, rank] != NOBODY:
-                    call(state, screen, screen.tops[place, rank])
-        measure_pool(state, screen)
+        admit(state, screen, found, m, inside, scale, challenger_key)

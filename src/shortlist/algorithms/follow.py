@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.algorithms.kernel import RULES, decide
 from shortlist.algorithms.round import NOBODY, ROUND, Round
@@ -18,53 +16,22 @@ from shortlist.algorithms.signals import (
     SINGULAR,
     STOP,
 )
+from shortlist.algorithms.steps import (
+    DECIDED_AT,
+    INITIALIZED,
+    IS_IN,
+    LOOK,
+    NEXT,
+    REOPEN,
+    STOPPED,
+    SUPPOSE,
+    TAKE,
+)
 from shortlist.core.lagging import mean_of
 from shortlist.core.least_squares import observe, refresh
 from shortlist.core.pilot import missing, set_aside
 from shortlist.core.rule import INTEGER, INTEGERS, KEY, REAL, REALS, compiled
 from shortlist.core.state import ASIDE, OBSERVED, READY, STATE, Integers, Reals, State
-
-# What a step does: take a result in; suppose one at the arm's own mean; only look; go on after a
-# stop.
-TAKE, SUPPOSE, LOOK, REOPEN = 0, 1, 2, 3
-# Where a follower stands: the next step, whether its result is in already, at how many results the
-# last decision was made (-1: never), whether it said stop, whether the initial pulls are in.
-NEXT, IS_IN, DECIDED_AT, STOPPED, INITIALIZED = 0, 1, 2, 3, 4
-
-
-class Steps(NamedTuple):
-    """Results from outside, in order: what each step does, its arm and value, whether it is held."""
-
-    kinds: NDArray[np.int64]
-    arms: NDArray[np.int64]
-    values: NDArray[np.float64]
-    held: NDArray[np.int64]
-
-    @classmethod
-    def none(cls) -> Steps:
-        """No step."""
-        empty = np.zeros(0, np.int64)
-        return cls(kinds=empty, arms=empty, values=np.zeros(0), held=empty)
-
-    def then(self, later: Steps) -> Steps:
-        """These, and others after them."""
-        return Steps(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
-
-    @classmethod
-    def supposing(cls, arms: list[int]) -> Steps:
-        """Suppose a result at its own mean of each arm, then look."""
-        count = len(arms)
-        return cls(
-            kinds=np.array([SUPPOSE] * count + [LOOK], np.int64),
-            arms=np.array([*arms, 0], np.int64),
-            values=np.zeros(count + 1),
-            held=np.zeros(count + 1, np.int64),
-        )
-
-
-def fresh_marks() -> NDArray[np.int64]:
-    """Where a follower stands before its first step."""
-    return np.array([0, 0, -1, 0, 0], np.int64)
 
 
 @compiled(

@@ -6,21 +6,14 @@ import numpy as np
 
 from shortlist.algorithms.screen import LOOKED_UP, Screen
 from shortlist.core.lagging import drift, mean_of, renew_means
-from shortlist.core.order import mark_anew
+from shortlist.core.order import comes_before, mark_anew
 from shortlist.core.passes import SCANNED
-from shortlist.core.random import priority
 from shortlist.core.rule import (
     compiled,
 )
 from shortlist.core.state import Integers, State
 
 ROUNDING = 1e-9
-
-
-@compiled(inline=False)
-def comes_before(first: float, i: int, second: float, j: int, key: np.uint64) -> bool:
-    """Whether arm i, of the first value, comes before arm j: the larger, then the larger priority."""
-    return bool(first > second or (first == second and priority(key, i) > priority(key, j)))
 
 
 @compiled(inline=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shortlist.algorithms.follow import IS_IN, NEXT, REOPEN, STOPPED, TAKE
+from shortlist.algorithms.steps import IS_IN, NEXT, REOPEN, STOPPED, TAKE
 from shortlist.core.least_squares import observe
 from shortlist.core.rule import (
     BOOLEAN,

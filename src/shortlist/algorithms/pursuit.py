@@ -27,8 +27,8 @@ from shortlist.algorithms.screen import (
 )
 from shortlist.core.lagging import bilinear, metric_norm, shrinkage
 from shortlist.core.least_squares import apply
+from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED, inner
-from shortlist.core.random import priority
 from shortlist.core.rule import compiled
 from shortlist.core.state import Reals, State
 
@@ -64,7 +64,7 @@ def count_gaining(
 
 
 @compiled(inline=False, fast=True)
-def sweep(state: State, screen: Screen, place: int) -> None:
+def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
     """List the arms of largest gain for the pair in this place; on the way all means are made anew."""
     x, y, theta, means = state.features, screen.directions[place], state.theta, state.means
     noise, deviations, squares = state.noise, state.deviations, screen.block
@@ -86,14 +86,7 @@ def sweep(state: State, screen: Screen, place: int) -> None:
         if count_gaining(squares, noise, deviations, gains[SHORT - 1], first, end):
             for a in range(first, end):
                 gain = squares[a - first] / (noise[a] + deviations[a] ** 2)
-                if gain > gains[SHORT - 1]:
-                    k = SHORT - 1
-                    while k > 0 and gains[k - 1] < gain:
-                        gains[k] = gains[k - 1]
-                        listed[k] = listed[k - 1]
-                        k -= 1
-                    gains[k] = gain
-                    listed[k] = a
+                insert(gains, listed, gain, a, key)
     screen.levels[place] = math.sqrt(max(gains[SHORT - 1], 0.0))
     for k in range(theta.shape[0]):
         state.anchor[k] = theta[k]
@@ -131,7 +124,7 @@ def best_listed(state: State, screen: Screen, place: int, key: np.uint64) -> int
         if not may_gain(state, screen, a, largest, inner(state.features, a, y)):
             continue
         gain = gain_of(state, screen, a, y)
-        if gain > largest or (gain == largest and priority(key, a) > priority(key, best)):
+        if comes_before(gain, a, largest, best, key):
             best, largest = a, gain
     return best
 
@@ -162,7 +155,7 @@ def best_of_all(state: State, screen: Screen, best: int, key: np.uint64) -> int:
     for a in range(state.features.shape[0]):
         if a != best and may_gain(state, screen, a, largest, inner(state.features, a, y)):
             gain = gain_of(state, screen, a, y)
-            if gain > largest or (gain == largest and priority(key, a) > priority(key, best)):
+            if comes_before(gain, a, largest, best, key):
                 best, largest = a, gain
     return best
 
@@ -191,7 +184,7 @@ def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
         pairs[place, 0], pairs[place, 1] = b, c
     for k in range(y.shape[0]):
         screen.directions[place, k] = y[k]
-    sweep(state, screen, place)
+    sweep(state, screen, place, key)
     best = best_listed(state, screen, place, key)
     if most_unlisted(state, screen, place) < gain_of(state, screen, best, y) * (1.0 - GUARD):
         return best

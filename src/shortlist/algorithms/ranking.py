@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from shortlist.algorithms.reach import (
@@ -16,31 +14,19 @@ from shortlist.algorithms.reach import (
 )
 from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, Screen
 from shortlist.core.lagging import drift, mean_of
+from shortlist.core.order import insert
 from shortlist.core.passes import SCANNED
-from shortlist.core.random import priority
 from shortlist.core.rule import compiled
 from shortlist.core.state import State
+from shortlist.rules.indices import paired_index
 
 
 @compiled(inline=False)
 def enlist(screen: Screen, place: int, i: int, gap: float, key: np.uint64) -> None:
     """Arm i into the list of the companion in this place, if its gap index is large enough."""
     arms, gaps = screen.tops[place], screen.gaps[place]
-    k = arms.shape[0] - 1
-    if gap < gaps[k] or is_among(arms, i):
-        return
-    if gap == gaps[k] and arms[k] != NOBODY and priority(key, i) < priority(key, arms[k]):
-        return
-    while k > 0 and (
-        arms[k - 1] == NOBODY
-        or gaps[k - 1] < gap
-        or (gaps[k - 1] == gap and priority(key, arms[k - 1]) < priority(key, i))
-    ):
-        gaps[k] = gaps[k - 1]
-        arms[k] = arms[k - 1]
-        k -= 1
-    gaps[k] = gap
-    arms[k] = i
+    if gap >= gaps[gaps.shape[0] - 1] and not is_among(arms, i):
+        insert(gaps, arms, gap, i, key)
 
 
 @compiled(inline=False)
@@ -99,5 +85,5 @@ def rank_gaps(
                 if screen.companions[place] != i:
                     both = state.variances[i] + screen.variances[place]
                     square = both - 2.0 * screen.block[place]
-                    gap = mean - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+                    gap = paired_index(mean, screen.means[place], square, scale)
                     enlist(screen, place, i, gap, key)

@@ -34,6 +34,7 @@ from shortlist.core.rule import (
     compiled,
 )
 from shortlist.core.state import OBSERVED, RECENT, REFRESHED, Integers, Reals, State
+from shortlist.rules.indices import paired_index
 
 GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
 ROUNDING = 1e-9
@@ -52,7 +53,7 @@ def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) ->
     look_up(state, screen, i)
     both = state.variances[i] + screen.variances[place]
     square = both - 2.0 * inner(state.features, i, screen.images[place])
-    return mean_of(state, i) - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+    return paired_index(mean_of(state, i), screen.means[place], square, scale)
 
 
 @compiled(inline=False, fast=True)

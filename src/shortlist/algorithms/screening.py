@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from shortlist.algorithms.challengers import challenge
 from shortlist.algorithms.floors import find_smallest, guess
-from shortlist.algorithms.leaders import comes_before, find_leaders, lead_at_first
+from shortlist.algorithms.leaders import find_leaders, lead_at_first
 from shortlist.algorithms.pursuit import measure_largest, pursue
 from shortlist.algorithms.ranking import rank_gaps
 from shortlist.algorithms.reach import forget_companions, is_current, keep_company
@@ -37,12 +36,14 @@ from shortlist.algorithms.signals import (
     STOP,
 )
 from shortlist.core.lagging import mean_of, variance_of
+from shortlist.core.order import comes_before
 from shortlist.core.passes import inner
 from shortlist.core.random import round_key
 from shortlist.core.rule import compiled
 from shortlist.core.state import OBSERVED, REFRESHED, Integers, State
 from shortlist.rules.ambiguous import mth_gap
 from shortlist.rules.candidates import smallest_gap
+from shortlist.rules.indices import paired_index
 from shortlist.rules.selection import greedy, select
 from shortlist.rules.stopping import ugape
 
@@ -144,7 +145,7 @@ def pair_index(state: State, i: int, j: int, scale: float) -> float:
     """B_ij of two arms."""
     both = variance_of(state, i) + variance_of(state, j)
     square = both - 2.0 * inner(state.features, i, state.scratch)
-    return mean_of(state, i) - mean_of(state, j) + scale * math.sqrt(max(square, 0.0))
+    return paired_index(mean_of(state, i), mean_of(state, j), square, scale)
 
 
 @compiled(inline=False)

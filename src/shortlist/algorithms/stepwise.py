@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms import follow
 from shortlist.algorithms import round as rounds
 from shortlist.algorithms.decision import Decision, decision_of
-from shortlist.algorithms.engine import Runs
 from shortlist.algorithms.onward import either, normal
+from shortlist.algorithms.runs import Runs
+from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, IS_IN, NEXT, STOPPED, Steps
 from shortlist.algorithms.strategy import Compiled, Integers, Mask, Reals, Strategy, Task
 from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior
@@ -249,12 +249,12 @@ class StepwiseEngine:
         posterior: Posterior,
         now: Course,
         seed: int,
-        steps: follow.Steps,
+        steps: Steps,
         marks: Integers,
     ) -> Course:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         kinds, arms, values, _ = steps
-        late = bool(marks[follow.STOPPED])  # what comes after a stop decides nothing
+        late = bool(marks[STOPPED])  # what comes after a stop decides nothing
         while True:
             strategy = now.strategy
             certain = self.stops(strategy)
@@ -266,17 +266,17 @@ class StepwiseEngine:
             late = False
             if not now.missing.any():
                 now.decide(seed)
-                if not marks[follow.INITIALIZED]:
+                if not marks[INITIALIZED]:
                     posterior.refresh()
-                    marks[follow.INITIALIZED] = 1
-            marks[follow.NEXT] += 1
-            marks[follow.IS_IN] = 0
+                    marks[INITIALIZED] = 1
+            marks[NEXT] += 1
+            marks[IS_IN] = 0
             if self.stops(strategy):
-                marks[follow.STOPPED] = 1
+                marks[STOPPED] = 1
                 break
         # What is to be pulled next depends on every result.
-        if marks[follow.INITIALIZED] and not (late and marks[follow.STOPPED]):
-            marks[follow.DECIDED_AT] = posterior.observed
+        if marks[INITIALIZED] and not (late and marks[STOPPED]):
+            marks[DECIDED_AT] = posterior.observed
         return now
 
     def replicate(

@@ -21,6 +21,16 @@ SORTED_UP_TO = 16
 
 
 @compiled()
+def keep(kept: np.ndarray, m: int, value: float) -> None:
+    """Take a value that is larger than the last of the m largest into them, in their order."""
+    k = m - 1
+    while k > 0 and kept[k - 1] < value:
+        kept[k] = kept[k - 1]
+        k -= 1
+    kept[k] = value
+
+
+@compiled()
 def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> float:
     """The m-th largest of ``values``, entry ``skip`` left out; ``kept`` is scratch."""
     for k in range(m):
@@ -30,11 +40,7 @@ def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> floa
             value = values[i]
             if i == skip or value <= kept[m - 1]:
                 continue
-            k = m - 1
-            while k > 0 and kept[k - 1] < value:
-                kept[k] = kept[k - 1]
-                k -= 1
-            kept[k] = value
+            keep(kept, m, value)
         return kept[m - 1]
     for i in range(values.shape[0]):  # a heap, its root the smallest kept
         value = values[i]
@@ -55,11 +61,30 @@ def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> floa
     return kept[0]
 
 
+@compiled()
+def comes_before(first: float, i: int, second: float, j: int, key: np.uint64) -> bool:
+    """Whether arm i, of the first value, comes before arm j: the larger, then the larger priority."""
+    return bool(first > second or (first == second and priority(key, i) > priority(key, j)))
+
+
+@compiled()
+def insert(values: np.ndarray, arms: np.ndarray, value: float, arm: int, key: np.uint64) -> None:
+    """Take an arm into a list in order, in place of the last, if it comes before that."""
+    k = arms.shape[0] - 1
+    if not comes_before(value, arm, values[k], arms[k], key):
+        return
+    while k > 0 and comes_before(value, arm, values[k - 1], arms[k - 1], key):
+        values[k] = values[k - 1]
+        arms[k] = arms[k - 1]
+        k -= 1
+    values[k] = value
+    arms[k] = arm
+
+
 @compiled(BOOLEAN(REALS, REAL, KEY, INTEGER, INTEGER))
 def precedes(values: np.ndarray, sign: float, key: np.uint64, i: int, j: int) -> bool:
     """Whether arm i comes before arm j: the larger ``sign * value``, then the larger priority."""
-    first, second = sign * values[i], sign * values[j]
-    return bool(first > second or (first == second and priority(key, i) > priority(key, j)))
+    return comes_before(sign * values[i], i, sign * values[j], j, key)
 
 
 @compiled(VOID(REALS, REAL, INTEGER, KEY, INTEGERS, MASK))

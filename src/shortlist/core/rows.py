@@ -9,8 +9,8 @@ from shortlist.core.state import STATE, TICK, State
 
 
 @compiled(INTEGER(STATE, INTEGER))
-def make_room(state: State, arm: int) -> int:
-    """The slot used longest ago, given to the arm."""
+def make_row(state: State, arm: int) -> int:
+    """The arm's row of G, made in the slot used longest ago."""
     slot = 0
     for s in range(state.used.shape[0]):
         if state.used[s] < state.used[slot]:
@@ -19,15 +19,6 @@ def make_room(state: State, arm: int) -> int:
         state.slots[state.owners[slot]] = -1
     state.owners[slot] = arm
     state.slots[arm] = slot
-    state.clock[TICK] += 1
-    state.used[slot] = state.clock[TICK]
-    return slot
-
-
-@compiled(INTEGER(STATE, INTEGER))
-def make_row(state: State, arm: int) -> int:
-    """The arm's row of G, made in the slot used longest ago."""
-    slot = make_room(state, arm)
     apply(state, arm, state.inverse, state.scratch)
     products(state.features, state.scratch, state.rows[slot])
     return slot

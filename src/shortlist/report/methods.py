@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.algorithms.follow import REOPEN, TAKE
+from shortlist.algorithms.steps import REOPEN, TAKE
 from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, works
 from shortlist.report.markup import printable
 from shortlist.report.reading import Reading

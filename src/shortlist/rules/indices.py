@@ -10,6 +10,12 @@ import numpy as np
 from shortlist.core.rule import compiled, rule
 
 
+@compiled()
+def paired_index(mean_i: float, mean_j: float, square: float, scale: float) -> float:
+    """B_ij = μ̂_i − μ̂_j + Cσ‖x_i − x_j‖_{V⁻¹}, of the square norm."""
+    return mean_i - mean_j + scale * math.sqrt(max(square, 0.0))
+
+
 @rule("indices", traits=("symmetric",), number=0)
 def paired(
     j: int,
@@ -22,7 +28,7 @@ def paired(
     """B_ij = μ̂_i − μ̂_j + Cσ‖x_i − x_j‖_{V⁻¹}, the difference bounded as one."""
     for i in range(means.shape[0]):
         square = variances[i] + variances[j] - 2.0 * row[i]
-        column[i] = means[i] - means[j] + scale * math.sqrt(max(square, 0.0))
+        column[i] = paired_index(means[i], means[j], square, scale)
 
 
 @rule("indices", traits=("symmetric",), number=1)

@@ -19,8 +19,8 @@ import pandas as pd
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
-from shortlist.algorithms.engine import Runs
 from shortlist.algorithms.recommendation import meant
+from shortlist.algorithms.runs import Runs
 from shortlist.core.random import run_seeds
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.engine import Engine, Runs
+from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.named_rules import RULES
+from shortlist.algorithms.runs import Runs
 from shortlist.core.rule import Rule
 from shortlist.rules.designs import Designs
 from shortlist.rules.replicates import first_of_each

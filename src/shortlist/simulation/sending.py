@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.algorithms.engine import Runs
+from shortlist.algorithms.runs import Runs
 from shortlist.core.tall import unlocked
 from shortlist.simulation.piece import Piece
 

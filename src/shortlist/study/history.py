@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.algorithms.follow import TAKE, Steps
+from shortlist.algorithms.steps import TAKE, Steps
 from shortlist.core.state import Reals
 from shortlist.study.look import Look, look_at
 from shortlist.study.model import Model

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.follow import Steps
+from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
 from shortlist.study.ledger import Ledger, check_pending

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.follow import LOOK, REOPEN, TAKE, Steps
+from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
 from shortlist.core.random import run_seeds
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial

@@ -10,9 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.algorithms import follow
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.decision import Decision, decision_of
+from shortlist.algorithms.steps import (
+    DECIDED_AT,
+    INITIALIZED,
+    IS_IN,
+    NEXT,
+    STOPPED,
+    TAKE,
+    Steps,
+    fresh_marks,
+)
 from shortlist.core.least_squares import lags
 from shortlist.rules.replicates import first_of_each
 
@@ -26,7 +35,7 @@ class Model:
 
     def __init__(self, bound: Bound, seed: int) -> None:
         self.seed = seed
-        self._before_sigma = follow.Steps.none()
+        self._before_sigma = Steps.none()
         self._begin(bound)
 
     def _begin(self, bound: Bound) -> None:
@@ -34,13 +43,13 @@ class Model:
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
         self.decision: Decision | None = None
-        self._marks = follow.fresh_marks()
+        self._marks = fresh_marks()
         self._digest: str | None = None
 
     @property
     def initialized(self) -> bool:
         """Whether the initial pulls are in."""
-        return bool(self._marks[follow.INITIALIZED])
+        return bool(self._marks[INITIALIZED])
 
     @property
     def looks(self) -> bool:
@@ -52,36 +61,36 @@ class Model:
     @property
     def stopped(self) -> bool:
         """Whether the last round said stop and nobody has taken it back."""
-        return bool(self._marks[follow.STOPPED])
+        return bool(self._marks[STOPPED])
 
-    def take(self, steps: follow.Steps, at_stop: Callable[[], None]) -> None:
+    def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
         if self.bound.problem.noise.is_open:
             steps = self._estimate_sigma(steps)
         self._digest = None
         marks = self._marks
-        marks[follow.NEXT] = marks[follow.IS_IN] = 0
-        while marks[follow.NEXT] < len(steps.kinds):
-            decided_at = marks[follow.DECIDED_AT]
+        marks[NEXT] = marks[IS_IN] = 0
+        while marks[NEXT] < len(steps.kinds):
+            decided_at = marks[DECIDED_AT]
             self.round = self.bound.engine.follow(
                 self.posterior, self.round, self.seed, steps, marks
             )
-            stop = bool(marks[follow.STOPPED])
-            if marks[follow.DECIDED_AT] != decided_at:
+            stop = bool(marks[STOPPED])
+            if marks[DECIDED_AT] != decided_at:
                 self.decision = decision_of(self.round, stop=stop)
                 if stop:
                     at_stop()
 
-    def _estimate_sigma(self, steps: follow.Steps) -> follow.Steps:
+    def _estimate_sigma(self, steps: Steps) -> Steps:
         """With the last initial pull among the steps, σ; gives back the steps to take then."""
         so_far = self._before_sigma.then(steps)
-        told = so_far.kinds == follow.TAKE
+        told = so_far.kinds == TAKE
         wanted = self.bound.engine.wanted
         replicates = first_of_each(so_far.arms[told], so_far.values[told], wanted)
         if replicates is None:
             self._before_sigma = so_far
             return steps
-        self._before_sigma = follow.Steps.none()
+        self._before_sigma = Steps.none()
         self._begin(self.bound.estimated(replicates))
         return so_far
 

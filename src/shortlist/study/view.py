@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.follow import Steps
+from shortlist.algorithms.steps import Steps
 from shortlist.core.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
