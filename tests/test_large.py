@@ -103,6 +103,17 @@ def test_the_plane_draws_some(study: shortlist.Study) -> None:
     shortlist.plot.figure.load_pyplot().close(figure)
 
 
+def test_a_history_keeps_no_table_of_every_moment(study: shortlist.Study) -> None:
+    past, most = peak(study.history)
+    assert len(past.frame) == study.evaluations
+    assert {past.last.b, past.last.c, *np.flatnonzero(study.table()["in_shortlist"])} <= {
+        *past.arms.tolist()
+    }
+    assert len(past.arms) <= 1103
+    assert len(past.checkpoints) == len(past.arms) * len(past.differences)
+    assert most < 1.5 * 8 * VECTORS * study.problem.arms  # rows of the replay, and of a copy
+
+
 def test_names_are_found_without_a_search(many: np.ndarray) -> None:
     problem = Problem.of(many, 1, sigma=1.0)
     problem.index("0")

@@ -102,7 +102,8 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
             "plane",
             "The arms by their features",
             "The arms in the plane in which their features differ most.",
-            lambda: plot.plane(study, history=reading.past),
+            # Before the stop is looked for there is no past to go through.
+            lambda: plot.plane(study, history=None if study.statistic is None else reading.past),
         )
 
 
