@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 import time
 import tracemalloc
@@ -101,6 +103,14 @@ def test_the_plane_draws_some(study: shortlist.Study) -> None:
     dots = [len(each.get_offsets()) for each in figure.axes[0].collections]
     assert max(dots) == 10_000
     shortlist.plot.figure.load_pyplot().close(figure)
+
+
+def test_a_report_of_every_arm_is_a_few_megabytes(study: shortlist.Study) -> None:
+    page = shortlist.report.html(study)
+    assert len(page.encode()) < 6_000_000
+    [held] = re.findall(r'<script type="application/json" id="every-arm">(.*?)</script>', page)
+    ranked = study.table().sort_values("mean", ascending=False, kind="stable")
+    assert json.loads(held)["name"] == ranked["name"].tolist()
 
 
 def test_a_history_keeps_no_table_of_every_moment(study: shortlist.Study) -> None:
