@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import re
 import sqlite3
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ from shortlist.problem import Problem
 from shortlist.rules import initialization
 from shortlist.rules.column_generation import few_weights
 from shortlist.rules.designs import Designs
-from shortlist.simulation import instances
+from shortlist.simulation import instances, sending
 from shortlist.simulation.sending import Sender
 from shortlist.study.feature_health import examine_features
 
@@ -407,6 +410,53 @@ def test_a_cluster_is_sent_large_arrays_once() -> None:
         there = shortlist.compare("m-LinGapE", instance, executor=client, **given)
     assert scattered == [x.nbytes]
     assert here.frame.equals(there.frame)
+
+
+class CountsBytes(ProcessPoolExecutor):
+    """Two processes, and how many bytes they were sent a piece."""
+
+    def __init__(self, start: str) -> None:
+        super().__init__(2, mp_context=multiprocessing.get_context(start))
+        self.sent: list[int] = []
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        self.sent.append(len(ForkingPickler.dumps((function, given, named))))
+        return super().submit(function, *given, **named)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("room", [True, False], ids=["with room", "without room"])
+def test_processes_are_sent_large_arrays_once(
+    start: str, room: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    x = normal(20_000, 10)
+    instance = instances.from_arrays(x, theta=normal(1, 10, 1)[0], m=2, sigma=0.1)
+    given: dict[str, Any] = {"runs": 6, "max_samples": 110, "progress": False}
+    both = ["m-LinGapE", "m-LinGapE largest variance"]
+    here = shortlist.compare(both, instance, workers=1, **given)
+    files: list[int] = []
+    leave = sending._Files.leave
+
+    def leaves(self: Any, whole: np.ndarray) -> Path:
+        found = leave(self, whole)
+        files.append(found.stat().st_size)
+        return found
+
+    monkeypatch.setattr(sending._Files, "leave", leaves)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path if room else tmp_path / "nowhere"))
+    with CountsBytes(start) as pool:
+        there = shortlist.compare(both, instance, executor=pool, workers=2, **given)
+    assert here.frame.equals(there.frame)
+    assert len(pool.sent) == 2 * 6
+    if room:
+        assert max(pool.sent) < 20_000
+        assert files.count(x.nbytes) == 1  # for both algorithms
+        assert sum(files) < 2 * x.nbytes
+    else:
+        assert min(pool.sent) > x.nbytes
+        assert files == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pools_are_sent_pieces_as_before() -> None:
