@@ -6,6 +6,8 @@ import json
 import multiprocessing
 import re
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -16,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
 import shortlist
+from shortlist import arrow
 from shortlist.core import tall
 from shortlist.core.posterior import reduce_to_rank
 from shortlist.errors import IndistinguishableArms, InvalidFeatures, UnknownName
@@ -306,6 +310,87 @@ def test_parquet_and_arrow(tmp_path: Path) -> None:
     flat = rows.column("x").chunk(0).flatten().to_numpy()
     assert np.shares_memory(Problem.of(rows, 1, sigma=1.0).features, flat)
     assert shortlist.Study(rows, m=1, sigma=1.0, seed=0).ask().arm >= 0
+
+
+def test_parquet_is_read_a_few_columns_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, file = normal(301, 7), tmp_path / "x.parquet"
+    x[5, 2] = 3.0
+    words = ["a", "a.b", "a.b.c", "b", "name", "ä", "x y"]  # Parquet takes a dot for a path
+    table = pa.table(dict(zip(words, x.T, strict=True)))
+    who = [f"arm {k}" for k in range(301)]
+    table = table.append_column("a.name", pa.array(who)).set_column(
+        1, "a.b", pa.array(np.arange(301))
+    )
+    x[:, 1] = np.arange(301)
+    for rows in (301, 40):
+        pq.write_table(table, file, row_group_size=rows)
+        for at_once, batch in ((1, 7), (3 * 8 * 302, 100), (1 << 20, 65_536)):
+            monkeypatch.setattr(arrow, "AT_ONCE", at_once)
+            monkeypatch.setattr(arrow, "ROWS", batch)
+            problem = Problem.of(file, 1, sigma=1.0)
+            assert np.array_equal(problem.features, x)
+            assert problem.names == tuple(who)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1).astype(np.float32)), 7)
+    pq.write_table(pa.table({"who": who, "x": lists}), file, row_group_size=40)
+    problem = Problem.of(file, 1, sigma=1.0)
+    assert np.array_equal(problem.features, x.astype(np.float32))
+    assert problem.names == tuple(who)
+    pq.write_table(pa.table({"x": lists, "y": x[:, 0]}), file)
+    with pytest.raises(InvalidFeatures, match="'x' holds lists, and there are other columns"):
+        Problem.of(file, 1, sigma=1.0)
+    holes = pa.array([[1.0, 2.0], None, [3.0, 4.0]], pa.list_(pa.float64(), 2))
+    pq.write_table(pa.table({"x": holes}), file)
+    with pytest.raises(InvalidFeatures, match="'x' has rows that are missing"):
+        Problem.of(file, 1, sigma=1.0)
+
+
+def test_a_frame_of_several_types() -> None:
+    x = np.column_stack([np.arange(5), np.arange(5) ** 2 / 4, np.array([1, 0, 0, 1, 1])])
+    frame = pd.DataFrame({"i": np.arange(5), "f": x[:, 1].astype(np.float32), "b": x[:, 2] > 0})
+    assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
+    frame["i"] = frame["i"].astype("Int64")
+    assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
+    frame.loc[2, "i"] = pd.NA
+    with pytest.raises(InvalidFeatures, match="feature 0 of arm '2' is nan"):
+        Problem.of(frame, 1, sigma=1.0)
+
+
+PEAK = """
+import pathlib, sys
+import pyarrow.parquet
+from shortlist.intake import features_and_names
+
+def memory(what):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(what))
+
+features_and_names(sys.argv[1], None)  # loads what there is to load
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = memory("VmRSS")
+matrix, names = features_and_names(sys.argv[2], None)
+print((memory("VmHWM") - before) / matrix.nbytes)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts the memory")
+@pytest.mark.parametrize(("kind", "most"), [("one", 2.0), ("many", 1.7), ("lists", 2.0)])
+def test_a_parquet_file_is_not_in_memory_beside_its_table(
+    kind: str, most: float, tmp_path: Path
+) -> None:
+    x = normal(100_000, 50)
+    table = pa.table({f"f{k}": x[:, k] for k in range(50)})
+    if kind == "lists":
+        table = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 50)})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=5000 if kind == "many" else len(x))
+    pq.write_table(table[:2], tmp_path / "tiny.parquet")
+    files = [str(tmp_path / name) for name in ("tiny.parquet", "x.parquet")]
+    told = subprocess.run(
+        [sys.executable, "-c", PEAK, *files], capture_output=True, text=True, check=True
+    )
+    # The names take 0.2 of the features, and the table itself 1.
+    assert 1.0 < float(told.stdout) < most
 
 
 @pytest.mark.parametrize(
