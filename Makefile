@@ -34,6 +34,7 @@ lint: .venv/installed .venv/fresh
 bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/parts.py
+	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
 	$(BIN)/python benchmarks/budget.py

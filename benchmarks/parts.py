@@ -10,9 +10,10 @@ import numpy as np
 import shortlist
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.round import candidates_stay, column
-from shortlist.core.least_squares import LOG_DET, OBSERVED, TICK, observe, refresh
+from shortlist.core.least_squares import observe, refresh
 from shortlist.core.order import largest_among, mth_largest
 from shortlist.core.random import round_key, seed_stream
+from shortlist.core.state import LOG_DET, OBSERVED, TICK
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.selection import select
 from shortlist.rules.thresholds import evaluate

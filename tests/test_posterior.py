@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.core.least_squares import STATE, observe
+from shortlist.core.least_squares import observe
 from shortlist.core.posterior import Posterior, keeps_all_rows, reduce_to_rank
 from shortlist.core.rule import INTEGER, REAL, REALS, VOID, compiled
+from shortlist.core.state import STATE
 from shortlist.errors import SingularDesign
 
 

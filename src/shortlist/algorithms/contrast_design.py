@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.core.least_squares import Integers, Reals, Table
 from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, compiled
+from shortlist.core.state import Integers, Reals, Table
 from shortlist.core.whitened import whiten
 from shortlist.errors import SingularDesign
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.algorithms.round import NOBODY, Round
-from shortlist.core.least_squares import Reals
 from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
+from shortlist.core.state import Reals
 
 
 def differences(

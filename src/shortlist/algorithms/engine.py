@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.core.least_squares import Reals
 from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
-from shortlist.core.posterior import Posterior, keeps_all_rows
+from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
+from shortlist.core.state import Reals
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
@@ -24,11 +24,12 @@ with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms.complaints import check
     from shortlist.algorithms.decision import Decision, decision_of
     from shortlist.algorithms.differences import differences
-    from shortlist.algorithms.flags import flags_of
+    from shortlist.algorithms.flags import flags_of, may_screen
     from shortlist.algorithms.onward import play_on, round_cost
+    from shortlist.algorithms.resident import many, resident_rows
+    from shortlist.algorithms.screen import make_screen
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
-GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,14 @@ class Engine:
         """What the loop must prepare, as bits."""
         bits = flags_of(self.rules, elimination=self.elimination)
         bits |= kernel.INITIALIZED if len(self.initial) else 0
-        return bits | (kernel.TARGET if self.allocation != NONE else 0)
+        bits |= kernel.TARGET if self.allocation != NONE else 0
+        return bits | (kernel.SCREENED if self._screens else 0)
+
+    @property
+    def _screens(self) -> bool:
+        # Most arms are left aside: with many of them, where the rules allow it.
+        free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
+        return free and many(*self.features.shape, by_gaps=bool(self.rules["candidates"].needs))
 
     @cached_property
     def wanted(self) -> NDArray[np.int64]:
@@ -195,15 +203,16 @@ class Engine:
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
-        whole = keeps_all_rows(arms, rank) or (self.flags & kernel.MTH_GAPS and arms <= GRAM_LIMIT)
-        return arms if whole else min(arms, self.m + 16)
+        return resident_rows(arms, rank, self.m, self.flags)
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        return rounds.make_round(arms, self._resident(), self.m, allocation, least)
+        floored = bool(self.rules["candidates"].needs)
+        screen = make_screen(arms if self._screens else 0, rank, self.m, floored=floored)
+        return rounds.make_round(arms, self._resident(), self.m, allocation, least, screen)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from shortlist.algorithms import kernel
 from shortlist.core.rule import OWN, Rule
 from shortlist.rules.candidates import smallest_gap
+from shortlist.rules.indices import paired
 
 
 def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
@@ -31,3 +32,13 @@ def _candidates_may_stay(rules: Mapping[str, Rule]) -> bool:
     own = any(rule.number == OWN and "mth_gaps" in rule.needs for rule in readers)
     by_gap = rules["candidates"].number == smallest_gap.number
     return by_gap and not own and "symmetric" in rules["indices"].traits
+
+
+def may_screen(rules: Mapping[str, Rule]) -> bool:
+    """Whether gap indices that decide nothing may be left unknown: all rules are known, none is own."""
+    deciding = ("indices", "candidates", "ambiguous", "selection", "stopping")
+    return (
+        rules["indices"].number == paired.number
+        and all(rules[kind].number != OWN for kind in deciding)
+        and "pilot" not in rules["threshold"].traits
+    )

@@ -19,19 +19,11 @@ from shortlist.algorithms.kernel import (
     decide,
 )
 from shortlist.algorithms.round import NOBODY, ROUND, Round
-from shortlist.core.least_squares import (
-    ASIDE,
-    OBSERVED,
-    READY,
-    STATE,
-    Integers,
-    Reals,
-    State,
-    observe,
-    refresh,
-)
+from shortlist.core.lagging import mean_of
+from shortlist.core.least_squares import observe, refresh
 from shortlist.core.pilot import missing, set_aside
 from shortlist.core.rule import INTEGER, INTEGERS, KEY, REAL, REALS, compiled
+from shortlist.core.state import ASIDE, OBSERVED, READY, STATE, Integers, Reals, State
 
 # What a step does: take a result in; suppose one at the arm's own mean; only look; go on after a
 # stop.
@@ -121,7 +113,7 @@ def follow(
             elif kind == TAKE:
                 observe(state, arms[step], values[step])
             elif kind == SUPPOSE:
-                observe(state, arms[step], state.means[arms[step]])
+                observe(state, arms[step], mean_of(state, arms[step]))
         decides = kind in (TAKE, LOOK)
         if decides and marks[INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:

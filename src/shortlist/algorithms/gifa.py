@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.engine import GRAM_LIMIT, Engine
+from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.named_rules import RULES, Choice, find_rule, find_threshold
 from shortlist.algorithms.requests import optimal_shares
+from shortlist.algorithms.resident import GRAM_LIMIT
 from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem

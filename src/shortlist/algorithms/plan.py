@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shortlist.algorithms.follow import IS_IN, NEXT, REOPEN, STOPPED, TAKE
-from shortlist.core.least_squares import STATE, Integers, Reals, State, observe
+from shortlist.core.least_squares import observe
 from shortlist.core.rule import (
     BOOLEAN,
     INTEGER,
@@ -17,6 +17,7 @@ from shortlist.core.rule import (
     TABLE,
     compiled,
 )
+from shortlist.core.state import STATE, Integers, Reals, State
 
 
 @compiled(

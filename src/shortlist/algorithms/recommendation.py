@@ -10,8 +10,8 @@ import numpy as np
 
 from shortlist.algorithms.catalog import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.algorithms.contrasts import MOST
-from shortlist.algorithms.engine import GRAM_LIMIT
 from shortlist.algorithms.gifa import AUTO, GIFA
+from shortlist.algorithms.resident import GRAM_LIMIT
 from shortlist.algorithms.xy_halving import NAME as WITH_BUDGET
 from shortlist.algorithms.xy_halving import XYHalving
 from shortlist.errors import InvalidSetting

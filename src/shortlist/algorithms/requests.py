@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.round import NOBODY, B, C, Round, design_slot
-from shortlist.core.least_squares import OBSERVED, State
+from shortlist.core.state import OBSERVED, State
 from shortlist.rules.allocation import SOLVED, make_room
 
 Reals = NDArray[np.float64]

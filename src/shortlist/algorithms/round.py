@@ -9,9 +9,11 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from shortlist.core.least_squares import Integers, Reals, State, Table, row
+from shortlist.algorithms.screen import SCREEN, Screen
 from shortlist.core.order import mth_largest
+from shortlist.core.rows import row
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REALS, TABLE, compiled
+from shortlist.core.state import Integers, Reals, State, Table
 from shortlist.rules.allocation import ALLOCATION, Allocation
 from shortlist.rules.indices import fill_column
 
@@ -27,6 +29,7 @@ class Round(NamedTuple):
     """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
 
     ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
+    ``screen`` is for very many arms; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
     """
 
     inside: Mask
@@ -42,18 +45,19 @@ class Round(NamedTuple):
     pair: Integers
     figures: Reals
     least: Table
+    screen: Screen
     allocation: Allocation
 
 
-_TYPES = dict.fromkeys(("gaps", "designs", "least"), TABLE) | {
-    "inside": MASK,
-    "allocation": ALLOCATION,
-}
+_TYPES = {"inside": MASK, "allocation": ALLOCATION, "screen": SCREEN}
+_TYPES |= dict.fromkeys(("gaps", "designs", "least"), TABLE)
 _TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
 ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
 
 
-def make_round(arms: int, resident: int, m: int, allocation: Allocation, least: Table) -> Round:
+def make_round(
+    arms: int, resident: int, m: int, allocation: Allocation, least: Table, screen: Screen
+) -> Round:
     """An empty round for ``arms`` arms, with the allocation that it is to follow."""
     return Round(
         inside=np.zeros(arms, np.bool_),
@@ -69,6 +73,7 @@ def make_round(arms: int, resident: int, m: int, allocation: Allocation, least: 
         pair=np.full(7, NOBODY, np.int64),
         figures=np.full(3, np.nan),
         least=least,
+        screen=screen,
         allocation=allocation,
     )
 

@@ -3,64 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
-from numba import types
-from numpy.typing import NDArray
 
 from shortlist.core.cholesky import cholesky, solve_factor
-from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
-
-Reals = NDArray[np.float64]
-Table = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET = 0, 1, 2, 3
-OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
-STEP = 4.0  # from one shift of a grid to the next
-FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
-STEEPEST = 1e5
-
-
-class State(NamedTuple):
-    """The arrays behind a posterior; compiled code reads and writes them in place.
-
-    ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
-    With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
-    used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
-    (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a pilot
-    is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
-    ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
-    summed up, it counts 1/noise[a] times.
-    """
-
-    features: Table
-    pulls: Integers
-    sums: Reals
-    means: Reals
-    variances: Reals
-    rows: Table
-    slots: Integers
-    owners: Integers
-    used: Integers
-    inverse: Table
-    shifted: Table
-    factor: Table
-    arm_scratch: Reals
-    scratch: Reals
-    pilot: Integers
-    pilot_sums: Reals
-    prior: Reals
-    lean: Reals
-    scalars: Reals
-    clock: Integers
-    noise: Reals
-
-
-_TYPES = dict.fromkeys(("features", "rows", "inverse", "shifted", "factor"), TABLE)
-_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "pilot", "clock"), INTEGERS)
-STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
+from shortlist.core.passes import absorb, inner, norms, products
+from shortlist.core.rule import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.state import (
+    ASIDE,
+    BEHIND,
+    FIRST_REFRESH,
+    LEVEL,
+    LOG_DET,
+    NEXT_CLIMB,
+    NEXT_REFRESH,
+    OBSERVED,
+    PRIOR_LOG_DET,
+    READY,
+    RECENT,
+    REFRESH_EVERY,
+    REFRESHED,
+    REGULARIZATION,
+    SHIFT,
+    STATE,
+    STEEPEST,
+    STEP,
+    TRACE,
+    Reals,
+    State,
+)
 
 
 @compiled(BOOLEAN(STATE, REAL, BOOLEAN))
@@ -141,6 +110,28 @@ def excess_of(state: State, arm: int) -> float:
     return excess / state.noise[arm]
 
 
+@compiled()
+def lags(state: State) -> bool:
+    """Whether the estimates of the arms may lag behind."""
+    return state.theta.shape[0] > 0
+
+
+@compiled(VOID(STATE))
+def start_lagging(state: State) -> None:
+    """The norms that bound what changes from now on."""
+    factor, metric = state.factor, state.metric
+    for i in range(metric.shape[0]):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(j + 1):
+                total += factor[i, k] * factor[j, k]
+            metric[i, j] = metric[j, i] = total
+    for a in range(state.deviations.shape[0]):
+        state.deviations[a] = math.sqrt(state.variances[a])
+    state.scalars[TRACE] = 0.0
+    state.clock[BEHIND] = 0
+
+
 @compiled(BOOLEAN(STATE))
 def refresh(state: State) -> bool:
     """Everything anew from the counts and sums, by Cholesky; False if the design is singular."""
@@ -156,32 +147,36 @@ def refresh(state: State) -> bool:
         y[i] = 0.0
     for a in range(arms):
         total = (state.sums[a] - state.pilot_sums[a]) / state.noise[a]
-        for i in range(rank):
-            y[i] += total * x[a, i]
+        if total != 0.0:
+            for i in range(rank):
+                y[i] += total * x[a, i]
     solve(state, y)
-    for a in range(arms):
-        state.means[a] = dot(state, a, y)
-    whole = state.rows.shape[0] == arms
-    for a in range(arms):
-        slot = state.slots[a]
-        for i in range(rank):
-            y[i] = x[a, i]
-        if slot >= 0:
+    if state.rows.shape[0] == arms:
+        for a in range(arms):
+            state.means[a] = dot(state, a, y)
+        for a in range(arms):
+            for i in range(rank):
+                y[i] = x[a, i]
             solve(state, y)
             for i in range(arms):
-                state.rows[slot, i] = dot(state, i, y)
-            state.variances[a] = state.rows[slot, a]
-        else:
-            # Half a solve is enough: ‖x‖²_{V⁻¹} = ‖L⁻¹x‖².
-            total = 0.0
+                state.rows[a, i] = dot(state, i, y)
+            state.variances[a] = state.rows[a, a]
+    else:
+        products(x, y, state.means)
+        if lags(state):
             for i in range(rank):
-                for k in range(i):
-                    y[i] -= state.factor[i, k] * y[k]
-                y[i] /= state.factor[i, i]
-                total += y[i] * y[i]
-            state.variances[a] = total
-    if not whole:
+                state.theta[i] = state.anchor[i] = y[i]
+        norms(x, state.factor, y, state.variances)
+        for s in range(state.rows.shape[0]):
+            if state.owners[s] >= 0:
+                for i in range(rank):
+                    y[i] = x[state.owners[s], i]
+                solve(state, y)
+                products(x, y, state.rows[s])
+                state.variances[state.owners[s]] = state.rows[s, state.owners[s]]
         invert(state, state.inverse)
+        if lags(state):
+            start_lagging(state)
     if separate and shift > 0.0:
         factorize(state, shift, True)
         invert(state, state.shifted)
@@ -197,6 +192,7 @@ def refresh(state: State) -> bool:
             for i in range(rank):
                 state.lean[i] += excess * x[a, i]
     clock[READY] = 1
+    clock[REFRESHED] += 1
     clock[NEXT_REFRESH] = FIRST_REFRESH
     while clock[NEXT_REFRESH] <= clock[OBSERVED]:
         clock[NEXT_REFRESH] += min(clock[NEXT_REFRESH], REFRESH_EVERY)
@@ -218,6 +214,8 @@ def start(state: State) -> bool:
         state.clock[LEVEL] -= 1
         state.scalars[SHIFT] /= STEP
     state.scalars[LOG_DET] = 0.0
+    for k in range(state.theta.shape[0]):
+        state.theta[k] = state.anchor[k] = 0.0
     if state.scalars[REGULARIZATION] > 0.0:
         return refresh(state)
     return True
@@ -233,9 +231,9 @@ def downdate(matrix: Reals, product: Reals, growth: float) -> None:
             matrix[i, k] -= factor * product[k]
 
 
-@compiled(VOID(STATE, INTEGER, REAL, BOOLEAN))
-def update_rows(state: State, arm: int, shrink: float, steep: bool) -> None:
-    """The resident rows of G after an evaluation."""
+@compiled(VOID(STATE, INTEGER, REAL))
+def update_rows(state: State, arm: int, shrink: float) -> None:
+    """The resident rows of G after an evaluation that shrinks a variance steeply."""
     u = state.arm_scratch
     arms = u.shape[0]
     for s in range(state.rows.shape[0]):
@@ -244,11 +242,11 @@ def update_rows(state: State, arm: int, shrink: float, steep: bool) -> None:
             factor = u[owner] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
-            if steep:  # the same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a)
-                state.rows[s, arm] = state.noise[arm] * factor
-                if owner == arm:
-                    for i in range(arms):
-                        state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
+            # The same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a).
+            state.rows[s, arm] = state.noise[arm] * factor
+            if owner == arm:
+                for i in range(arms):
+                    state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
 
 
 @compiled()
@@ -265,16 +263,13 @@ def observe(state: State, arm: int, value: float) -> None:
         if refresh(state):
             return
     arms = u.shape[0]
-    slot = state.slots[arm]
     whole = state.rows.shape[0] == arms
-    if not whole:
-        apply(state, arm, state.inverse, state.scratch)
-    if slot >= 0:
+    if whole:
         for i in range(arms):
-            u[i] = state.rows[slot, i]
+            u[i] = state.rows[arm, i]
     else:
-        for i in range(arms):
-            u[i] = dot(state, i, state.scratch)
+        apply(state, arm, state.inverse, state.scratch)
+        u[arm] = inner(state.features, arm, state.scratch)
     noise = state.noise[arm]
     growth = noise + u[arm]
     # A variance that falls a hundred-thousandfold at once would leave its digits behind.
@@ -282,18 +277,37 @@ def observe(state: State, arm: int, value: float) -> None:
     if steep and refresh(state):
         return
     shrink = 1.0 / growth
-    step = (value - state.means[arm]) * shrink
-    for i in range(arms):
-        state.means[i] += u[i] * step
-        state.variances[i] -= (u[i] * shrink) * u[i]
-    if whole and not steep:
+    mean = inner(state.features, arm, state.theta) if lags(state) else state.means[arm]
+    step = (value - mean) * shrink
+    if lags(state):
+        turn = clock[OBSERVED] % RECENT
+        for k in range(state.theta.shape[0]):
+            state.theta[k] += state.scratch[k] * step
+            state.recent[turn, k] = state.scratch[k]
+        state.growths[turn] = growth
+        clock[BEHIND] += 1
+        scalars[TRACE] += state.deviations[arm] ** 2 / noise
+    elif whole or steep:
+        if not whole:
+            products(state.features, state.scratch, u)
+        for i in range(arms):
+            state.means[i] += u[i] * step
+            state.variances[i] -= (u[i] * shrink) * u[i]
+    if lags(state):
+        pass
+    elif steep:
+        update_rows(state, arm, shrink)
+    elif whole:
         for s in range(arms):
             factor = u[s] * shrink
             for i in range(arms):
                 state.rows[s, i] -= factor * u[i]
     else:
-        update_rows(state, arm, shrink, steep)
-    if steep:
+        absorb(
+            state.features, state.scratch, state.rows, state.owners, state.slots[arm], u,
+            state.means, state.variances, shrink, step,
+        )  # fmt: skip
+    if steep and not lags(state):
         state.variances[arm] = noise * (u[arm] * shrink)
     if not whole:
         downdate(state.inverse, state.scratch, growth)
@@ -309,33 +323,3 @@ def observe(state: State, arm: int, value: float) -> None:
                 state.lean[k] += excess * state.features[arm, k]
     elif scalars[SHIFT] > 0.0:
         scalars[LOG_DET] += math.log(growth / noise)
-
-
-@compiled(INTEGER(STATE, INTEGER))
-def make_row(state: State, arm: int) -> int:
-    """The arm's row of G, made in the slot used longest ago."""
-    slot = 0
-    for s in range(state.used.shape[0]):
-        if state.used[s] < state.used[slot]:
-            slot = s
-    if state.owners[slot] >= 0:
-        state.slots[state.owners[slot]] = -1
-    state.owners[slot] = arm
-    state.slots[arm] = slot
-    apply(state, arm, state.inverse, state.scratch)
-    for i in range(state.features.shape[0]):
-        state.rows[slot, i] = dot(state, i, state.scratch)
-    return slot
-
-
-@compiled()
-def row(state: State, arm: int) -> int:
-    """The slot where the arm's row of G is; a missing one is made."""
-    if state.rows.shape[0] == state.slots.shape[0]:
-        return arm
-    slot = state.slots[arm]
-    if slot < 0:
-        slot = make_row(state, arm)
-    state.clock[TICK] += 1
-    state.used[slot] = state.clock[TICK]
-    return slot

@@ -15,8 +15,8 @@ import numpy as np
 from numba import types
 
 from shortlist.core.cholesky import solve_factor
-from shortlist.core.least_squares import Reals, Table
 from shortlist.core.rule import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.state import Reals, Table
 
 NOBODY = -1
 MOST_STEPS = 60  # ten are usual

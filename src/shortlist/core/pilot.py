@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from shortlist.core.least_squares import (
+from shortlist.core.least_squares import excess_of, factorize, log_determinant
+from shortlist.core.rule import REAL, VOID, compiled
+from shortlist.core.state import (
     ASIDE,
     LOG_DET,
     OBSERVED,
@@ -14,11 +16,7 @@ from shortlist.core.least_squares import (
     Integers,
     Reals,
     State,
-    excess_of,
-    factorize,
-    log_determinant,
 )
-from shortlist.core.rule import REAL, VOID, compiled
 
 NOBODY = -1
 

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.core.least_squares import (
-    ASIDE,
-    LOG_DET,
-    OBSERVED,
-    READY,
-    Integers,
-    Reals,
-    State,
-    observe,
-    refresh,
-    row,
-    start,
-)
+from shortlist.core.lagging import all_variances
+from shortlist.core.least_squares import lags, observe, refresh, start
+from shortlist.core.passes import products
 from shortlist.core.pilot import set_aside, surprise
+from shortlist.core.rows import row
+from shortlist.core.state import ASIDE, LOG_DET, OBSERVED, READY, RECENT, Integers, Reals, State
 from shortlist.core.tall import gram, triangle_of, unlocked
 from shortlist.errors import SingularDesign
 
@@ -62,7 +54,8 @@ class Posterior:
     levels : bool, optional
         Whether the shift is the first of a grid, and rises.
     resident : int, optional
-        How many rows of G to keep; by default all for few arms, else 16.
+        How many rows of G to keep; by default all for few arms, else 16. With 0 the estimates of
+        the arms lag behind in ``state``, and :attr:`means` and :attr:`variances` are made when asked.
     noise : array, K, optional
         (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
         of arm a counts 1/noise[a] times: weighted least squares.
@@ -90,6 +83,7 @@ class Posterior:
         if resident is None:
             resident = arms if keeps_all_rows(arms, rank) else 16
         kept = min(arms, resident)
+        lagging = 0 if kept else rank
         tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
         index = np.arange(arms) if kept == arms else np.full(arms, -1)
         self.state = State(
@@ -111,15 +105,25 @@ class Posterior:
             pilot_sums=np.zeros(arms),
             prior=np.zeros(arms),
             lean=np.zeros(rank),
-            scalars=np.array([regularization, shift, 0.0, 0.0]),
-            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0], np.int64),
+            scalars=np.array([regularization, shift, 0.0, 0.0, 0.0]),
+            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
+            theta=np.zeros(lagging),
+            anchor=np.zeros(lagging),
+            deviations=np.zeros(arms if lagging else 0),
+            metric=np.zeros((lagging, lagging)),
+            recent=np.zeros((RECENT if lagging else 0, rank)),
+            growths=np.zeros(RECENT),
         )
         start(self.state)
 
     @property
     def means(self) -> Reals:
         """μ̂_a of every arm."""
+        if self.ready and lags(self.state):
+            means = np.empty(len(self.pulls))
+            products(self.state.features, self.state.theta, means)
+            return means
         return self.state.means
 
     @property
@@ -130,6 +134,10 @@ class Posterior:
     @property
     def variances(self) -> Reals:
         """G_aa = ‖x_a‖²_{V⁻¹} of every arm."""
+        if self.ready and lags(self.state):
+            variances = np.empty(len(self.pulls))
+            all_variances(self.state, variances)
+            return variances
         return self.state.variances
 
     @property
@@ -171,6 +179,10 @@ class Posterior:
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""
+        if lags(self.state):
+            made = np.empty(len(self.pulls))
+            products(self.state.features, self.state.inverse @ self.state.features[arm], made)
+            return made
         return self.state.rows[row(self.state, int(arm))].copy()
 
     def refresh(self) -> None:

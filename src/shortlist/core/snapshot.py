@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shortlist.core.least_squares import STATE, State
 from shortlist.core.rule import VOID, compiled
+from shortlist.core.state import STATE, State
 
 
 @compiled(VOID(STATE, STATE))
@@ -31,6 +31,17 @@ def restore(state: State, origin: State) -> None:
             state.shifted[i, k] = origin.shifted[i, k]
     for i in range(origin.lean.shape[0]):
         state.lean[i] = origin.lean[i]
+    for i in range(origin.theta.shape[0]):
+        state.theta[i] = origin.theta[i]
+        state.anchor[i] = origin.anchor[i]
+        for k in range(origin.theta.shape[0]):
+            state.metric[i, k] = origin.metric[i, k]
+    for n in range(origin.recent.shape[0]):
+        state.growths[n] = origin.growths[n]
+        for k in range(origin.recent.shape[1]):
+            state.recent[n, k] = origin.recent[n, k]
+    for a in range(origin.deviations.shape[0]):
+        state.deviations[a] = origin.deviations[a]
     for i in range(origin.scalars.shape[0]):
         state.scalars[i] = origin.scalars[i]
     for i in range(origin.clock.shape[0]):

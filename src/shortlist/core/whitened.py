@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.core.cholesky import cholesky
-from shortlist.core.least_squares import Integers, Reals, Table
 from shortlist.core.rule import BOOLEAN, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.state import Integers, Reals, Table
 from shortlist.errors import SingularDesign
 
 

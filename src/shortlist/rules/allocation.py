@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from shortlist.core.least_squares import OBSERVED, STATE, Integers, Reals, State, Table
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REAL, REALS, VOID, compiled
+from shortlist.core.state import OBSERVED, STATE, Integers, Reals, State, Table
 from shortlist.rules.alternative import PAIRS, Pairs, make_pairs
 from shortlist.rules.frank_wolfe import (
     FLAT,

@@ -15,8 +15,8 @@ import numpy as np
 from numba import types
 
 from shortlist.core.cholesky import cholesky
-from shortlist.core.least_squares import STATE, Integers, Reals, State, Table
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.state import STATE, Integers, Reals, State, Table
 
 RIDGE = 1e-12  # of V(w)'s trace: a direction may be left without any weight
 

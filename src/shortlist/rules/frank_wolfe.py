@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from shortlist.core.least_squares import STATE, Integers, Reals, State, Table
 from shortlist.core.rule import (
     BOOLEAN,
     INTEGER,
@@ -33,6 +32,7 @@ from shortlist.core.rule import (
     TABLE,
     compiled,
 )
+from shortlist.core.state import STATE, Integers, Reals, State, Table
 from shortlist.rules.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
 from shortlist.rules.matrix_game import best_mixture
 

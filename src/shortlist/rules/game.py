@@ -14,15 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from shortlist.core.least_squares import (
-    OBSERVED,
-    REGULARIZATION,
-    STATE,
-    Integers,
-    Reals,
-    State,
-    Table,
-)
 from shortlist.core.random import priority
 from shortlist.core.rule import (
     BOOLEAN,
@@ -35,6 +26,7 @@ from shortlist.core.rule import (
     VOID,
     compiled,
 )
+from shortlist.core.state import OBSERVED, REGULARIZATION, STATE, Integers, Reals, State, Table
 from shortlist.rules.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
 
 FIRST_MIXABILITY = 0.01

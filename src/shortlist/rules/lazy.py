@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 
-from shortlist.core.least_squares import OBSERVED, STATE, Integers, Reals, State, factorize
+from shortlist.core.least_squares import factorize
 from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REALS, compiled
+from shortlist.core.state import OBSERVED, STATE, Integers, Reals, State
 
 FLOOR, CERTIFIED = 0, 1
 

@@ -19,7 +19,6 @@ import numpy as np
 from numba import types
 
 from shortlist.core.cholesky import solve_factor
-from shortlist.core.least_squares import Reals, Table
 from shortlist.core.nearest import (
     FAINT,
     NOBODY,
@@ -31,6 +30,7 @@ from shortlist.core.nearest import (
     workspace,
 )
 from shortlist.core.rule import INTEGER, MASK, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.state import Reals, Table
 
 
 class Rivals(NamedTuple):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from shortlist.core.least_squares import Reals, Table
 from shortlist.core.rule import INTEGER, MASK, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.state import Reals, Table
 
 
 class Known(NamedTuple):

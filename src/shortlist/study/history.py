@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.algorithms.follow import TAKE, Steps
-from shortlist.core.least_squares import Reals
+from shortlist.core.state import Reals
 from shortlist.study.look import Difference, Look, glance_at, look_at
 from shortlist.study.model import Model
 from shortlist.study.trial import NOBODY, Trial

@@ -1,0 +1,154 @@
+"""The arm outside J(t) that challenges most, found by the reach of the arms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.algorithms.reach import ROUNDING, count_attaining, is_among, look_up, shorten
+from shortlist.algorithms.screen import (
+    NOBODY,
+    SCALE,
+    SCREEN,
+    Screen,
+)
+from shortlist.core.lagging import drift, mean_of
+from shortlist.core.passes import SCANNED
+from shortlist.core.random import priority
+from shortlist.core.rule import (
+    INTEGER,
+    INTEGERS,
+    KEY,
+    MASK,
+    REAL,
+    REALS,
+    VOID,
+    compiled,
+)
+from shortlist.core.state import OBSERVED, STATE, Integers, Reals, State
+
+
+@compiled(VOID(INTEGER, INTEGER, REAL, INTEGERS, REALS, KEY), inline=True)
+def note(i: int, j: int, gap: float, challengers: Integers, gaps: Reals, key: np.uint64) -> None:
+    """Arm i challenges j with this gap index, if none before did with a larger."""
+    best = challengers[j]
+    if best == NOBODY or gap > gaps[j]:
+        challengers[j] = i
+        gaps[j] = gap
+    elif gap == gaps[j] and i != best and priority(key, i) > priority(key, best):
+        challengers[j] = i
+
+
+@compiled(VOID(SCREEN, INTEGER, REAL))
+def remember_rival(screen: Screen, i: int, gap: float) -> None:
+    """Keep the arm among those that challenge most."""
+    rivals, gaps = screen.rivals, screen.rival_gaps
+    k = rivals.shape[0] - 1
+    if gap <= gaps[k]:
+        return
+    while k > 0 and gaps[k - 1] < gap:
+        gaps[k] = gaps[k - 1]
+        rivals[k] = rivals[k - 1]
+        k -= 1
+    gaps[k] = gap
+    rivals[k] = i
+
+
+@compiled(REAL(STATE, SCREEN, INTEGERS, INTEGER, INTEGER, REAL, REAL, INTEGERS, REALS, KEY))
+def confront(
+    state: State,
+    screen: Screen,
+    candidates: Integers,
+    m: int,
+    i: int,
+    scale: float,
+    best: float,
+    challengers: Integers,
+    gaps: Reals,
+    key: np.uint64,
+) -> float:
+    """All B_ij of arm i, looked up, and with its products in ``block``; the largest found so far."""
+    mean = mean_of(state, i)
+    largest = -np.inf
+    for k in range(m):
+        j = candidates[k]
+        place = screen.places[j]
+        square = state.variances[i] + screen.variances[place] - 2.0 * screen.block[place]
+        gap = mean - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+        largest = max(largest, gap)
+        if gap >= best:
+            best = gap
+            note(i, j, gap, challengers, gaps, key)
+    remember_rival(screen, i, largest)
+    return best
+
+
+@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL, INTEGERS, REALS, KEY))
+def challenge(
+    state: State,
+    screen: Screen,
+    candidates: Integers,
+    m: int,
+    inside: np.ndarray,
+    scale: float,
+    challengers: Integers,
+    gaps: Reals,
+    key: np.uint64,
+) -> None:
+    """The largest B_ij over j ∈ J and i ∉ J.
+
+    ``gaps`` and ``challengers`` are right for the candidates that attain it; those of another may be
+    too small.
+    """
+    means, deviations, reach, figures = state.means, state.deviations, screen.reach, screen.figures
+    arms, now = means.shape[0], state.clock[OBSERVED]
+    ratio, moved = scale / figures[SCALE], drift(state)
+    ahead, size = -np.inf, 0.0
+    for k in range(m):
+        place = screen.places[candidates[k]]
+        challengers[candidates[k]] = NOBODY
+        gaps[candidates[k]] = -np.inf
+        ahead = max(ahead, ratio * screen.anchors[place] - screen.means[place])
+        size = max(size, abs(screen.means[place]))
+    best = -np.inf
+    # The rivals of the last round first: with them, few others may attain the largest.
+    rivals = screen.rivals.shape[0]
+    for k in range(rivals):
+        screen.past_rivals[k] = screen.rivals[k]
+        screen.rivals[k] = NOBODY
+        screen.rival_gaps[k] = -np.inf
+    for k in range(rivals):
+        i = screen.past_rivals[k]
+        if i != NOBODY and not inside[i]:
+            look_up(state, screen, i)
+            shorten(state, screen, i)
+            best = confront(
+                state, screen, candidates, m, i, scale, best, challengers, gaps, key
+            )  # fmt: skip
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
+        least = best - ahead - ROUNDING * (abs(best) + size)
+        if not count_attaining(means, deviations, reach, moved, ratio, least, first, end):
+            continue
+        for i in range(first, end):
+            if inside[i] or means[i] + moved * deviations[i] + ratio * reach[i] < least:
+                continue
+            if screen.exact_at[i] == now and is_among(screen.past_rivals, i):
+                continue
+            mean = mean_of(state, i)
+            if mean + ratio * reach[i] < least:
+                continue
+            # With its own variance its reach becomes so small that it is not looked at again soon.
+            look_up(state, screen, i)
+            if mean + ratio * shorten(state, screen, i) < least:
+                continue
+            best = confront(
+                state, screen, candidates, m, i, scale, best, challengers, gaps, key
+            )  # fmt: skip
+            least = best - ahead - ROUNDING * (abs(best) + size)
+    if best == -np.inf:  # no gap index is a number
+        c = 0
+        while inside[c]:
+            c += 1
+        note(c, candidates[0], best, challengers, gaps, key)

@@ -1,0 +1,199 @@
+"""The greedy pull among very many arms: for each ambiguous pair, the arms that may be the best pull.
+
+With y = V⁻¹(x_b − x_c), the pull of most gain has the largest (x_aᵀy)²/(n_a + G_aa). A pass over X at time s
+lists the arms where this is largest. As long as the pair comes back and
+
+    |x_aᵀy| ≤ α|x_aᵀy_s| + ‖x_a‖_{V_s⁻¹} ‖y − αy_s‖_{V_s}
+
+shows that no other arm can be, only the arms in the list are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.algorithms.reach import look_up
+from shortlist.algorithms.screen import (
+    LARGEST,
+    LOOKED_UP,
+    NEXT_PAIR,
+    NOBODY,
+    PAIR_SQUARE,
+    PAIRS,
+    SCREEN,
+    SHORT,
+    Screen,
+)
+from shortlist.core.lagging import bilinear, metric_norm, shrinkage
+from shortlist.core.least_squares import apply
+from shortlist.core.passes import SCANNED, inner
+from shortlist.core.random import priority
+from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, REALS, VOID, compiled
+from shortlist.core.state import STATE, Reals, State
+
+Y, REST = PAIRS, PAIRS + 1  # in ``directions``
+GUARD = 1e-9
+TINY = 1e-300
+
+
+@compiled(VOID(STATE, SCREEN))
+def measure_largest(state: State, screen: Screen) -> None:
+    """The largest variance in units of the arm's noise, at the last refresh."""
+    largest = 0.0
+    for a in range(state.deviations.shape[0]):
+        largest = max(largest, state.deviations[a] ** 2 / state.noise[a])
+    screen.figures[LARGEST] = largest
+
+
+@compiled(INTEGER(REALS, REALS, REALS, REAL, INTEGER, INTEGER), fast=True)
+def count_gaining(
+    squares: np.ndarray,
+    noise: np.ndarray,
+    deviations: np.ndarray,
+    least: float,
+    first: int,
+    end: int,
+) -> int:
+    """How many arms of a block gain more than ``least``, with the variances of the last refresh."""
+    gaining = 0
+    for a in range(first, end):
+        if squares[a - first] > least * (noise[a] + deviations[a] * deviations[a]):
+            gaining += 1
+    return gaining
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER), fast=True)
+def sweep(state: State, screen: Screen, place: int) -> None:
+    """List the arms of largest gain for the pair in this place; on the way all means are made anew."""
+    x, y, theta, means = state.features, screen.directions[place], state.theta, state.means
+    noise, deviations, squares = state.noise, state.deviations, screen.block
+    listed, gains = screen.shortlists[place], screen.shortlist_gains
+    arms, rank = x.shape
+    for k in range(SHORT):
+        listed[k] = NOBODY
+        gains[k] = -1.0
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
+        for a in range(first, end):
+            product, mean = 0.0, 0.0
+            for k in range(rank):
+                value = x[a, k]
+                product += value * y[k]
+                mean += value * theta[k]
+            squares[a - first] = product * product
+            means[a] = mean
+        if count_gaining(squares, noise, deviations, gains[SHORT - 1], first, end):
+            for a in range(first, end):
+                gain = squares[a - first] / (noise[a] + deviations[a] ** 2)
+                if gain > gains[SHORT - 1]:
+                    k = SHORT - 1
+                    while k > 0 and gains[k - 1] < gain:
+                        gains[k] = gains[k - 1]
+                        listed[k] = listed[k - 1]
+                        k -= 1
+                    gains[k] = gain
+                    listed[k] = a
+    screen.levels[place] = math.sqrt(max(gains[SHORT - 1], 0.0))
+    for k in range(theta.shape[0]):
+        state.anchor[k] = theta[k]
+    screen.figures[LOOKED_UP] = 0.0
+
+
+@compiled(REAL(STATE, SCREEN, INTEGER, REALS), inline=True)
+def gain_of(state: State, screen: Screen, a: int, y: Reals) -> float:
+    """By how much a pull of the arm shrinks the pair's square width."""
+    look_up(state, screen, a)
+    return inner(state.features, a, y) ** 2 / (state.noise[a] + state.variances[a])
+
+
+@compiled(BOOLEAN(STATE, SCREEN, INTEGER, REAL, REAL), inline=True)
+def may_gain(state: State, screen: Screen, a: int, least: float, product: float) -> bool:
+    """Whether the arm, of this x_aᵀy, may gain ``least``, before its variance is looked up.
+
+    By Cauchy and Schwarz (x_aᵀy)² ≤ G_aa ‖y‖²_V, the last of which is the pair's square width.
+    """
+    known = state.deviations[a] ** 2 / (1.0 + shrinkage(state))
+    square = product * product
+    variance = max(known, square / screen.figures[PAIR_SQUARE])
+    return square >= least * (state.noise[a] + variance) * (1.0 - GUARD)
+
+
+@compiled(INTEGER(STATE, SCREEN, INTEGER, KEY))
+def best_listed(state: State, screen: Screen, place: int, key: np.uint64) -> int:
+    """The arm of most gain in the list of the pair in this place."""
+    y = screen.directions[Y]
+    best, largest = NOBODY, -1.0
+    for k in range(SHORT):
+        a = screen.shortlists[place, k]
+        if a == NOBODY:
+            break
+        if not may_gain(state, screen, a, largest, inner(state.features, a, y)):
+            continue
+        gain = gain_of(state, screen, a, y)
+        if gain > largest or (gain == largest and priority(key, a) > priority(key, best)):
+            best, largest = a, gain
+    return best
+
+
+@compiled(REAL(STATE, SCREEN, INTEGER))
+def most_unlisted(state: State, screen: Screen, place: int) -> float:
+    """What no arm outside the list of the pair in this place can gain more than."""
+    y, past, rest = screen.directions[Y], screen.directions[place], screen.directions[REST]
+    rank = y.shape[0]
+    if screen.shortlists[place, SHORT - 1] == NOBODY:
+        return -1.0
+    square = bilinear(state.metric, past, past)
+    along = bilinear(state.metric, past, y)
+    alpha = along / square if square > 0.0 else 0.0
+    for k in range(rank):
+        rest[k] = y[k] - alpha * past[k]
+    largest, shrunk = screen.figures[LARGEST], screen.figures[LARGEST] / (1.0 + shrinkage(state))
+    root = abs(alpha) * screen.levels[place]
+    root += math.sqrt(largest / (1.0 + largest)) * metric_norm(state, rest)
+    return root * root * (1.0 + largest) / (1.0 + shrunk)
+
+
+@compiled(INTEGER(STATE, SCREEN, INTEGER, KEY))
+def best_of_all(state: State, screen: Screen, best: int, key: np.uint64) -> int:
+    """The arm of most gain of all, as good as ``best`` at least."""
+    y = screen.directions[Y]
+    largest = gain_of(state, screen, best, y)
+    for a in range(state.features.shape[0]):
+        if a != best and may_gain(state, screen, a, largest, inner(state.features, a, y)):
+            gain = gain_of(state, screen, a, y)
+            if gain > largest or (gain == largest and priority(key, a) > priority(key, best)):
+                best, largest = a, gain
+    return best
+
+
+@compiled(INTEGER(STATE, SCREEN, INTEGER, INTEGER, KEY))
+def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
+    """The arm of the selection rule ``greedy``."""
+    y, pairs = screen.directions[Y], screen.pairs
+    image = screen.images[screen.places[b]]
+    apply(state, c, state.inverse, screen.directions[REST])
+    for k in range(y.shape[0]):
+        y[k] = image[k] - screen.directions[REST, k]
+    square = inner(state.features, b, y) - inner(state.features, c, y)
+    screen.figures[PAIR_SQUARE] = max(square, TINY)
+    place = NOBODY
+    for k in range(PAIRS):
+        if (pairs[k, 0] == b and pairs[k, 1] == c) or (pairs[k, 0] == c and pairs[k, 1] == b):
+            place = k
+    if place != NOBODY:
+        best = best_listed(state, screen, place, key)
+        if most_unlisted(state, screen, place) < gain_of(state, screen, best, y) * (1.0 - GUARD):
+            return best
+    else:
+        place = int(screen.figures[NEXT_PAIR])
+        screen.figures[NEXT_PAIR] = (place + 1) % PAIRS
+        pairs[place, 0], pairs[place, 1] = b, c
+    for k in range(y.shape[0]):
+        screen.directions[place, k] = y[k]
+    sweep(state, screen, place)
+    best = best_listed(state, screen, place, key)
+    if most_unlisted(state, screen, place) < gain_of(state, screen, best, y) * (1.0 - GUARD):
+        return best
+    return best_of_all(state, screen, best, key)

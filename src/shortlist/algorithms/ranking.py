@@ -1,0 +1,103 @@
+"""The arms of largest gap index for each companion, and with them its m-th gap and its challenger."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.algorithms.reach import (
+    ROUNDING,
+    count_attaining,
+    gap_index,
+    is_among,
+    look_up,
+    shorten,
+)
+from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, SCREEN, Screen
+from shortlist.core.lagging import drift, mean_of
+from shortlist.core.passes import SCANNED
+from shortlist.core.random import priority
+from shortlist.core.rule import INTEGER, KEY, REAL, VOID, compiled
+from shortlist.core.state import STATE, State
+
+
+@compiled(VOID(SCREEN, INTEGER, INTEGER, REAL, KEY))
+def enlist(screen: Screen, place: int, i: int, gap: float, key: np.uint64) -> None:
+    """Arm i into the list of the companion in this place, if its gap index is large enough."""
+    arms, gaps = screen.tops[place], screen.gaps[place]
+    k = arms.shape[0] - 1
+    if gap < gaps[k] or is_among(arms, i):
+        return
+    if gap == gaps[k] and arms[k] != NOBODY and priority(key, i) < priority(key, arms[k]):
+        return
+    while k > 0 and (
+        arms[k - 1] == NOBODY
+        or gaps[k - 1] < gap
+        or (gaps[k - 1] == gap and priority(key, arms[k - 1]) < priority(key, i))
+    ):
+        gaps[k] = gaps[k - 1]
+        arms[k] = arms[k - 1]
+        k -= 1
+    gaps[k] = gap
+    arms[k] = i
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER, REAL, KEY))
+def enlist_again(state: State, screen: Screen, place: int, scale: float, key: np.uint64) -> None:
+    """The arms of its last list, or of another companion's if it has none, with their gap indices now."""
+    arms, past = screen.tops[place], screen.past_tops
+    other = place
+    if arms[0] == NOBODY:
+        for p in range(int(screen.figures[COMPANIONS])):
+            if screen.tops[p, 0] != NOBODY:
+                other = p
+    for k in range(arms.shape[0]):
+        past[k] = screen.tops[other, k]
+    for k in range(arms.shape[0]):
+        arms[k] = NOBODY
+        screen.gaps[place, k] = -np.inf
+    for k in range(arms.shape[0]):
+        if past[k] != NOBODY and past[k] != screen.companions[place]:
+            enlist(screen, place, past[k], gap_index(state, screen, past[k], place, scale), key)
+
+
+@compiled(REAL(SCREEN, INTEGER, INTEGER, REAL), inline=True)
+def wanted_by(screen: Screen, place: int, m: int, ratio: float) -> float:
+    """What an arm's mean and reach must add up to, to be among the m arms in this place's list."""
+    least = screen.gaps[place, m - 1]
+    mean = screen.means[place]
+    return least - ROUNDING * (abs(least) + abs(mean)) + mean - ratio * screen.anchors[place]
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER, INTEGER, INTEGER, REAL, KEY))
+def rank_gaps(
+    state: State, screen: Screen, first: int, end: int, m: int, scale: float, key: np.uint64
+) -> None:
+    """The lists of the companions from ``first`` to ``end``: their m arms of largest gap index are right."""
+    means, deviations, reach = state.means, state.deviations, screen.reach
+    arms, ratio, moved = means.shape[0], scale / screen.figures[SCALE], drift(state)
+    for place in range(first, end):
+        enlist_again(state, screen, place, scale, key)
+    for start in range(0, arms, SCANNED):
+        stop = min(start + SCANNED, arms)
+        least = np.inf
+        for place in range(first, end):
+            least = min(least, wanted_by(screen, place, m, ratio))
+        if not count_attaining(means, deviations, reach, moved, ratio, least, start, stop):
+            continue
+        for i in range(start, stop):
+            if means[i] + moved * deviations[i] + ratio * reach[i] < least:
+                continue
+            mean = mean_of(state, i)
+            if mean + ratio * reach[i] < least:
+                continue
+            look_up(state, screen, i)
+            if mean + ratio * shorten(state, screen, i) < least:
+                continue
+            for place in range(first, end):
+                if screen.companions[place] != i:
+                    both = state.variances[i] + screen.variances[place]
+                    square = both - 2.0 * screen.block[place]
+                    gap = mean - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+                    enlist(screen, place, i, gap, key)

@@ -1,0 +1,239 @@
+"""The largest gap indices of very many arms: one bound an arm, kept from round to round.
+
+Arm i's reach E_i bounds κ‖x_i − x_j‖_{V⁻¹} − a_j over all companions j, with the κ = Cσ of an earlier
+round and numbers a_j (the anchors: their means then). Widths only shrink. So later, with κ' = rκ,
+
+    B_ij ≤ μ̂_i + r E_i + r a_j − μ̂_j,
+
+which costs two numbers an arm. The few arms whose bound attains the largest gap index found are
+computed in full, and their reach is then made as small as it may be. A new candidate is added to
+the reach of all arms by one pass over X. All is anchored anew once as much has been spent on arms in
+full as that costs.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.algorithms.screen import (
+    COMPANIONS,
+    EPOCH,
+    LOSS,
+    NOBODY,
+    SCALE,
+    SCREEN,
+    SPENT,
+    WIDEST,
+    Screen,
+)
+from shortlist.core.lagging import mean_of, renew_variance
+from shortlist.core.least_squares import apply
+from shortlist.core.passes import SCANNED, inner, products_of_block
+from shortlist.core.rule import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    MASK,
+    REAL,
+    REALS,
+    VOID,
+    compiled,
+)
+from shortlist.core.state import OBSERVED, RECENT, REFRESHED, STATE, Integers, Reals, State
+
+GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
+ROUNDING = 1e-9
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER), inline=True)
+def look_up(state: State, screen: Screen, i: int) -> None:
+    """Make the arm's variance exact."""
+    if screen.exact_at[i] != state.clock[OBSERVED]:
+        renew_variance(state, i, screen.exact_at)
+
+
+@compiled(REAL(STATE, SCREEN, INTEGER, INTEGER, REAL))
+def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) -> float:
+    """B_ij against the companion j in this place."""
+    look_up(state, screen, i)
+    both = state.variances[i] + screen.variances[place]
+    square = both - 2.0 * inner(state.features, i, screen.images[place])
+    return mean_of(state, i) - screen.means[place] + scale * math.sqrt(max(square, 0.0))
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER, INTEGER, BOOLEAN), fast=True)
+def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> None:
+    """Add the companions from ``first`` to ``end`` to the reach of all arms."""
+    variances, reach = state.variances, screen.reach
+    arms, scale = reach.shape[0], screen.figures[SCALE]
+    for start in range(0, arms, SCANNED):
+        stop = min(start + SCANNED, arms)
+        if anew:
+            for i in range(start, stop):
+                reach[i] = -np.inf
+        products_of_block(state.features, start, stop, screen.images, first, end, screen.products)
+        for k in range(first, end):
+            anchor, variance, products = (
+                screen.anchors[k],
+                screen.variances[k],
+                screen.products[k - first],
+            )
+            for i in range(start, stop):
+                both = variances[i] + variance
+                square = max(both - 2.0 * products[i - start], 0.0) + GUARD * both
+                reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
+
+
+@compiled(INTEGER(STATE, INTEGER, INTEGER, REALS))
+def renew_image(state: State, arm: int, since: int, image: Reals) -> int:
+    """V⁻¹x of the arm now, from what it was after ``since`` pulls (−1: unknown); returns pulls by now."""
+    observed = state.clock[OBSERVED]
+    if since < 0 or observed - since > RECENT:
+        apply(state, arm, state.inverse, image)
+    else:
+        for n in range(since + 1, observed + 1):
+            recent = state.recent[n % RECENT]
+            share = inner(state.features, arm, recent) / state.growths[n % RECENT]
+            for k in range(image.shape[0]):
+                image[k] -= share * recent[k]
+    return observed
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER))
+def measure_companion(state: State, screen: Screen, place: int) -> None:
+    """Its image, mean and variance now."""
+    j, since = screen.companions[place], screen.measured_at[place]
+    screen.measured_at[place] = renew_image(state, j, since, screen.images[place])
+    screen.means[place] = mean_of(state, j)
+    screen.variances[place] = inner(state.features, j, screen.images[place])
+    state.variances[j] = screen.variances[place]
+    screen.exact_at[j] = state.clock[OBSERVED]
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER))
+def accompany(state: State, screen: Screen, j: int) -> None:
+    """Make arm j a companion."""
+    place = int(screen.figures[COMPANIONS])
+    screen.companions[place] = j
+    screen.places[j] = place
+    screen.measured_at[place] = NOBODY
+    measure_companion(state, screen, place)
+    screen.anchors[place] = screen.means[place]
+    screen.tops[place, 0] = NOBODY
+    screen.gaps[place, :] = -np.inf
+    if screen.floors.shape[0] > 0:
+        screen.floors[j] = np.inf  # nobody need look for it
+    screen.figures[COMPANIONS] += 1.0
+
+
+@compiled(VOID(STATE, SCREEN))
+def forget_companions(state: State, screen: Screen) -> None:
+    """Nobody is a companion."""
+    for place in range(int(screen.figures[COMPANIONS])):
+        screen.places[screen.companions[place]] = NOBODY
+    screen.figures[COMPANIONS] = 0.0
+
+
+@compiled(VOID(STATE, SCREEN, INTEGER))
+def dismiss(state: State, screen: Screen, place: int) -> None:
+    """The companion in this place is none any more; the last one takes its place."""
+    j, last = screen.companions[place], int(screen.figures[COMPANIONS]) - 1
+    other = screen.companions[last]
+    screen.places[other] = place
+    screen.places[j] = NOBODY
+    if screen.floors.shape[0] > 0:  # what is known of it
+        floor = screen.gaps[place, screen.gaps.shape[1] - 2]
+        loss = screen.figures[LOSS] * (screen.figures[WIDEST] + state.deviations[j])
+        screen.floors[j] = floor + loss
+    screen.companions[place] = other
+    screen.anchors[place] = screen.anchors[last]
+    screen.means[place] = screen.means[last]
+    screen.variances[place] = screen.variances[last]
+    screen.measured_at[place] = screen.measured_at[last]
+    for k in range(screen.images.shape[1]):
+        screen.images[place, k] = screen.images[last, k]
+    for rank in range(screen.tops.shape[1]):
+        screen.tops[place, rank] = screen.tops[last, rank]
+        screen.gaps[place, rank] = screen.gaps[last, rank]
+    screen.figures[COMPANIONS] -= 1.0
+
+
+@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL))
+def keep_company(
+    state: State, screen: Screen, candidates: Integers, m: int, inside: np.ndarray, scale: float
+) -> None:
+    """Make all candidates companions, and measure every companion."""
+    figures = screen.figures
+    added = 0
+    for k in range(m):
+        added += screen.places[candidates[k]] == NOBODY
+    dear = figures[SPENT] > m * screen.reach.shape[0] or 2 * added > m
+    if dear or figures[COMPANIONS] + added > screen.companions.shape[0]:
+        for place in range(int(figures[COMPANIONS]) - 1, -1, -1):
+            if not inside[screen.companions[place]]:
+                dismiss(state, screen, place)
+    count = int(figures[COMPANIONS])
+    for place in range(count):
+        measure_companion(state, screen, place)
+    for k in range(m):
+        if screen.places[candidates[k]] == NOBODY:
+            accompany(state, screen, candidates[k])
+    if dear or count == 0:
+        figures[SCALE], figures[SPENT] = scale, 0.0
+        for place in range(m):
+            screen.anchors[place] = screen.means[place]
+        extend(state, screen, 0, m, True)
+    elif added:
+        extend(state, screen, count, count + added, False)
+
+
+@compiled(INTEGER(REALS, REALS, REALS, REAL, REAL, REAL, INTEGER, INTEGER), fast=True)
+def count_attaining(
+    means: np.ndarray,
+    deviations: np.ndarray,
+    reach: np.ndarray,
+    moved: float,
+    ratio: float,
+    least: float,
+    first: int,
+    end: int,
+) -> int:
+    """How many arms of a block may attain ``least``."""
+    attaining = 0
+    for i in range(first, end):
+        if means[i] + moved * deviations[i] + ratio * reach[i] >= least:
+            attaining += 1
+    return attaining
+
+
+@compiled(REAL(STATE, SCREEN, INTEGER))
+def shorten(state: State, screen: Screen, i: int) -> float:
+    """Make the arm's reach as small as its variance allows; its products with the images, in ``block``."""
+    most = -np.inf
+    figures = screen.figures
+    for place in range(int(figures[COMPANIONS])):
+        product = inner(state.features, i, screen.images[place])
+        screen.block[place] = product
+        both = state.variances[i] + screen.variances[place]
+        square = max(both - 2.0 * product, 0.0) + GUARD * both
+        most = max(most, figures[SCALE] * math.sqrt(square) - screen.anchors[place])
+    figures[SPENT] += figures[COMPANIONS]
+    screen.reach[i] = most
+    return most
+
+
+@compiled(BOOLEAN(STATE, SCREEN))
+def is_current(state: State, screen: Screen) -> bool:
+    """Whether the bounds are of this run, and of V since the last refresh."""
+    return screen.figures[EPOCH] == state.clock[REFRESHED]
+
+
+@compiled(BOOLEAN(INTEGERS, INTEGER))
+def is_among(arms: Integers, i: int) -> bool:
+    """Whether the arm is one of these."""
+    found = False
+    for k in range(arms.shape[0]):
+        found |= arms[k] == i
+    return found

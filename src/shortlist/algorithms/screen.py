@@ -1,0 +1,123 @@
+"""What is kept from round to round where most of very many arms are never looked at."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from shortlist.core.passes import SCANNED
+from shortlist.core.rule import INTEGERS, REALS, TABLE
+from shortlist.core.state import Integers, Reals, Table
+
+Arms = NDArray[np.int64]
+ARMS = types.Array(types.int64, 2, "C")
+
+NOBODY = -1
+EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR = 0, 1, 2, 3, 4, 5, 6
+LOSS, WIDEST, LAST_SCALE, LAST_TRACE, NEXT_WITNESS, PAIR_SQUARE = 7, 8, 9, 10, 11, 12
+FIGURES = 13
+PAIRS, SHORT, WITNESSES, RIVALS = 64, 32, 64, 4
+
+
+class Screen(NamedTuple):
+    """Bounds on the gap indices of all arms, and lists of the few that matter; empty if all matter.
+
+    ``companions`` are the candidates and some that were: ``reach`` bounds the gap indices of each arm
+    against all of them (see ``reach.py``); ``rivals`` are the arms that challenged most in the last
+    round. ``tops`` lists for each the arms of largest gap index.
+    ``pairs`` are ambiguous pairs of earlier rounds (see ``pursuit.py``). ``floors``, ``pool`` and ``past``
+    (θ̂ of the last round) are for J(t) by the smallest m-th gap (see ``floors.py``).
+    """
+
+    reach: Reals
+    places: Integers
+    exact_at: Integers
+    companions: Integers
+    measured_at: Integers
+    anchors: Reals
+    images: Table
+    means: Reals
+    variances: Reals
+    rivals: Integers
+    past_rivals: Integers
+    rival_gaps: Reals
+    tops: Arms
+    past_tops: Integers
+    gaps: Table
+    pairs: Arms
+    directions: Table
+    shortlists: Arms
+    shortlist_gains: Reals
+    levels: Reals
+    block: Reals
+    products: Table
+    floors: Reals
+    pool: Integers
+    pool_images: Table
+    pool_at: Integers
+    order: Integers
+    pool_means: Reals
+    pool_variances: Reals
+    kept: Reals
+    pooled: Integers
+    past: Reals
+    suspects: Integers
+    judged_at: Integers
+    figures: Reals
+
+
+_LISTS = ("companions", "rivals", "past_rivals", "past_tops", "pool", "order", "suspects")
+_TIMES = ("exact_at", "measured_at", "pool_at", "judged_at")
+_TYPES = dict.fromkeys(("images", "gaps", "directions", "products", "pool_images"), TABLE)
+_TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS) | dict.fromkeys(
+    (*_LISTS, *_TIMES, "places", "pooled"), INTEGERS
+)
+SCREEN = types.NamedTuple([_TYPES.get(name, REALS) for name in Screen._fields], Screen)
+
+
+def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
+    """A screen for this many arms; with floors only for J(t) by the smallest m-th gap."""
+    companions = (2 * m + 16 if floored else m + max(4, m // 2)) if arms else 0
+    witnesses = min(arms, max(WITNESSES, 2 * m)) if floored else 0
+    pairs = PAIRS if arms else 0
+    kept = arms if witnesses else 0
+    return Screen(
+        reach=np.zeros(arms),
+        places=np.full(arms, NOBODY, np.int64),
+        exact_at=np.full(arms, NOBODY, np.int64),
+        companions=np.full(companions, NOBODY, np.int64),
+        measured_at=np.full(companions, NOBODY, np.int64),
+        anchors=np.zeros(companions),
+        images=np.zeros((companions, rank)),
+        means=np.zeros(companions),
+        variances=np.zeros(companions),
+        rivals=np.full(RIVALS, NOBODY, np.int64),
+        past_rivals=np.full(RIVALS, NOBODY, np.int64),
+        rival_gaps=np.full(RIVALS, -np.inf),
+        tops=np.full((companions, m + 1), NOBODY, np.int64),
+        past_tops=np.full(m + 1, NOBODY, np.int64),
+        gaps=np.zeros((companions, m + 1)),
+        pairs=np.full((pairs, 2), NOBODY, np.int64),
+        directions=np.zeros((pairs + 2, rank)),
+        shortlists=np.full((pairs, SHORT), NOBODY, np.int64),
+        shortlist_gains=np.zeros(SHORT),
+        levels=np.zeros(pairs),
+        block=np.zeros(max(SCANNED, companions)),
+        products=np.zeros((companions, SCANNED)),
+        floors=np.zeros(kept),
+        pool=np.full(witnesses, NOBODY, np.int64),
+        pool_images=np.zeros((witnesses, rank)),
+        pool_at=np.full(witnesses, NOBODY, np.int64),
+        order=np.arange(witnesses),
+        pool_means=np.zeros(witnesses),
+        pool_variances=np.zeros(witnesses),
+        kept=np.zeros(m),
+        pooled=np.full(kept, NOBODY, np.int64),
+        past=np.zeros(rank),
+        suspects=np.zeros(kept, np.int64),
+        judged_at=np.full(kept, NOBODY, np.int64),
+        figures=np.array([NOBODY] + [0] * (FIGURES - 1), np.float64),
+    )

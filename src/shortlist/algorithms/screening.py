@@ -1,0 +1,118 @@
+"""A round with very many arms, most of them never looked at."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.algorithms.challengers import challenge
+from shortlist.algorithms.floors import find_smallest, guess
+from shortlist.algorithms.leaders import comes_before, find_leaders, lead_at_first
+from shortlist.algorithms.pursuit import measure_largest
+from shortlist.algorithms.ranking import rank_gaps
+from shortlist.algorithms.reach import forget_companions, is_current, keep_company
+from shortlist.algorithms.round import LAST_B, ROUND, Round
+from shortlist.algorithms.screen import COMPANIONS, EPOCH, NOBODY
+from shortlist.core.lagging import mean_of, variance_of
+from shortlist.core.passes import inner
+from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, VOID, compiled
+from shortlist.core.state import REFRESHED, STATE, State
+
+
+@compiled(VOID(STATE, ROUND))
+def begin(state: State, now: Round) -> None:
+    """Forget all bounds: they were of another run, or of V before a refresh."""
+    screen = now.screen
+    forget_companions(state, screen)
+    screen.judged_at[:] = NOBODY
+    screen.exact_at[:] = NOBODY
+    screen.pairs[:] = NOBODY
+    screen.rivals[:] = NOBODY
+    screen.figures[:] = 0.0
+    screen.figures[EPOCH] = state.clock[REFRESHED]
+    measure_largest(state, screen)
+
+
+@compiled(VOID(ROUND, INTEGER))
+def list_challengers(now: Round, m: int) -> None:
+    """Of every candidate, from the list of its companion: m-th gap, challenger and its gap index."""
+    screen = now.screen
+    for k in range(m):
+        j = now.arm_heap[k]
+        place = screen.places[j]
+        now.mth_gaps[j] = screen.gaps[place, m - 1]
+        rank = 0  # of m arms not more than m − 1 are candidates
+        while now.inside[screen.tops[place, rank]]:
+            rank += 1
+        now.challengers[j] = screen.tops[place, rank]
+        now.outside_gaps[j] = screen.gaps[place, rank]
+
+
+@compiled(VOID(STATE, ROUND, INTEGER, REAL, KEY, KEY, BOOLEAN, BOOLEAN))
+def screen_arms(
+    state: State,
+    now: Round,
+    m: int,
+    scale: float,
+    key: np.uint64,
+    challenger_key: np.uint64,
+    with_mth_gaps: bool,
+    by_gaps: bool,
+) -> None:
+    """J(t), listed in ``arm_heap`` and marked in ``inside``, and what the choice of b and c looks at."""
+    screen, candidates, inside = now.screen, now.arm_heap, now.inside
+    anew = not is_current(state, screen)
+    if anew:
+        begin(state, now)
+    if by_gaps:
+        if anew:
+            known = now.pair[LAST_B] != NOBODY
+            guess(state, screen, candidates, m, inside, scale, now.mth_gaps, key, known)
+        find_smallest(
+            state, screen, candidates, m, inside, scale, now.mth_gaps, key, challenger_key
+        )
+    else:
+        if anew:
+            lead_at_first(state, candidates, m, inside, key)
+        else:
+            find_leaders(state, screen, candidates, m, inside, key)
+        keep_company(state, screen, candidates, m, inside, scale)
+        if with_mth_gaps:
+            rank_gaps(state, screen, 0, int(screen.figures[COMPANIONS]), m, scale, challenger_key)
+    if with_mth_gaps:
+        list_challengers(now, m)
+    else:
+        challenge(
+            state, screen, candidates, m, inside, scale, now.challengers, now.outside_gaps,
+            challenger_key,
+        )  # fmt: skip
+
+
+@compiled(INTEGER(ROUND, INTEGER, BOOLEAN, KEY))
+def most_ambiguous_listed(now: Round, m: int, by_mth_gap: bool, key: np.uint64) -> int:
+    """b_t of the candidates listed."""
+    values = now.mth_gaps if by_mth_gap else now.outside_gaps
+    best = now.arm_heap[0]
+    for k in range(1, m):
+        j = now.arm_heap[k]
+        if comes_before(values[j], j, values[best], best, key):
+            best = j
+    return best
+
+
+@compiled(REAL(ROUND, INTEGER))
+def largest_mth_gap(now: Round, m: int) -> float:
+    """τ_UGapE of the candidates listed."""
+    largest = -np.inf
+    for k in range(m):
+        largest = max(largest, now.mth_gaps[now.arm_heap[k]])
+    return largest
+
+
+@compiled(REAL(STATE, INTEGER, INTEGER, REAL))
+def pair_index(state: State, i: int, j: int, scale: float) -> float:
+    """B_ij of two arms."""
+    both = variance_of(state, i) + variance_of(state, j)
+    square = both - 2.0 * inner(state.features, i, state.scratch)
+    return mean_of(state, i) - mean_of(state, j) + scale * math.sqrt(max(square, 0.0))

@@ -1,0 +1,75 @@
+"""The arrays behind a posterior."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from shortlist.core.rule import INTEGERS, REALS, TABLE
+
+Reals = NDArray[np.float64]
+Table = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE = 0, 1, 2, 3, 4
+OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
+REFRESHED, BEHIND = 7, 8
+STEP = 4.0  # from one shift of a grid to the next
+FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
+STEEPEST = 1e5
+RECENT = 8
+
+
+class State(NamedTuple):
+    """The arrays behind a posterior; compiled code reads and writes them in place.
+
+    ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
+    With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
+    used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
+    (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a pilot
+    is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
+    ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
+    summed up, it counts 1/noise[a] times.
+    With ``theta``, the estimates of the arms lag behind (see ``lagging.py``): ``means`` are those of
+    ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the last refresh, when V
+    was ``metric``; ``variances`` are at least what they should be, all of them right ``clock[BEHIND]``
+    pulls ago. Of the last pulls, the n-th in ``recent[n % 8]``, V⁻¹x_a before it and n_a + G_aa are kept.
+    """
+
+    features: Table
+    pulls: Integers
+    sums: Reals
+    means: Reals
+    variances: Reals
+    rows: Table
+    slots: Integers
+    owners: Integers
+    used: Integers
+    inverse: Table
+    shifted: Table
+    factor: Table
+    arm_scratch: Reals
+    scratch: Reals
+    pilot: Integers
+    pilot_sums: Reals
+    prior: Reals
+    lean: Reals
+    scalars: Reals
+    clock: Integers
+    noise: Reals
+    theta: Reals
+    anchor: Reals
+    deviations: Reals
+    metric: Table
+    recent: Table
+    growths: Reals
+
+
+_TYPES = dict.fromkeys(
+    ("features", "rows", "inverse", "shifted", "factor", "metric", "recent"), TABLE
+)
+_TYPES |= dict.fromkeys(("pulls", "slots", "owners", "used", "pilot", "clock"), INTEGERS)
+STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)

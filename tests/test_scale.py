@@ -1,0 +1,453 @@
+"""Many arms: whatever work is saved, the pulls are those of the small, obvious implementation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import shortlist
+from shortlist.algorithms import kernel
+from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.flags import may_screen
+from shortlist.algorithms.screen import COMPANIONS, LOSS, SCALE, WIDEST
+from shortlist.core.lagging import drift, shrinkage
+from shortlist.core.least_squares import observe
+from shortlist.core.posterior import Posterior
+from shortlist.core.rule import INTEGER, REALS, VOID, compiled
+from shortlist.core.state import STATE
+from shortlist.rules.allocation import NONE
+
+Array = NDArray[np.float64]
+
+SEED, ROUNDS = 7, 500
+NEAR = 1e-9  # relative: closer than this, rounding decides and not the formula
+
+
+# The naive rules: the whole of G, and every gap index of every round
+
+
+class Naive(Engine):
+    """No row is ever missing, and nothing is left unknown."""
+
+    @property
+    def flags(self) -> int:
+        return Engine.flags.func(self) & ~(kernel.SCREENED | kernel.CANDIDATES_MAY_STAY)
+
+    def _resident(self) -> int:
+        return len(self.features)
+
+
+class Screening(Engine):
+    """Most arms are left aside, however few there are."""
+
+    @property
+    def _screens(self) -> bool:
+        free = self.allocation == NONE and not self.elimination
+        return free and may_screen(self.rules)
+
+
+def as_kind(kind: type[Engine], engine: Engine) -> Engine:
+    return kind(**{each.name: getattr(engine, each.name) for each in fields(engine)})
+
+
+class Follower:
+    """An engine, and where it stands."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.posterior, self.now = engine, engine.posterior(), engine.round()
+
+    def observe(self, arm: int, value: float) -> None:
+        self.posterior.observe(arm, value)
+
+    def decide(self) -> Any:
+        if not self.posterior.ready:
+            self.posterior.refresh()
+        decision, self.now = self.engine.decide(self.posterior, self.now, SEED, check_stop=False)
+        return decision
+
+    @property
+    def inside(self) -> frozenset[int]:
+        return frozenset(np.flatnonzero(self.now.inside).tolist())
+
+
+# Where two implementations may differ: rounding alone decided
+
+
+def close(first: float, second: float, size: float) -> bool:
+    return abs(first - second) <= NEAR * size
+
+
+def only_rounding(naive: Follower, one: Any, other: Any, inside: frozenset[int]) -> bool:
+    """Whether the naive engine's choices and another's hung on less than ``NEAR``."""
+    engine, posterior, m = naive.engine, naive.posterior, naive.engine.m
+    means, variances, gram = posterior.means, posterior.variances, posterior.state.rows
+    scale = engine.sigma * one.threshold
+    gaps = np.empty_like(gram)  # gaps[j, i] = B_ij
+    for j in range(len(means)):
+        engine.rules["indices"](j, means, variances, gram[j], scale, gaps[j])
+    # Of two arms nearly the same the width is the root of a difference: all that rounding leaves.
+    size = float(np.abs(gaps).max() + np.abs(means).max()) + blur(naive, scale) / NEAR
+    others = gaps.copy()
+    np.fill_diagonal(others, -np.inf)
+    mth = np.partition(others, len(means) - m, axis=1)[:, len(means) - m]
+    by_means = engine.rules["candidates"].name == "top_means"
+    order = means if by_means else -mth
+    if naive.inside != inside:
+        out, entered = naive.inside - inside, inside - naive.inside
+        return all(close(order[i], order[o], size) for i in out for o in entered)
+    outside = np.array([i for i in range(len(means)) if i not in inside])
+    if one.b != other.b:
+        worst = mth if engine.rules["ambiguous"].name == "mth_gap" else gaps[:, outside].max(axis=1)
+        return close(worst[one.b], worst[other.b], size)
+    if one.c != other.c:
+        return close(gaps[one.b, one.c], gaps[one.b, other.c], size)
+    gains = np.abs(gram[one.b] - gram[one.c]) / np.sqrt(1.0 + variances)
+    if engine.rules["selection"].name == "largest_variance":
+        gains = variances
+    return close(gains[one.arm], gains[other.arm], float(np.abs(gram).max()))
+
+
+def blur(naive: Follower, scale: float) -> float:
+    """What an error of 1e-14 of G's size does to a width of zero."""
+    return scale * math.sqrt(1e-14 * float(naive.posterior.variances.max()))
+
+
+def side_by_side(naive: Follower, sparing: list[Follower], means: Array, rounds: int) -> int:
+    """Rounds in which all chose alike; near-ties end the comparison."""
+    rng = np.random.default_rng(SEED)
+    sigma = naive.engine.sigma
+    for arm in naive.engine.initial.tolist():
+        value = means[arm] + sigma * rng.standard_normal()
+        for each in (naive, *sparing):
+            each.observe(arm, value)
+    for t in range(rounds):
+        wanted = naive.decide()
+        for each in sparing:
+            got = each.decide()
+            alike = (got.arm, got.b, got.c) == (wanted.arm, wanted.b, wanted.c)
+            if not alike or each.inside != naive.inside:
+                assert only_rounding(naive, wanted, got, each.inside), (t, wanted, got)
+                return t
+            error = blur(naive, naive.engine.sigma * wanted.threshold)
+            assert got.gap == pytest.approx(wanted.gap, rel=1e-7, abs=error, nan_ok=True)
+            assert got.statistic == pytest.approx(
+                wanted.statistic, rel=1e-7, abs=error, nan_ok=True
+            )
+        for arm in (wanted.arm, *([] if wanted.queued is None else [wanted.queued])):
+            value = means[arm] + sigma * rng.standard_normal()
+            for each in (naive, *sparing):
+                each.observe(arm, value)
+    return rounds
+
+
+# Instances
+
+
+def features_of(kind: str, K: int, N: int, rng: np.random.Generator) -> Array:
+    x = rng.standard_normal((K, N))
+    if kind == "clustered":
+        centres = rng.standard_normal((max(3, K // 40), N))
+        x = centres[rng.integers(len(centres), size=K)] + 0.1 * x
+    elif kind == "nearly duplicate":
+        x = x[rng.integers(max(2 * N, K // 5), size=K)] + 1e-4 * rng.standard_normal((K, N))
+    elif kind == "duplicate":
+        x = x[np.r_[: K // 2, : K - K // 2]]
+    elif kind == "heavy-tailed":
+        x *= np.abs(rng.standard_t(2, size=(K, 1)))
+    return np.ascontiguousarray(x / math.sqrt(N))
+
+
+KINDS = ("generic", "clustered", "nearly duplicate", "duplicate", "heavy-tailed")
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> dict[str, Any]:
+    selection = draw(st.sampled_from(["greedy", "largest_variance", "both", "optimized"]))
+    largest = 120 if selection == "optimized" else 2000
+    K = min(largest, draw(st.sampled_from([80, 120, 250, 600, 1100, 2000])))
+    return {
+        "K": K,
+        "N": draw(st.integers(2, 14)),
+        "m": draw(st.sampled_from([1, 2, 3, 7])),
+        "kind": draw(st.sampled_from(KINDS)),
+        "start": draw(st.booleans()),
+        "sigma": draw(st.sampled_from([0.1, 1.0])),
+        "seed": draw(st.integers(0, 10**6)),
+        "rules": {
+            "candidates": draw(st.sampled_from(["top_means", "smallest_gap"])),
+            "ambiguous": draw(st.sampled_from(["largest_gap", "mth_gap"])),
+            "selection": selection,
+            "stopping": draw(st.sampled_from(["lucb", "ugape", "lucb_lagged"])),
+            "indices": draw(st.sampled_from(["paired", "paired", "individual"])),
+        },
+    }
+
+
+def engine_for(case: dict[str, Any]) -> tuple[Engine, Array]:
+    rng = np.random.default_rng(case["seed"])
+    x = features_of(case["kind"], case["K"], case["N"], rng)
+    theta = rng.standard_normal(x.shape[1])
+    theta /= np.linalg.norm(theta)
+    algorithm = shortlist.GIFA(
+        **case["rules"],
+        threshold="self_normalized" if case["start"] else "frequentist",
+        initialization="span" if case["start"] else None,
+    )
+    instance = shortlist.instances.from_arrays(x, theta=theta, m=case["m"], sigma=case["sigma"])
+    return algorithm.bind(replace(instance.problem(0.05, 0.1), S=1.0)).engine, x @ theta
+
+
+def test_pulls_are_those_of_the_naive_rules() -> None:
+    compared = []
+
+    @hypothesis.settings(max_examples=24, deadline=None, derandomize=True, database=None)
+    @hypothesis.given(cases())
+    def compare(case: dict[str, Any]) -> None:
+        engine, means = engine_for(case)
+        naive = Follower(as_kind(Naive, engine))
+        screening = Follower(as_kind(Screening, engine))
+        compared.append(side_by_side(naive, [Follower(engine), screening], means, ROUNDS))
+
+    compare()
+    assert np.mean(compared) > 0.8 * ROUNDS  # few comparisons end in a tie that rounding decides
+
+
+LINEAR = [
+    name
+    for name in shortlist.algorithms()
+    if isinstance(find_algorithm(name), shortlist.GIFA)
+    and not find_algorithm(name).classical
+    and not find_algorithm(name).allocation
+]
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_every_algorithm_pulls_as_its_naive_self(name: str) -> None:
+    rng = np.random.default_rng(3)
+    x = features_of("generic", 150, 6, rng)
+    theta = rng.standard_normal(6)
+    m = find_algorithm(name).only_m or 4
+    instance = shortlist.instances.from_arrays(x, theta=theta, m=m, sigma=0.5)
+    engine = find_algorithm(name).bind(replace(instance.problem(0.05, 0.0), S=3.0)).engine
+    naive = Follower(as_kind(Naive, engine))
+    others = [Follower(engine), Follower(as_kind(Screening, engine))]
+    assert side_by_side(naive, others, x @ theta, 60) == 60
+
+
+@pytest.mark.parametrize("candidates", ["top_means", "smallest_gap"])
+def test_the_naive_engine_is_naive_and_the_other_is_not(candidates: str) -> None:
+    """Else the tests above would compare an implementation with itself."""
+    engine, _ = engine_for(
+        {"K": 1500, "N": 8, "m": 3, "kind": "generic", "start": True, "sigma": 1.0, "seed": 1}
+        | {"rules": {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}}
+    )
+    assert engine.flags & kernel.SCREENED
+    assert engine.posterior().state.rows.shape[0] == 0
+    naive = as_kind(Naive, engine)
+    assert not naive.flags & (kernel.SCREENED | kernel.CANDIDATES_MAY_STAY)
+    assert naive.posterior().state.rows.shape == (1500, 1500)
+    assert as_kind(Screening, engine).flags & kernel.SCREENED
+
+
+# The bounds
+
+
+@pytest.mark.parametrize("candidates", ["top_means", "smallest_gap"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_bound(candidates: str, kind: str) -> None:
+    """Means, variances, gap indices and m-th gaps, against all of G."""
+    ambiguous = "mth_gap" if candidates == "smallest_gap" else "largest_gap"
+    engine, truth = engine_for(
+        {"K": 300, "N": 6, "m": 3, "kind": kind, "start": True, "sigma": 0.5, "seed": 5}
+        | {"rules": {"candidates": candidates, "ambiguous": ambiguous, "stopping": "lucb"}}
+    )
+    follower, rng = Follower(as_kind(Screening, engine)), np.random.default_rng(1)
+    for arm in engine.initial.tolist():
+        follower.observe(arm, truth[arm] + 0.5 * rng.standard_normal())
+    looked = 0
+    for t in range(200):
+        decision = follower.decide()
+        if t % 5 == 0:
+            looked += check_bounds(follower, engine.sigma * decision.threshold)
+        follower.observe(decision.arm, truth[decision.arm] + 0.5 * rng.standard_normal())
+    assert looked > 0
+
+
+def check_bounds(follower: Follower, scale: float) -> int:
+    """Whether every bound holds; how many of them are not trivial."""
+    state, screen, m = follower.posterior.state, follower.now.screen, follower.engine.m
+    x, figures = state.features, screen.figures
+    V = x.T @ (state.pulls[:, None] * x)
+    gram = x @ np.linalg.solve(V, x.T)
+    means = x @ np.linalg.solve(V, x.T @ state.sums)
+    variances = np.diag(gram)
+    size = float(np.abs(means).max() + scale * np.sqrt(variances.max()))
+    moved = drift(state) * state.deviations
+    assert np.all(np.abs(means - state.means) <= moved + 1e-9 * size)
+    assert np.all(state.variances >= variances * (1 - 1e-9))
+    assert np.all(variances >= state.deviations**2 / (1 + shrinkage(state)) * (1 - 1e-9))
+    squares = variances[:, None] + variances - 2 * gram
+    gaps = means[:, None] - means + scale * np.sqrt(np.maximum(squares, 0))  # B_ij
+    companions = screen.companions[: int(figures[COMPANIONS])]
+    ratio = scale / figures[SCALE]
+    for place, j in enumerate(companions):
+        fresh = np.linalg.solve(V, x[j])
+        np.testing.assert_allclose(
+            screen.images[place], fresh, rtol=1e-8, atol=1e-8 * abs(fresh).max()
+        )
+        bound = means + ratio * screen.reach + ratio * screen.anchors[place] - means[j]
+        assert np.all(gaps[:, j] <= bound + 1e-7 * size)
+    if not len(screen.floors):
+        return len(companions)
+    np.fill_diagonal(gaps, -np.inf)
+    mth = np.sort(gaps, axis=0)[-m]
+    floors = screen.floors - figures[LOSS] * (figures[WIDEST] + state.deviations)
+    others = np.setdiff1d(np.arange(len(x)), companions)
+    assert np.all(floors[others] <= mth[others] + 1e-7 * size)
+    for place, j in enumerate(companions):
+        assert screen.gaps[place, m - 1] == pytest.approx(mth[j], abs=1e-7 * size)
+    return int(np.isfinite(floors[others]).sum())
+
+
+# A hundred thousand arms
+
+
+class Plain:
+    """m-LinGapE and LinGIFA (greedy) in plain NumPy, all from V⁻¹ in every round."""
+
+    def __init__(self, x: Array, m: int, sigma: float) -> None:
+        self.x, self.m, self.sigma = x, m, sigma
+        self.V, self.response = np.zeros((x.shape[1],) * 2), np.zeros(x.shape[1])
+
+    def observe(self, arm: int, value: float) -> None:
+        self.V += np.outer(self.x[arm], self.x[arm])
+        self.response += value * self.x[arm]
+
+    def look(self, threshold: float) -> None:
+        self.inverse = np.linalg.inv(self.V)
+        self.means = self.x @ (self.inverse @ self.response)
+        self.variances = np.einsum("ij,ij->i", self.x @ self.inverse, self.x)
+        self.scale = threshold * self.sigma
+
+    def columns(self, arms: Any) -> Array:
+        """B_ij over all i, a column for each j in ``arms``."""
+        gram = self.x @ (self.inverse @ self.x[arms].T)
+        squares = self.variances[:, None] + self.variances[arms] - 2.0 * gram
+        widths = self.scale * np.sqrt(np.maximum(squares, 0.0))
+        return self.means[:, None] - self.means[arms] + widths
+
+    def mth_gaps(self, arms: Any) -> Array:
+        gaps = self.columns(arms)
+        gaps[arms, np.arange(len(arms))] = -np.inf
+        return np.partition(gaps, len(gaps) - self.m, axis=0)[len(gaps) - self.m]
+
+    def by_gaps(self, guess: list[int]) -> tuple[Array, Array]:
+        """J(t) of the smallest m-th gaps: the guess, unless an arm that others do not put out."""
+        arms, values = np.array(guess), self.mth_gaps(np.array(guess))
+        upper = self.means + self.scale * np.sqrt(self.variances)
+        witnesses = np.argpartition(-upper, 512)[:512]
+        witnesses = witnesses[np.argsort(-upper[witnesses])]
+        left = np.setdiff1d(np.arange(len(self.x)), arms)
+        for count in (2 * self.m, 512):
+            some = witnesses[:count]
+            gram = self.x[left] @ (self.inverse @ self.x[some].T)
+            squares = self.variances[left][:, None] + self.variances[some] - 2.0 * gram
+            gaps = self.scale * np.sqrt(np.maximum(squares, 0.0))
+            gaps += self.means[some] - self.means[left][:, None]
+            gaps[left[:, None] == some] = -np.inf
+            left = left[(gaps > values.max() * (1 + NEAR)).sum(axis=1) < self.m]
+        for j in left:
+            arms, values = np.append(arms, j), np.append(values, self.mth_gaps(np.array([j])))
+        order = np.argsort(values)[: self.m]
+        return arms[order], values[order]
+
+    def pull(self, algorithm: str, threshold: float, guess: list[int]) -> tuple[int, int, int]:
+        self.look(threshold)
+        if algorithm == "m-LinGapE":
+            inside = np.argpartition(-self.means, self.m)[: self.m]
+            gaps = self.columns(inside)
+            gaps[inside] = -np.inf
+            b = int(inside[gaps.max(axis=0).argmax()])
+        else:
+            inside, values = self.by_gaps(guess)
+            b = int(inside[values.argmax()])
+        column = self.columns([b])[:, 0]
+        column[inside] = -np.inf
+        c = int(column.argmax())
+        image = self.inverse @ (self.x[b] - self.x[c])
+        gains = (self.x @ image) ** 2 / (1.0 + self.variances)
+        return int(gains.argmax()), b, c
+
+
+def large(name: str, K: int, N: int, m: int) -> tuple[Engine, Array]:
+    """An engine for many arms; its settings are those of the first few hundred of them."""
+    rng = np.random.default_rng([K, N])
+    x = rng.standard_normal((K, N)) / math.sqrt(N)
+    theta = rng.standard_normal(N)
+    theta /= np.linalg.norm(theta)
+    few = shortlist.instances.from_arrays(x[: 5 * N], theta=theta, m=m, sigma=0.5)
+    engine = find_algorithm(name).bind(few.problem(0.05, 0.0)).engine
+    return replace(
+        engine, features=x, noise=np.ones(K), after_pilot=np.zeros(K, np.int64)
+    ), x @ theta
+
+
+@pytest.mark.parametrize(("name", "rounds"), [("m-LinGapE", 100), ("LinGIFA", 100)])
+def test_a_hundred_thousand_arms_are_pulled_as_plain_numpy_pulls_them(
+    name: str, rounds: int
+) -> None:
+    engine, means = large(name, 100_000, 10, 3)
+    follower, plain = Follower(engine), Plain(engine.features, engine.m, engine.sigma)
+    rng = np.random.default_rng(2)
+
+    def pull(arm: int) -> None:
+        value = means[arm] + engine.sigma * rng.standard_normal()
+        follower.observe(arm, value)
+        plain.observe(arm, value)
+
+    for arm in engine.initial.tolist():
+        pull(arm)
+    for t in range(rounds):
+        got = follower.decide()
+        wanted = plain.pull(name, got.threshold, sorted(follower.inside))
+        assert (got.arm, got.b, got.c) == wanted, t
+        pull(got.arm)
+
+
+# Drift
+
+
+@compiled(VOID(STATE, INTEGER, REALS))
+def pull_by_turns(state, rounds, means):
+    for t in range(rounds):
+        arm = (t * t + t // 3) % means.shape[0]
+        observe(state, arm, means[arm] + 0.3 * ((t % 7) - 3.0))
+
+
+@pytest.mark.parametrize("rows", [0, 2, 12])
+def test_resident_rows_do_not_drift(rows: int) -> None:
+    rng = np.random.default_rng(4)
+    x, means = rng.standard_normal((400, 9)) / 3.0, rng.standard_normal(400)
+    posterior = Posterior(x, regularization=6e-4, resident=rows)
+    for arm in range(rows):
+        posterior.row(arm)
+    # One short of a refresh is the worst moment to look.
+    pull_by_turns(posterior.state, 25 * 8192 - 1, means)
+    V = 6e-4 * np.eye(9) + x.T @ (posterior.pulls[:, None] * x)
+    gram = x @ np.linalg.solve(V, x.T)
+    variances = np.diag(gram)
+    np.testing.assert_allclose(posterior.variances, variances, rtol=1e-8)
+    fitted = x @ np.linalg.solve(V, x.T @ posterior.state.sums)
+    np.testing.assert_allclose(posterior.means, fitted, rtol=1e-8, atol=1e-8 * abs(fitted).max())
+    for arm in range(max(rows, 3)):
+        assert rows <= arm or posterior.state.slots[arm] >= 0
+        size = np.sqrt(variances[arm] * variances)
+        assert np.all(abs(posterior.row(arm) - gram[arm]) <= 1e-8 * size)
