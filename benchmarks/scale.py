@@ -3,7 +3,8 @@
     python benchmarks/scale.py [--most 1000000] [--picture docs/images/performance.png]
 
 One pass is the time in which a copy moves as many bytes as X has (a copy reads and writes: X copied
-is two passes). Times are CPU time of one thread, the least of some tries: the machine is shared.
+is two passes). Times are CPU time of one thread: the machine is shared. Every algorithm is measured
+after a spanning set of initial pulls (the default), and after every arm has been pulled once.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import numba
 import numpy as np
 
 import shortlist
-from shortlist.algorithms import kernel
+from shortlist.algorithms import signals
 from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Engine, run_seeds
-from shortlist.algorithms.reach import COMPANIONS, SINCE
+from shortlist.algorithms.engine import Engine
+from shortlist.algorithms.screen import COMPANIONS, SPENT
+from shortlist.core.random import run_seeds
+from shortlist.core.state import OBSERVED, READY
 
 SIZES = {
     4: (3, 2),
@@ -34,9 +37,14 @@ SIZES = {
     1_000_000: (50, 10),
 }
 SIGMA = 0.5
-ROUNDS = {4: 4000, 10: 4000, 100: 2000, 509: 800, 1_000: 500, 10_000: 150, 100_000: 60}
-AFTER = 100  # rounds before the clock starts: past the start
-UP_TO = {"m-LinGapE": 1_000_000, "LinGIFA": 100_000}  # longer would take minutes
+ALONE = 2_000  # arms: from here on rounds are timed one by one
+AFTER = 300  # rounds before the clock starts: past the start
+ROUNDS = {4: 20_000, 10: 20_000, 100: 4_000, 509: 2_000, 1_000: 1_000, 10_000: 1_000}
+ROUNDS |= {100_000: 700, 1_000_000: 60}
+AFTER_FEW = {1_000_000: 30}
+# Longer would take minutes: after spanning pulls LinGIFA's J(t) changes in almost every round.
+UP_TO = {("LinGIFA", "span"): 10_000, ("LinGIFA", "each"): 100_000}
+LINGIFA_ROUNDS = {1_000: 200, 10_000: 40}
 NUMPY_UP_TO = {"m-LinGapE": 100_000, "LinGIFA": 509}
 
 
@@ -45,6 +53,7 @@ class Line:
     """A line of the table."""
 
     algorithm: str
+    start: str
     K: int
     N: int
     m: int
@@ -90,7 +99,7 @@ class Naive(Engine):
     @property
     def flags(self) -> int:
         """Nothing may be left unknown."""
-        return Engine.flags.func(self) & ~(kernel.SCREENED | kernel.CANDIDATES_MAY_STAY)
+        return Engine.flags.func(self) & ~(signals.SCREENED | signals.CANDIDATES_MAY_STAY)
 
     def _resident(self) -> int:
         return len(self.features)
@@ -100,8 +109,9 @@ def naive(engine: Engine) -> Engine:
     return Naive(**{each.name: getattr(engine, each.name) for each in fields(engine)})
 
 
-def prepared(name: str, K: int, N: int, m: int) -> tuple[Engine, np.ndarray]:
+def prepared(name: str, start: str, K: int) -> tuple[Engine, np.ndarray]:
     """The algorithm on Gaussian features, with the settings of the first few hundred arms."""
+    N, m = SIZES[K]
     rng = np.random.default_rng([K, N])
     x = rng.standard_normal((K, N)) / math.sqrt(N)
     theta = rng.standard_normal(N)
@@ -111,61 +121,82 @@ def prepared(name: str, K: int, N: int, m: int) -> tuple[Engine, np.ndarray]:
     if K > 5 * N:
         after = np.zeros(K, np.int64)
         engine = replace(engine, features=x, noise=np.ones(K), after_pilot=after)
+    if start == "each":
+        engine = replace(engine, initial=np.arange(K))
     return engine, np.vstack([x @ theta, np.full(K, SIGMA)])
 
 
+class Player:
+    """An engine, and where it stands after the initial pulls."""
+
+    def __init__(self, engine: Engine, parameters: np.ndarray) -> None:
+        self.engine, self.means, self.rng = engine, parameters[0], np.random.default_rng(0)
+        self.posterior, self.now = engine.posterior(), engine.round()
+        state = self.posterior.state
+        state.pulls[:] = np.bincount(engine.initial, minlength=len(self.means))
+        noise = np.sqrt(state.pulls) * self.rng.standard_normal(len(self.means))
+        state.sums[:] = state.pulls * self.means + SIGMA * noise
+        state.clock[OBSERVED], state.clock[READY] = len(engine.initial), 0
+        self.posterior.refresh()
+
+    def play(self) -> float:
+        """One round; its seconds."""
+        start = time.thread_time()
+        decision, self.now = self.engine.decide(self.posterior, self.now, 1, check_stop=False)
+        value = self.means[decision.arm] + SIGMA * self.rng.standard_normal()
+        self.posterior.observe(decision.arm, value)
+        return time.thread_time() - start
+
+
 def a_round(engine: Engine, parameters: np.ndarray, rounds: int, tries: int = 3) -> float:
-    """Microseconds: a long run less a short one, so that the start does not count."""
+    """Microseconds, ``AFTER`` rounds after the initial pulls."""
+    K = len(engine.features)
+    after = AFTER_FEW.get(K, AFTER)
+    if K >= ALONE:
+        player = Player(engine, parameters)
+        for _ in range(after):
+            player.play()
+        return sum(player.play() for _ in range(rounds)) / rounds * 1e6
     reward = shortlist.instances.classic(K=4, m=2, omega=1.0).reward
-    begun = len(engine.initial) + AFTER
-    spent, done = [], []
-    for most in (begun, begun + rounds):
+    begun = len(engine.initial) + after
 
-        def run(most: int = most) -> int:
-            seeds = run_seeds(0, 1)
-            return int(engine.replicate(reward, parameters, seeds, most).samples[0])
+    def run(most: int) -> Callable[[], int]:
+        seeds = run_seeds(0, 1)
+        return lambda: int(engine.replicate(reward, parameters, seeds, most).samples[0])
 
-        done.append(run())
-        spent.append(least(run, tries))
+    done = [run(most)() for most in (begun, begun + rounds)]
+    spent = [least(run(most), tries) for most in (begun, begun + rounds)]
     return (spent[1] - spent[0]) / max(done[1] - done[0], 1) * 1e6
 
 
 def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
     """Bytes a round in passes, counted from what each round did to the arrays."""
-    rng = np.random.default_rng(0)
     K, N = engine.features.shape
-    posterior, now = engine.posterior(), engine.round()
-    state = posterior.state
-    rows = state.rows.shape[0]
-
-    def observe(arm: int) -> None:
-        posterior.observe(arm, parameters[0, arm] + SIGMA * rng.standard_normal())
-
-    for arm in engine.initial.tolist():
-        observe(arm)
-    posterior.refresh()
+    player = Player(engine, parameters)
+    state, rows = player.posterior.state, player.posterior.state.rows.shape[0]
     columns = 0.0  # vectors of K numbers, read or written; X is N of them
     for t in range(AFTER + rounds):
         if t == AFTER:
             columns = 0.0
-        owners, reach, before = state.owners.copy(), now.reach.copy(), now.reached.copy()
-        decision, now = engine.decide(posterior, now, 1, check_stop=False)
-        listed = engine.m + 1
+        screen = player.now.screen
+        before, anchor, floors = screen.figures.copy(), state.anchor.copy(), screen.floors.copy()
+        player.play()
         if rows == K:
-            columns += 5 * listed + 4  # the columns of B, means, variances, the greedy scan
-            columns += 3 * K if now.gaps.shape[0] == K and engine.flags & kernel.MTH_GAPS else 0
+            columns += 2 * K + 5 * (engine.m + 1) + 4  # G, the columns of B, the greedy scan
+            columns += 3 * K if engine.flags & signals.MTH_GAPS else 0
+        elif rows:
+            columns += 2 * rows + 6 + 3 * (engine.m + 1) + 2 * N  # c's row and the pulled arm's
         else:
-            made = int(np.sum(owners != state.owners))
-            columns += made + (N * math.ceil(made / 2) if rows == 2 else N * made) + 4 + 2
-            if rows > engine.m:
-                columns += 3 * listed + (rows + 4 if engine.flags & kernel.MTH_GAPS else 0)
-            else:
-                extended = now.reached[COMPANIONS] > before[COMPANIONS]
-                extended |= now.reached[SINCE] != before[SINCE]
-                columns += 2 + (N + 3) * extended + np.sum(reach != now.reach) * (N + 3) / K
-        missing = state.slots[decision.arm] < 0
-        columns += 6 + 2 * rows + (N if missing else 0)  # u, means, variances; the resident rows
-        observe(decision.arm)
+            after = player.now.screen.figures
+            columns += 2 + 3  # means and deviations; these and the reach
+            if len(anchor) and np.any(anchor != state.anchor):
+                columns += N + 3  # a sweep: X, means, noise, deviations
+            count = int(after[COMPANIONS])
+            if count > before[COMPANIONS] or after[SPENT] < before[SPENT]:
+                columns += N + 3  # new companions
+            columns += max(after[SPENT] - before[SPENT], 0.0) / max(count, 1) * N / K
+            if len(floors):
+                columns += 4 + np.sum(floors != player.now.screen.floors) * N / K
     return columns / rounds / N
 
 
@@ -209,24 +240,30 @@ def plain(name: str, engine: Engine, parameters: np.ndarray, rounds: int) -> flo
     return (time.thread_time() - start) / rounds * 1e6
 
 
-def measured(name: str, K: int) -> Line:
+def measured(name: str, start: str, K: int) -> Line:
     N, m = SIZES[K]
-    engine, parameters = prepared(name, K, N, m)
-    ours = a_round(engine, parameters, ROUNDS.get(K, 25), 3 if K <= 100_000 else 1)
+    engine, parameters = prepared(name, start, K)
+    rounds = ROUNDS[K]
+    if (name, start) == ("LinGIFA", "span"):
+        rounds = LINGIFA_ROUNDS.get(K, rounds)
     moved = one_pass(engine.features)
-    share = touched(engine, parameters, min(ROUNDS.get(K, 10), 50))
+    ours = a_round(engine, parameters, rounds)
+    share = touched(engine, parameters, min(rounds, 100)) if K <= 100_000 else math.nan
     slow = math.nan
-    if NUMPY_UP_TO[name] >= K:
+    if start == "span" and NUMPY_UP_TO[name] >= K:
         slow = plain(name, engine, parameters, max(2, min(100, 20_000 // K)))
-    return Line(name, K, N, m, ours, moved, 8e-3 * K * N / moved, share, slow)
+    return Line(name, start, K, N, m, ours, moved, 8e-3 * K * N / moved, share, slow)
+
+
+def or_dash(value: float, width: int, digits: int) -> str:
+    return f"{value:{width},.{digits}f}" if math.isfinite(value) else f"{'–':>{width}}"
 
 
 def print_line(line: Line) -> None:
-    plain_text = f"{line.plain:14,.0f}" if math.isfinite(line.plain) else f"{'–':>14}"
     print(
-        f"{line.algorithm:10}{line.K:>10,}{line.N:4}{line.m:4}{line.ours:13,.1f}"
-        f"{line.one_pass:12,.1f}{line.ours / line.one_pass:9.2f}{line.touched:9.2f}"
-        f"{line.speed:8.1f}{plain_text}",
+        f"{line.algorithm:10}{line.start:5}{line.K:>10,}{line.N:4}{line.m:4}{line.ours:13,.1f}"
+        f"{line.one_pass:12,.1f}{line.ours / line.one_pass:9.2f}{or_dash(line.touched, 9, 2)}"
+        f"{line.speed:8.1f}{or_dash(line.plain, 14, 0)}",
         flush=True,
     )
 
@@ -244,10 +281,11 @@ def exponent(lines: list[Line]) -> float:
 def against_naive() -> None:
     print("\nThe same rules with the whole of G and every gap index (compiled), K=509, N=71, m=5:")
     for name in ("m-LinGapE", "LinGIFA"):
-        engine, parameters = prepared(name, 509, *SIZES[509])
-        slow = a_round(naive(engine), parameters, 200)
-        fast = a_round(engine, parameters, 800)
-        print(f"{name:12}{slow:9.1f} µs naive{fast:9.1f} µs here{slow / fast:8.1f} ×")
+        for start in ("span", "each"):
+            engine, parameters = prepared(name, start, 509)
+            slow = a_round(naive(engine), parameters, 500)
+            fast = a_round(engine, parameters, 2_000)
+            print(f"{name:12}{start:6}{slow:9.1f} µs naive{fast:9.1f} µs here{slow / fast:8.1f} ×")
 
 
 def picture(lines: list[Line], path: str) -> None:
@@ -256,22 +294,29 @@ def picture(lines: list[Line], path: str) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7, 4.8), layout="constrained")
     for name, colour in (("m-LinGapE", "#3465a4"), ("LinGIFA", "#cc5500")):
-        own = [line for line in lines if line.algorithm == name]
-        axes.plot([e.K for e in own], [e.ours for e in own], "o-", color=colour, label=name)
-        slow = [e for e in own if math.isfinite(e.plain)]
+        for start, style, words in (
+            ("span", "o-", "after a spanning set"),
+            ("each", "v--", "after every arm once"),
+        ):
+            own = [line for line in lines if (line.algorithm, line.start) == (name, start)]
+            axes.plot(
+                *([e.K for e in own], [e.ours for e in own], style),
+                color=colour, label=f"{name}, {words}",
+            )  # fmt: skip
+        slow = [e for e in lines if e.algorithm == name and math.isfinite(e.plain)]
         axes.plot(
             *([e.K for e in slow], [e.plain for e in slow], "s:"),
-            color=colour, alpha=0.6, label=f"{name}, plain NumPy",
+            color=colour, alpha=0.5, label=f"{name}, plain NumPy",
         )  # fmt: skip
-    own = [line for line in lines if line.algorithm == "m-LinGapE" and line.K >= 1_000]
+    own = [e for e in lines if (e.algorithm, e.start) == ("m-LinGapE", "span") and e.K >= 1_000]
     axes.plot(
         *([e.K for e in own], [e.one_pass for e in own], "-"),
         color="black", linewidth=1, label="one pass over X",
     )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="arms K", ylabel="µs a round (one thread)")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, fontsize="small")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(path, dpi=150)
@@ -283,17 +328,19 @@ def main() -> None:
     parser.add_argument("--picture", help="where to draw it")
     asked = parser.parse_args()
     print(
-        f"{'':10}{'K':>10}{'N':>4}{'m':>4}{'µs a round':>13}{'pass, µs':>12}{'passes':>9}"
+        f"{'':10}{'start':5}{'K':>10}{'N':>4}{'m':>4}{'µs a round':>13}{'pass, µs':>12}{'passes':>9}"
         f"{'touched':>9}{'GB/s':>8}{'NumPy, µs':>14}"
     )
     lines = []
     for name in ("m-LinGapE", "LinGIFA"):
-        for K in SIZES:
-            if min(asked.most, UP_TO[name]) >= K:
-                lines.append(measured(name, K))
-                print_line(lines[-1])
-        own = [line for line in lines if line.algorithm == name]
-        print(f"{name}: cost grows as K^{exponent(own):.2f} from 10⁴ arms on (asked: ≤ 1.05)")
+        for start in ("span", "each"):
+            for K in SIZES:
+                if min(asked.most, UP_TO.get((name, start), asked.most)) >= K:
+                    lines.append(measured(name, start, K))
+                    print_line(lines[-1])
+            own = [line for line in lines if (line.algorithm, line.start) == (name, start)]
+            if len([line for line in own if line.K >= 10_000]) > 1:
+                print(f"{name}, {start}: grows as K^{exponent(own):.2f} from 10⁴ arms on")
     against_naive()
     if asked.picture:
         picture(lines, asked.picture)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.algorithms import kernel
+from shortlist.algorithms import signals
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.flags import may_screen
@@ -39,7 +39,7 @@ class Naive(Engine):
 
     @property
     def flags(self) -> int:
-        return Engine.flags.func(self) & ~(kernel.SCREENED | kernel.CANDIDATES_MAY_STAY)
+        return Engine.flags.func(self) & ~(signals.SCREENED | signals.CANDIDATES_MAY_STAY)
 
     def _resident(self) -> int:
         return len(self.features)
@@ -249,12 +249,12 @@ def test_the_naive_engine_is_naive_and_the_other_is_not(candidates: str) -> None
         {"K": 1500, "N": 8, "m": 3, "kind": "generic", "start": True, "sigma": 1.0, "seed": 1}
         | {"rules": {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}}
     )
-    assert engine.flags & kernel.SCREENED
+    assert engine.flags & signals.SCREENED
     assert engine.posterior().state.rows.shape[0] == 0
     naive = as_kind(Naive, engine)
-    assert not naive.flags & (kernel.SCREENED | kernel.CANDIDATES_MAY_STAY)
+    assert not naive.flags & (signals.SCREENED | signals.CANDIDATES_MAY_STAY)
     assert naive.posterior().state.rows.shape == (1500, 1500)
-    assert as_kind(Screening, engine).flags & kernel.SCREENED
+    assert as_kind(Screening, engine).flags & signals.SCREENED
 
 
 # The bounds

@@ -10,26 +10,18 @@ from shortlist.algorithms.reach import ROUNDING, count_attaining, is_among, look
 from shortlist.algorithms.screen import (
     NOBODY,
     SCALE,
-    SCREEN,
     Screen,
 )
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.passes import SCANNED
 from shortlist.core.random import priority
 from shortlist.core.rule import (
-    INTEGER,
-    INTEGERS,
-    KEY,
-    MASK,
-    REAL,
-    REALS,
-    VOID,
     compiled,
 )
-from shortlist.core.state import OBSERVED, STATE, Integers, Reals, State
+from shortlist.core.state import OBSERVED, Integers, Reals, State
 
 
-@compiled(VOID(INTEGER, INTEGER, REAL, INTEGERS, REALS, KEY), inline=True)
+@compiled()
 def note(i: int, j: int, gap: float, challengers: Integers, gaps: Reals, key: np.uint64) -> None:
     """Arm i challenges j with this gap index, if none before did with a larger."""
     best = challengers[j]
@@ -40,7 +32,7 @@ def note(i: int, j: int, gap: float, challengers: Integers, gaps: Reals, key: np
         challengers[j] = i
 
 
-@compiled(VOID(SCREEN, INTEGER, REAL))
+@compiled(inline=False)
 def remember_rival(screen: Screen, i: int, gap: float) -> None:
     """Keep the arm among those that challenge most."""
     rivals, gaps = screen.rivals, screen.rival_gaps
@@ -55,7 +47,7 @@ def remember_rival(screen: Screen, i: int, gap: float) -> None:
     rivals[k] = i
 
 
-@compiled(REAL(STATE, SCREEN, INTEGERS, INTEGER, INTEGER, REAL, REAL, INTEGERS, REALS, KEY))
+@compiled(inline=False)
 def confront(
     state: State,
     screen: Screen,
@@ -84,7 +76,7 @@ def confront(
     return best
 
 
-@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL, INTEGERS, REALS, KEY))
+@compiled(inline=False)
 def challenge(
     state: State,
     screen: Screen,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shortlist.algorithms.kernel import BAD_AMBIGUOUS, BAD_CANDIDATES, BAD_SELECTION, SINGULAR
 from shortlist.algorithms.round import ARM, Round
+from shortlist.algorithms.signals import BAD_AMBIGUOUS, BAD_CANDIDATES, BAD_SELECTION, SINGULAR
 from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting, SingularDesign
 

@@ -19,7 +19,7 @@ from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
 with notice("compiling the loop for this machine: once only, a minute or two"):
-    from shortlist.algorithms import follow, kernel, requests
+    from shortlist.algorithms import follow, kernel, requests, signals
     from shortlist.algorithms import round as rounds
     from shortlist.algorithms.complaints import check
     from shortlist.algorithms.decision import Decision, decision_of
@@ -101,9 +101,9 @@ class Engine:
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
         bits = flags_of(self.rules, elimination=self.elimination)
-        bits |= kernel.INITIALIZED if len(self.initial) else 0
-        bits |= kernel.TARGET if self.allocation != NONE else 0
-        return bits | (kernel.SCREENED if self._screens else 0)
+        bits |= signals.INITIALIZED if len(self.initial) else 0
+        bits |= signals.TARGET if self.allocation != NONE else 0
+        return bits | (signals.SCREENED if self._screens else 0)
 
     @property
     def _screens(self) -> bool:
@@ -228,12 +228,12 @@ class Engine:
         self, posterior: Posterior, now: rounds.Round, seed: int
     ) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
-        posterior = posterior.copy()
+        posterior, beyond = posterior.copy(), self.round()
 
         def decide(supposing: list[int]) -> Decision:
             own, least = apart(now.allocation), now.least.copy()
-            beyond = self.round()._replace(allocation=own, least=least)
-            return self.decide(posterior, beyond, seed, check_stop=False, supposing=supposing)[0]
+            own_round = beyond._replace(allocation=own, least=least)
+            return self.decide(posterior, own_round, seed, check_stop=False, supposing=supposing)[0]
 
         return decide
 
@@ -267,7 +267,7 @@ class Engine:
         check_stop: bool = True,
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
-        flags = self.flags | (kernel.CHECK_STOP if check_stop else 0)
+        flags = self.flags | (signals.CHECK_STOP if check_stop else 0)
         function: Any = follow.follow if self.compiled else kernel.interpreted(follow.follow)
         while True:
             with np.errstate(over="ignore"):
@@ -299,7 +299,7 @@ class Engine:
         recommended = np.zeros((runs, arms), np.bool_)
         pulls = np.zeros((runs, arms), np.int64)
         progress, stream = np.zeros(2, np.int64), np.zeros(4, np.uint64)
-        flags = self.flags | kernel.CHECK_STOP | (kernel.RESUME if origin is not None else 0)
+        flags = self.flags | signals.CHECK_STOP | (signals.RESUME if origin is not None else 0)
         fast = self.compiled and reward.is_compiled
         function: Any = kernel.replicate if fast else kernel.interpreted(kernel.replicate)
         while True:
@@ -314,17 +314,17 @@ class Engine:
                 break
             now = answered
         check(status, now, self.rules, self.m)
-        return Runs(seeds, pulls.sum(axis=1), stopped == kernel.STOPPED, recommended, pulls)
+        return Runs(seeds, pulls.sum(axis=1), stopped == signals.STOPPED, recommended, pulls)
 
     def _answered(
         self, status: int, posterior: Posterior, now: rounds.Round
     ) -> rounds.Round | None:
         """The round with what the loop asked for; None where it did not ask for anything."""
-        if status == kernel.DESIGN_WANTED:
+        if status == signals.DESIGN_WANTED:
             return requests.with_design(now, self.design)
-        if status == kernel.ROOM_WANTED:
+        if status == signals.ROOM_WANTED:
             return requests.with_room(now)
-        if status == kernel.SHARES_WANTED:
+        if status == signals.SHARES_WANTED:
             return requests.with_shares(now, posterior.state, self.shares)
         return None
 

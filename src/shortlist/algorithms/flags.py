@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shortlist.algorithms import kernel
+from shortlist.algorithms import signals
 from shortlist.core.rule import OWN, Rule
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired
@@ -15,13 +15,13 @@ def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
     needs = frozenset().union(*(rule.needs for rule in rules.values()))
     traits = frozenset().union(*(rule.traits for rule in rules.values()))
     bits = {
-        kernel.CANDIDATES_MAY_STAY: _candidates_may_stay(rules) and not elimination,
-        kernel.MTH_GAPS: "mth_gaps" in needs,
-        kernel.OUTSIDE_GAPS: "outside_gaps" in needs,
-        kernel.DESIGN: "design" in needs,
-        kernel.BOTH: "both" in traits,
-        kernel.LAGGED: "lagged" in traits,
-        kernel.PILOT: "pilot" in traits,
+        signals.CANDIDATES_MAY_STAY: _candidates_may_stay(rules) and not elimination,
+        signals.MTH_GAPS: "mth_gaps" in needs,
+        signals.OUTSIDE_GAPS: "outside_gaps" in needs,
+        signals.DESIGN: "design" in needs,
+        signals.BOTH: "both" in traits,
+        signals.LAGGED: "lagged" in traits,
+        signals.PILOT: "pilot" in traits,
     }
     return sum(bit for bit, wanted in bits.items() if wanted)
 
@@ -40,5 +40,6 @@ def may_screen(rules: Mapping[str, Rule]) -> bool:
     return (
         rules["indices"].number == paired.number
         and all(rules[kind].number != OWN for kind in deciding)
+        and rules["threshold"].is_compiled
         and "pilot" not in rules["threshold"].traits
     )

@@ -30,7 +30,6 @@ from shortlist.algorithms.screen import (
     LOSS,
     NEXT_WITNESS,
     NOBODY,
-    SCREEN,
     WIDEST,
     Screen,
 )
@@ -38,23 +37,15 @@ from shortlist.core.lagging import mean_of, metric_norm, renew_variances
 from shortlist.core.order import mark_anew
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.rule import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    KEY,
-    MASK,
-    REAL,
-    REALS,
-    VOID,
     compiled,
 )
-from shortlist.core.state import BEHIND, OBSERVED, RECENT, STATE, TRACE, Integers, Reals, State
+from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, Integers, Reals, State
 
 ROUNDING = 1e-9
 AT_ONCE = 4  # suspects that become companions in one pass over X
 
 
-@compiled(VOID(STATE, SCREEN, REAL))
+@compiled(inline=False)
 def lose(state: State, screen: Screen, scale: float) -> None:
     """Add to the loss what this round's θ̂, V and κ may have taken from a gap index."""
     figures, rest = screen.figures, screen.directions[screen.directions.shape[0] - 1]
@@ -67,7 +58,7 @@ def lose(state: State, screen: Screen, scale: float) -> None:
     figures[LAST_TRACE], figures[LAST_SCALE] = state.scalars[TRACE], scale
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER))
+@compiled(inline=False)
 def call(state: State, screen: Screen, i: int) -> None:
     """Make arm i a witness, in place of the one called longest ago."""
     if screen.pooled[i] != NOBODY:
@@ -81,7 +72,7 @@ def call(state: State, screen: Screen, i: int) -> None:
     screen.figures[NEXT_WITNESS] += 1.0
 
 
-@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL, REALS, KEY, BOOLEAN))
+@compiled(inline=False)
 def guess(
     state: State,
     screen: Screen,
@@ -118,7 +109,7 @@ def guess(
     figures[LAST_SCALE], figures[LAST_TRACE] = scale, state.scalars[TRACE]
 
 
-@compiled(INTEGER(REALS, REALS, REAL, REAL, REAL, INTEGER, INTEGER), fast=True)
+@compiled(inline=False, fast=True)
 def count_suspects(
     floors: np.ndarray,
     deviations: np.ndarray,
@@ -136,7 +127,7 @@ def count_suspects(
     return suspects
 
 
-@compiled(REAL(STATE, SCREEN, INTEGER, INTEGER, REAL, REAL))
+@compiled(inline=False)
 def floor_of(state: State, screen: Screen, j: int, m: int, scale: float, worst: float) -> float:
     """The m-th largest B_ij over witnesses in the pool, as many of them as it takes to exceed ``worst``."""
     kept, order = screen.kept, screen.order
@@ -164,7 +155,7 @@ def floor_of(state: State, screen: Screen, j: int, m: int, scale: float, worst: 
     return kept[m - 1]
 
 
-@compiled(VOID(STATE, SCREEN))
+@compiled(inline=False)
 def measure_pool(state: State, screen: Screen) -> None:
     """The witnesses' images, means and variances now."""
     for k in range(screen.pool.shape[0]):
@@ -175,7 +166,7 @@ def measure_pool(state: State, screen: Screen) -> None:
             screen.pool_variances[k] = inner(state.features, i, screen.pool_images[k])
 
 
-@compiled(INTEGER(STATE, SCREEN, INTEGER, REAL, REAL))
+@compiled(inline=False)
 def suspect(state: State, screen: Screen, m: int, scale: float, worst: float) -> int:
     """Arms that neither their floor nor the pool keeps out of J(t), into ``suspects``; how many."""
     floors, deviations, figures = screen.floors, state.deviations, screen.figures
@@ -209,7 +200,7 @@ def suspect(state: State, screen: Screen, m: int, scale: float, worst: float) ->
     return found
 
 
-@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REALS, KEY))
+@compiled(inline=False)
 def choose(
     state: State,
     screen: Screen,
@@ -244,7 +235,7 @@ def choose(
         inside[candidates[k]] = True
 
 
-@compiled(BOOLEAN(STATE, SCREEN, INTEGER, INTEGER, MASK, REAL, REALS, KEY))
+@compiled(inline=False)
 def admit(
     state: State,
     screen: Screen,
@@ -284,7 +275,7 @@ def admit(
     return admitted > 0
 
 
-@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL, REALS, KEY, KEY))
+@compiled(inline=False)
 def find_smallest(
     state: State,
     screen: Screen,

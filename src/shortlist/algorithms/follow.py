@@ -8,17 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.kernel import (
+from shortlist.algorithms.kernel import RULES, decide
+from shortlist.algorithms.round import NOBODY, ROUND, Round
+from shortlist.algorithms.signals import (
     BAD_CANDIDATES,
     DESIGN_WANTED,
     PILOT_ENDS,
     PULL,
-    RULES,
     SINGULAR,
     STOP,
-    decide,
 )
-from shortlist.algorithms.round import NOBODY, ROUND, Round
 from shortlist.core.lagging import mean_of
 from shortlist.core.least_squares import observe, refresh
 from shortlist.core.pilot import missing, set_aside

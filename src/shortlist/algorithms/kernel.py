@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from shortlist.algorithms.pursuit import pursue
 from shortlist.algorithms.round import (
     ARM,
     GAP,
@@ -29,11 +28,32 @@ from shortlist.algorithms.round import (
     design_slot,
 )
 from shortlist.algorithms.screen import EPOCH
-from shortlist.algorithms.screening import (
-    largest_mth_gap,
-    most_ambiguous_listed,
-    pair_index,
-    screen_arms,
+from shortlist.algorithms.screening import decide_screened
+from shortlist.algorithms.signals import (
+    BAD_AMBIGUOUS,
+    BAD_CANDIDATES,
+    BAD_SELECTION,
+    BOTH,
+    CANDIDATES_MAY_STAY,
+    CHECK_STOP,
+    DESIGN,
+    DESIGN_WANTED,
+    EXHAUSTED,
+    INITIALIZED,
+    LAGGED,
+    MTH_GAPS,
+    OUTSIDE_GAPS,
+    PILOT,
+    PILOT_ENDS,
+    PULL,
+    RESUME,
+    ROOM_WANTED,
+    SCREENED,
+    SHARES_WANTED,
+    SINGULAR,
+    STOP,
+    STOPPED,
+    TARGET,
 )
 from shortlist.core.least_squares import observe, refresh, start
 from shortlist.core.levels import climb
@@ -69,20 +89,9 @@ from shortlist.rules.allocation import ALLOCATED, NO_ROOM, allocate, forget
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.indices import fill_column
-from shortlist.rules.selection import greedy, select
-from shortlist.rules.stopping import stopping_statistic, ugape
+from shortlist.rules.selection import select
+from shortlist.rules.stopping import stopping_statistic
 from shortlist.rules.thresholds import evaluate
-
-PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
-BAD_CANDIDATES, BAD_AMBIGUOUS, BAD_SELECTION = 4, 5, 6  # a user's rule out of bounds
-ROOM_WANTED, SHARES_WANTED = 7, 8  # by an allocation
-PILOT_ENDS = -1
-STOPPED, EXHAUSTED = 1, 0
-MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
-CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
-RESUME, SCREENED = 1024, 2048
-GREEDY, UGAPE = greedy.number, ugape.number
-
 
 RULES = (
     POINTERS["indices"],
@@ -135,75 +144,65 @@ def decide(
     since = (state.clock[TICK] + 1) * arms
     state.clock[TICK] += 1
 
+    if flags & SCREENED:
+        return decide_screened(
+            state, now, m, epsilon, seed, flags, scale, numbers, selection
+        )  # fmt: skip
+
     if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0 and not in_pilot:
-        if flags & SCREENED:
-            figures[GAP] = pair_index(state, pair[LAST_C], pair[LAST_B], scale)
-        else:
-            slot = column(state, now, pair[LAST_B], since, scale, numbers[0], indices)
-            figures[GAP] = now.gaps[slot, pair[LAST_C]]
+        slot = column(state, now, pair[LAST_B], since, scale, numbers[0], indices)
+        figures[GAP] = now.gaps[slot, pair[LAST_C]]
         figures[STATISTIC] = stopping_statistic(
             numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
         )
         if figures[STATISTIC] <= epsilon:
             return STOP
 
-    key = round_key(seed, t, 2)
-    if flags & SCREENED:
-        screen_arms(
-            state, now, m, scale, round_key(seed, t, 0), key, flags & MTH_GAPS != 0, numbers[2] != 0
-        )
-        b = most_ambiguous_listed(now, m, numbers[3] != 0, round_key(seed, t, 1))
-        c = now.challengers[b]
-        index = now.outside_gaps[b]
-    else:
-        if not flags & CANDIDATES_MAY_STAY or not candidates_stay(
-            state, now, m, since, scale, numbers[0], indices
-        ):
-            if flags & MTH_GAPS:
-                for j in range(arms):
-                    slot = column(state, now, j, since, scale, numbers[0], indices)
-                    now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
-            mark_candidates(
-                numbers[2], candidates, m, state.means, now.mth_gaps, round_key(seed, t, 0),
-                now.arm_heap, now.inside,
-            )  # fmt: skip
-            if numbers[2] == OWN and count(now.inside) != m:
-                return BAD_CANDIDATES
-        if flags & OUTSIDE_GAPS:
+    if not flags & CANDIDATES_MAY_STAY or not candidates_stay(
+        state, now, m, since, scale, numbers[0], indices
+    ):
+        if flags & MTH_GAPS:
             for j in range(arms):
-                if now.inside[j]:
-                    slot = column(state, now, j, since, scale, numbers[0], indices)
-                    challenger = largest_among(now.gaps[slot], now.inside, False, key)
-                    now.challengers[j] = challenger
-                    now.outside_gaps[j] = now.gaps[slot, challenger]
-        b = most_ambiguous(
-            numbers[3], ambiguous, now.inside, now.mth_gaps, now.outside_gaps,
-            round_key(seed, t, 1),
-        )  # fmt: skip
-        if numbers[3] == OWN and not (0 <= b < arms and now.inside[b]):
-            return BAD_AMBIGUOUS
-        slot = column(state, now, b, since, scale, numbers[0], indices)
-        if flags & OUTSIDE_GAPS:
-            c = now.challengers[b]
-        else:
-            c = largest_among(now.gaps[slot], now.inside, False, key)
-        index = now.gaps[slot, c]
+                slot = column(state, now, j, since, scale, numbers[0], indices)
+                now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
+        key = round_key(seed, t, 0)
+        mark_candidates(
+            numbers[2], candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
+        )
+        if numbers[2] == OWN and count(now.inside) != m:
+            return BAD_CANDIDATES
+    key = round_key(seed, t, 2)
+    if flags & OUTSIDE_GAPS:
+        for j in range(arms):
+            if now.inside[j]:
+                slot = column(state, now, j, since, scale, numbers[0], indices)
+                challenger = largest_among(now.gaps[slot], now.inside, False, key)
+                now.challengers[j] = challenger
+                now.outside_gaps[j] = now.gaps[slot, challenger]
+    b = most_ambiguous(
+        *(numbers[3], ambiguous, now.inside, now.mth_gaps, now.outside_gaps),
+        round_key(seed, t, 1),
+    )
+    if numbers[3] == OWN and not (0 <= b < arms and now.inside[b]):
+        return BAD_AMBIGUOUS
+    slot = column(state, now, b, since, scale, numbers[0], indices)
+    if flags & OUTSIDE_GAPS:
+        c = now.challengers[b]
+    else:
+        c = largest_among(now.gaps[slot], now.inside, False, key)
     pair[B], pair[C] = b, c
     if in_pilot:
         gap = state.means[b] - state.means[c]
-        figures[GAP] = index
+        figures[GAP] = now.gaps[slot, c]
         if flags & CHECK_STOP and pilot_is_over(
             gap + epsilon, (figures[GAP] + gap) / figures[THRESHOLD], constants
         ):
             return PILOT_ENDS
     elif not flags & LAGGED:
-        figures[GAP] = index
-        if flags & SCREENED and numbers[5] == UGAPE:
-            figures[STATISTIC] = largest_mth_gap(now, m)
-        else:
-            figures[STATISTIC] = stopping_statistic(
-                numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
-            )
+        figures[GAP] = now.gaps[slot, c]
+        figures[STATISTIC] = stopping_statistic(
+            numbers[5], stopping, figures[GAP], now.inside, now.mth_gaps
+        )
         if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
             return STOP
 
@@ -218,21 +217,20 @@ def decide(
         if asked != ALLOCATED:
             return ROOM_WANTED if asked == NO_ROOM else SHARES_WANTED
         design = now.allocation.wanted
-    key = round_key(seed, t, 3)
-    if flags & SCREENED:
-        if numbers[4] == GREEDY:
-            pair[ARM] = pursue(state, now.screen, b, c, key)
-        else:
-            none = state.variances  # no rule but `greedy` looks at rows
-            pair[ARM] = select(
-                numbers[4], selection, b, c, none, none, state.variances, state.pulls, design, key
-            )
-    else:
-        slot_c = row(state, c)
-        pair[ARM] = select(
-            numbers[4], selection, b, c, state.rows[row(state, b)], state.rows[slot_c],
-            state.variances, state.pulls, design, key,
-        )  # fmt: skip
+    slot_c = row(state, c)
+    slot_b = row(state, b)
+    pair[ARM] = select(
+        numbers[4],
+        selection,
+        b,
+        c,
+        state.rows[slot_b],
+        state.rows[slot_c],
+        state.variances,
+        state.pulls,
+        design,
+        round_key(seed, t, 3),
+    )
     if numbers[4] == OWN and not 0 <= pair[ARM] < arms:
         return BAD_SELECTION
     pair[QUEUED] = c if flags & BOTH else NOBODY

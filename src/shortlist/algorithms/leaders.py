@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.algorithms.screen import LOOKED_UP, SCREEN, Screen
+from shortlist.algorithms.screen import LOOKED_UP, Screen
 from shortlist.core.lagging import drift, mean_of, renew_means
 from shortlist.core.order import mark_anew
 from shortlist.core.passes import SCANNED
 from shortlist.core.random import priority
 from shortlist.core.rule import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    KEY,
-    MASK,
-    REAL,
-    REALS,
-    VOID,
     compiled,
 )
-from shortlist.core.state import STATE, Integers, State
+from shortlist.core.state import Integers, State
 
 ROUNDING = 1e-9
 
 
-@compiled(BOOLEAN(REAL, INTEGER, REAL, INTEGER, KEY))
+@compiled(inline=False)
 def comes_before(first: float, i: int, second: float, j: int, key: np.uint64) -> bool:
     """Whether arm i, of the first value, comes before arm j: the larger, then the larger priority."""
     return bool(first > second or (first == second and priority(key, i) > priority(key, j)))
 
 
-@compiled(INTEGER(INTEGERS, REALS, INTEGER, KEY))
+@compiled(inline=False)
 def last_of(arms: Integers, values: np.ndarray, count: int, key: np.uint64) -> int:
     """Where the arm is that all others come before."""
     last = 0
@@ -41,7 +33,7 @@ def last_of(arms: Integers, values: np.ndarray, count: int, key: np.uint64) -> i
     return last
 
 
-@compiled(INTEGER(REALS, REALS, REAL, REAL, INTEGER, INTEGER), fast=True)
+@compiled(inline=False, fast=True)
 def count_leading(
     means: np.ndarray, deviations: np.ndarray, moved: float, least: float, first: int, end: int
 ) -> int:
@@ -53,7 +45,7 @@ def count_leading(
     return leading
 
 
-@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, KEY))
+@compiled(inline=False)
 def find_leaders(
     state: State, screen: Screen, candidates: Integers, m: int, inside: np.ndarray, key: np.uint64
 ) -> None:
@@ -88,7 +80,7 @@ def find_leaders(
                 least = values[last] - ROUNDING * size
 
 
-@compiled(VOID(STATE, INTEGERS, INTEGER, MASK, KEY))
+@compiled(inline=False)
 def lead_at_first(
     state: State, candidates: Integers, m: int, inside: np.ndarray, key: np.uint64
 ) -> None:

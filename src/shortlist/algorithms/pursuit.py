@@ -22,7 +22,6 @@ from shortlist.algorithms.screen import (
     NOBODY,
     PAIR_SQUARE,
     PAIRS,
-    SCREEN,
     SHORT,
     Screen,
 )
@@ -30,15 +29,15 @@ from shortlist.core.lagging import bilinear, metric_norm, shrinkage
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.random import priority
-from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, REALS, VOID, compiled
-from shortlist.core.state import STATE, Reals, State
+from shortlist.core.rule import compiled
+from shortlist.core.state import Reals, State
 
 Y, REST = PAIRS, PAIRS + 1  # in ``directions``
 GUARD = 1e-9
 TINY = 1e-300
 
 
-@compiled(VOID(STATE, SCREEN))
+@compiled(inline=False)
 def measure_largest(state: State, screen: Screen) -> None:
     """The largest variance in units of the arm's noise, at the last refresh."""
     largest = 0.0
@@ -47,7 +46,7 @@ def measure_largest(state: State, screen: Screen) -> None:
     screen.figures[LARGEST] = largest
 
 
-@compiled(INTEGER(REALS, REALS, REALS, REAL, INTEGER, INTEGER), fast=True)
+@compiled(inline=False, fast=True)
 def count_gaining(
     squares: np.ndarray,
     noise: np.ndarray,
@@ -64,7 +63,7 @@ def count_gaining(
     return gaining
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER), fast=True)
+@compiled(inline=False, fast=True)
 def sweep(state: State, screen: Screen, place: int) -> None:
     """List the arms of largest gain for the pair in this place; on the way all means are made anew."""
     x, y, theta, means = state.features, screen.directions[place], state.theta, state.means
@@ -101,14 +100,14 @@ def sweep(state: State, screen: Screen, place: int) -> None:
     screen.figures[LOOKED_UP] = 0.0
 
 
-@compiled(REAL(STATE, SCREEN, INTEGER, REALS), inline=True)
+@compiled()
 def gain_of(state: State, screen: Screen, a: int, y: Reals) -> float:
     """By how much a pull of the arm shrinks the pair's square width."""
     look_up(state, screen, a)
     return inner(state.features, a, y) ** 2 / (state.noise[a] + state.variances[a])
 
 
-@compiled(BOOLEAN(STATE, SCREEN, INTEGER, REAL, REAL), inline=True)
+@compiled()
 def may_gain(state: State, screen: Screen, a: int, least: float, product: float) -> bool:
     """Whether the arm, of this x_aᵀy, may gain ``least``, before its variance is looked up.
 
@@ -120,7 +119,7 @@ def may_gain(state: State, screen: Screen, a: int, least: float, product: float)
     return square >= least * (state.noise[a] + variance) * (1.0 - GUARD)
 
 
-@compiled(INTEGER(STATE, SCREEN, INTEGER, KEY))
+@compiled(inline=False)
 def best_listed(state: State, screen: Screen, place: int, key: np.uint64) -> int:
     """The arm of most gain in the list of the pair in this place."""
     y = screen.directions[Y]
@@ -137,7 +136,7 @@ def best_listed(state: State, screen: Screen, place: int, key: np.uint64) -> int
     return best
 
 
-@compiled(REAL(STATE, SCREEN, INTEGER))
+@compiled(inline=False)
 def most_unlisted(state: State, screen: Screen, place: int) -> float:
     """What no arm outside the list of the pair in this place can gain more than."""
     y, past, rest = screen.directions[Y], screen.directions[place], screen.directions[REST]
@@ -155,7 +154,7 @@ def most_unlisted(state: State, screen: Screen, place: int) -> float:
     return root * root * (1.0 + largest) / (1.0 + shrunk)
 
 
-@compiled(INTEGER(STATE, SCREEN, INTEGER, KEY))
+@compiled(inline=False)
 def best_of_all(state: State, screen: Screen, best: int, key: np.uint64) -> int:
     """The arm of most gain of all, as good as ``best`` at least."""
     y = screen.directions[Y]
@@ -168,7 +167,7 @@ def best_of_all(state: State, screen: Screen, best: int, key: np.uint64) -> int:
     return best
 
 
-@compiled(INTEGER(STATE, SCREEN, INTEGER, INTEGER, KEY))
+@compiled(inline=False)
 def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
     """The arm of the selection rule ``greedy``."""
     y, pairs = screen.directions[Y], screen.pairs

@@ -14,15 +14,15 @@ from shortlist.algorithms.reach import (
     look_up,
     shorten,
 )
-from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, SCREEN, Screen
+from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, Screen
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.passes import SCANNED
 from shortlist.core.random import priority
-from shortlist.core.rule import INTEGER, KEY, REAL, VOID, compiled
-from shortlist.core.state import STATE, State
+from shortlist.core.rule import compiled
+from shortlist.core.state import State
 
 
-@compiled(VOID(SCREEN, INTEGER, INTEGER, REAL, KEY))
+@compiled(inline=False)
 def enlist(screen: Screen, place: int, i: int, gap: float, key: np.uint64) -> None:
     """Arm i into the list of the companion in this place, if its gap index is large enough."""
     arms, gaps = screen.tops[place], screen.gaps[place]
@@ -43,7 +43,7 @@ def enlist(screen: Screen, place: int, i: int, gap: float, key: np.uint64) -> No
     arms[k] = i
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER, REAL, KEY))
+@compiled(inline=False)
 def enlist_again(state: State, screen: Screen, place: int, scale: float, key: np.uint64) -> None:
     """The arms of its last list, or of another companion's if it has none, with their gap indices now."""
     arms, past = screen.tops[place], screen.past_tops
@@ -62,7 +62,7 @@ def enlist_again(state: State, screen: Screen, place: int, scale: float, key: np
             enlist(screen, place, past[k], gap_index(state, screen, past[k], place, scale), key)
 
 
-@compiled(REAL(SCREEN, INTEGER, INTEGER, REAL), inline=True)
+@compiled()
 def wanted_by(screen: Screen, place: int, m: int, ratio: float) -> float:
     """What an arm's mean and reach must add up to, to be among the m arms in this place's list."""
     least = screen.gaps[place, m - 1]
@@ -70,7 +70,7 @@ def wanted_by(screen: Screen, place: int, m: int, ratio: float) -> float:
     return least - ROUNDING * (abs(least) + abs(mean)) + mean - ratio * screen.anchors[place]
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER, INTEGER, INTEGER, REAL, KEY))
+@compiled(inline=False)
 def rank_gaps(
     state: State, screen: Screen, first: int, end: int, m: int, scale: float, key: np.uint64
 ) -> None:

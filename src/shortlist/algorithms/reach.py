@@ -23,7 +23,6 @@ from shortlist.algorithms.screen import (
     LOSS,
     NOBODY,
     SCALE,
-    SCREEN,
     SPENT,
     WIDEST,
     Screen,
@@ -32,29 +31,22 @@ from shortlist.core.lagging import mean_of, renew_variance
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import SCANNED, inner, products_of_block
 from shortlist.core.rule import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    MASK,
-    REAL,
-    REALS,
-    VOID,
     compiled,
 )
-from shortlist.core.state import OBSERVED, RECENT, REFRESHED, STATE, Integers, Reals, State
+from shortlist.core.state import OBSERVED, RECENT, REFRESHED, Integers, Reals, State
 
 GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
 ROUNDING = 1e-9
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER), inline=True)
+@compiled()
 def look_up(state: State, screen: Screen, i: int) -> None:
     """Make the arm's variance exact."""
     if screen.exact_at[i] != state.clock[OBSERVED]:
         renew_variance(state, i, screen.exact_at)
 
 
-@compiled(REAL(STATE, SCREEN, INTEGER, INTEGER, REAL))
+@compiled(inline=False)
 def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) -> float:
     """B_ij against the companion j in this place."""
     look_up(state, screen, i)
@@ -63,7 +55,7 @@ def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) ->
     return mean_of(state, i) - screen.means[place] + scale * math.sqrt(max(square, 0.0))
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER, INTEGER, BOOLEAN), fast=True)
+@compiled(inline=False, fast=True)
 def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> None:
     """Add the companions from ``first`` to ``end`` to the reach of all arms."""
     variances, reach = state.variances, screen.reach
@@ -86,7 +78,7 @@ def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> No
                 reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
 
 
-@compiled(INTEGER(STATE, INTEGER, INTEGER, REALS))
+@compiled(inline=False)
 def renew_image(state: State, arm: int, since: int, image: Reals) -> int:
     """V⁻¹x of the arm now, from what it was after ``since`` pulls (−1: unknown); returns pulls by now."""
     observed = state.clock[OBSERVED]
@@ -101,7 +93,7 @@ def renew_image(state: State, arm: int, since: int, image: Reals) -> int:
     return observed
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER))
+@compiled(inline=False)
 def measure_companion(state: State, screen: Screen, place: int) -> None:
     """Its image, mean and variance now."""
     j, since = screen.companions[place], screen.measured_at[place]
@@ -112,7 +104,7 @@ def measure_companion(state: State, screen: Screen, place: int) -> None:
     screen.exact_at[j] = state.clock[OBSERVED]
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER))
+@compiled(inline=False)
 def accompany(state: State, screen: Screen, j: int) -> None:
     """Make arm j a companion."""
     place = int(screen.figures[COMPANIONS])
@@ -128,7 +120,7 @@ def accompany(state: State, screen: Screen, j: int) -> None:
     screen.figures[COMPANIONS] += 1.0
 
 
-@compiled(VOID(STATE, SCREEN))
+@compiled(inline=False)
 def forget_companions(state: State, screen: Screen) -> None:
     """Nobody is a companion."""
     for place in range(int(screen.figures[COMPANIONS])):
@@ -136,7 +128,7 @@ def forget_companions(state: State, screen: Screen) -> None:
     screen.figures[COMPANIONS] = 0.0
 
 
-@compiled(VOID(STATE, SCREEN, INTEGER))
+@compiled(inline=False)
 def dismiss(state: State, screen: Screen, place: int) -> None:
     """The companion in this place is none any more; the last one takes its place."""
     j, last = screen.companions[place], int(screen.figures[COMPANIONS]) - 1
@@ -160,7 +152,7 @@ def dismiss(state: State, screen: Screen, place: int) -> None:
     screen.figures[COMPANIONS] -= 1.0
 
 
-@compiled(VOID(STATE, SCREEN, INTEGERS, INTEGER, MASK, REAL))
+@compiled(inline=False)
 def keep_company(
     state: State, screen: Screen, candidates: Integers, m: int, inside: np.ndarray, scale: float
 ) -> None:
@@ -189,7 +181,7 @@ def keep_company(
         extend(state, screen, count, count + added, False)
 
 
-@compiled(INTEGER(REALS, REALS, REALS, REAL, REAL, REAL, INTEGER, INTEGER), fast=True)
+@compiled(inline=False, fast=True)
 def count_attaining(
     means: np.ndarray,
     deviations: np.ndarray,
@@ -208,7 +200,7 @@ def count_attaining(
     return attaining
 
 
-@compiled(REAL(STATE, SCREEN, INTEGER))
+@compiled(inline=False)
 def shorten(state: State, screen: Screen, i: int) -> float:
     """Make the arm's reach as small as its variance allows; its products with the images, in ``block``."""
     most = -np.inf
@@ -224,13 +216,13 @@ def shorten(state: State, screen: Screen, i: int) -> float:
     return most
 
 
-@compiled(BOOLEAN(STATE, SCREEN))
+@compiled(inline=False)
 def is_current(state: State, screen: Screen) -> bool:
     """Whether the bounds are of this run, and of V since the last refresh."""
     return screen.figures[EPOCH] == state.clock[REFRESHED]
 
 
-@compiled(BOOLEAN(INTEGERS, INTEGER))
+@compiled(inline=False)
 def is_among(arms: Integers, i: int) -> bool:
     """Whether the arm is one of these."""
     found = False

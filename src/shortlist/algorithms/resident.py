@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.algorithms import kernel
+from shortlist.algorithms import signals
 from shortlist.core.posterior import keeps_all_rows
 
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
@@ -17,8 +17,8 @@ def many(arms: int, rank: int, *, by_gaps: bool) -> bool:
 
 def resident_rows(arms: int, rank: int, m: int, flags: int) -> int:
     """How many, by measurement (see docs/performance.md)."""
-    if flags & kernel.SCREENED:
+    if flags & signals.SCREENED:
         return 0
-    if keeps_all_rows(arms, rank) or (flags & kernel.MTH_GAPS and arms <= GRAM_LIMIT):
+    if keeps_all_rows(arms, rank) or (flags & signals.MTH_GAPS and arms <= GRAM_LIMIT):
         return arms
     return min(arms, m + SPARE)

@@ -3,24 +3,54 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from shortlist.algorithms.challengers import challenge
 from shortlist.algorithms.floors import find_smallest, guess
 from shortlist.algorithms.leaders import comes_before, find_leaders, lead_at_first
-from shortlist.algorithms.pursuit import measure_largest
+from shortlist.algorithms.pursuit import measure_largest, pursue
 from shortlist.algorithms.ranking import rank_gaps
 from shortlist.algorithms.reach import forget_companions, is_current, keep_company
-from shortlist.algorithms.round import LAST_B, ROUND, Round
+from shortlist.algorithms.round import (
+    ARM,
+    GAP,
+    LAST_B,
+    LAST_C,
+    QUEUED,
+    STATISTIC,
+    B,
+    C,
+    Round,
+    design_slot,
+)
 from shortlist.algorithms.screen import COMPANIONS, EPOCH, NOBODY
+from shortlist.algorithms.signals import (
+    BOTH,
+    CHECK_STOP,
+    DESIGN,
+    DESIGN_WANTED,
+    LAGGED,
+    MTH_GAPS,
+    PULL,
+    STOP,
+)
 from shortlist.core.lagging import mean_of, variance_of
 from shortlist.core.passes import inner
-from shortlist.core.rule import BOOLEAN, INTEGER, KEY, REAL, VOID, compiled
-from shortlist.core.state import REFRESHED, STATE, State
+from shortlist.core.random import round_key
+from shortlist.core.rule import compiled
+from shortlist.core.state import OBSERVED, REFRESHED, Integers, State
+from shortlist.rules.ambiguous import mth_gap
+from shortlist.rules.candidates import smallest_gap
+from shortlist.rules.selection import greedy, select
+from shortlist.rules.stopping import ugape
+
+SMALLEST_GAP, MTH_GAP = smallest_gap.number, mth_gap.number
+GREEDY, UGAPE = greedy.number, ugape.number
 
 
-@compiled(VOID(STATE, ROUND))
+@compiled(inline=False)
 def begin(state: State, now: Round) -> None:
     """Forget all bounds: they were of another run, or of V before a refresh."""
     screen = now.screen
@@ -34,7 +64,7 @@ def begin(state: State, now: Round) -> None:
     measure_largest(state, screen)
 
 
-@compiled(VOID(ROUND, INTEGER))
+@compiled(inline=False)
 def list_challengers(now: Round, m: int) -> None:
     """Of every candidate, from the list of its companion: m-th gap, challenger and its gap index."""
     screen = now.screen
@@ -49,7 +79,7 @@ def list_challengers(now: Round, m: int) -> None:
         now.outside_gaps[j] = screen.gaps[place, rank]
 
 
-@compiled(VOID(STATE, ROUND, INTEGER, REAL, KEY, KEY, BOOLEAN, BOOLEAN))
+@compiled(inline=False)
 def screen_arms(
     state: State,
     now: Round,
@@ -89,7 +119,7 @@ def screen_arms(
         )  # fmt: skip
 
 
-@compiled(INTEGER(ROUND, INTEGER, BOOLEAN, KEY))
+@compiled(inline=False)
 def most_ambiguous_listed(now: Round, m: int, by_mth_gap: bool, key: np.uint64) -> int:
     """b_t of the candidates listed."""
     values = now.mth_gaps if by_mth_gap else now.outside_gaps
@@ -101,7 +131,7 @@ def most_ambiguous_listed(now: Round, m: int, by_mth_gap: bool, key: np.uint64) 
     return best
 
 
-@compiled(REAL(ROUND, INTEGER))
+@compiled(inline=False)
 def largest_mth_gap(now: Round, m: int) -> float:
     """τ_UGapE of the candidates listed."""
     largest = -np.inf
@@ -110,9 +140,58 @@ def largest_mth_gap(now: Round, m: int) -> float:
     return largest
 
 
-@compiled(REAL(STATE, INTEGER, INTEGER, REAL))
+@compiled(inline=False)
 def pair_index(state: State, i: int, j: int, scale: float) -> float:
     """B_ij of two arms."""
     both = variance_of(state, i) + variance_of(state, j)
     square = both - 2.0 * inner(state.features, i, state.scratch)
     return mean_of(state, i) - mean_of(state, j) + scale * math.sqrt(max(square, 0.0))
+
+
+@compiled(inline=False)
+def decide_screened(
+    state: State,
+    now: Round,
+    m: int,
+    epsilon: float,
+    seed: np.uint64,
+    flags: int,
+    scale: float,
+    numbers: Integers,
+    selection: Callable[..., int],
+) -> int:
+    """The round of ``decide`` from J(t) to the pull."""
+    figures, pair, t = now.figures, now.pair, state.clock[OBSERVED]
+    if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0:
+        figures[GAP] = figures[STATISTIC] = pair_index(state, pair[LAST_C], pair[LAST_B], scale)
+        if figures[STATISTIC] <= epsilon:
+            return STOP
+    key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
+    by_gaps = numbers[2] == SMALLEST_GAP
+    screen_arms(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0, by_gaps)
+    by_mth_gap = numbers[3] == MTH_GAP
+    b = most_ambiguous_listed(now, m, by_mth_gap, round_key(seed, t, 1))
+    c = now.challengers[b]
+    pair[B], pair[C] = b, c
+    if not flags & LAGGED:
+        figures[GAP] = now.outside_gaps[b]
+        by_ugape = numbers[5] == UGAPE
+        figures[STATISTIC] = largest_mth_gap(now, m) if by_ugape else figures[GAP]
+        if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
+            return STOP
+    key = round_key(seed, t, 3)
+    if numbers[4] == GREEDY:
+        pair[ARM] = pursue(state, now.screen, b, c, key)
+    else:
+        design, none = state.noise, state.variances  # no rule but `greedy` looks at rows
+        if flags & DESIGN:
+            place = design_slot(now.design_keys, state.means.shape[0], b, c)
+            if place < 0:
+                return DESIGN_WANTED
+            design = now.designs[place]
+        pair[ARM] = select(
+            numbers[4], selection, b, c, none, none, none, state.pulls, design, key
+        )  # fmt: skip
+    pair[QUEUED] = c if flags & BOTH else NOBODY
+    pair[LAST_B], pair[LAST_C] = b, c
+    return PULL

@@ -12,13 +12,13 @@ import numpy as np
 
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import inner, products
-from shortlist.core.rule import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import BEHIND, OBSERVED, RECENT, STATE, TRACE, Integers, Reals, State
+from shortlist.core.rule import compiled
+from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, Integers, Reals, State
 
 GUARD = 1e-9  # relative: far above what rounding does
 
 
-@compiled(REAL(TABLE, REALS, REALS), fast=True)
+@compiled(inline=False, fast=True)
 def bilinear(matrix: np.ndarray, v: np.ndarray, w: np.ndarray) -> float:
     """vᵀMw."""
     total = 0.0
@@ -30,7 +30,7 @@ def bilinear(matrix: np.ndarray, v: np.ndarray, w: np.ndarray) -> float:
     return total
 
 
-@compiled(REAL(STATE, INTEGER))
+@compiled(inline=False)
 def mean_of(state: State, arm: int) -> float:
     """μ̂_a, exact."""
     if state.theta.shape[0] > 0:
@@ -38,20 +38,20 @@ def mean_of(state: State, arm: int) -> float:
     return state.means[arm]
 
 
-@compiled(REAL(STATE, INTEGER))
+@compiled(inline=False)
 def variance_of(state: State, arm: int) -> float:
     """G_aa, exact; V⁻¹x_a is left in ``scratch``."""
     apply(state, arm, state.inverse, state.scratch)
     return inner(state.features, arm, state.scratch)
 
 
-@compiled(REAL(STATE, REALS))
+@compiled(inline=False)
 def metric_norm(state: State, vector: Reals) -> float:
     """‖v‖ in the norm of V at the last refresh."""
     return math.sqrt(max(bilinear(state.metric, vector, vector), 0.0))
 
 
-@compiled(REAL(STATE))
+@compiled(inline=False)
 def drift(state: State) -> float:
     """‖θ̂ − anchor‖ in the norm of V at the last refresh: no mean has moved by more than its deviation
     times that.
@@ -62,13 +62,13 @@ def drift(state: State) -> float:
     return metric_norm(state, moved) * (1.0 + GUARD)
 
 
-@compiled(REAL(STATE))
+@compiled(inline=False)
 def shrinkage(state: State) -> float:
     """No variance has become less than its share 1/(1 + this) of that at the last refresh."""
     return state.scalars[TRACE] * (1.0 + GUARD)
 
 
-@compiled(VOID(STATE))
+@compiled(inline=False)
 def renew_means(state: State) -> None:
     """Bring all means up to date: one pass over X."""
     products(state.features, state.theta, state.means)
@@ -76,7 +76,7 @@ def renew_means(state: State) -> None:
         state.anchor[k] = state.theta[k]
 
 
-@compiled(VOID(STATE, INTEGERS), fast=True)
+@compiled(inline=False, fast=True)
 def renew_variances(state: State, exact_at: Integers) -> None:
     """Bring all variances up to date by the recent pulls; ``exact_at`` says how far each has been."""
     observed = state.clock[OBSERVED]
@@ -89,7 +89,7 @@ def renew_variances(state: State, exact_at: Integers) -> None:
     state.clock[BEHIND] = 0
 
 
-@compiled(VOID(STATE, INTEGER, INTEGERS))
+@compiled(inline=False)
 def renew_variance(state: State, arm: int, exact_at: Integers) -> None:
     """Bring one arm's variance up to date, by the recent pulls if they are few."""
     observed = state.clock[OBSERVED]
@@ -103,7 +103,7 @@ def renew_variance(state: State, arm: int, exact_at: Integers) -> None:
     exact_at[arm] = observed
 
 
-@compiled(VOID(STATE, REALS))
+@compiled(inline=False)
 def all_variances(state: State, out: Reals) -> None:
     """G_aa of every arm, exact."""
     for a in range(out.shape[0]):

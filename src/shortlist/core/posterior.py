@@ -115,16 +115,13 @@ class Posterior:
             recent=np.zeros((RECENT if lagging else 0, rank)),
             growths=np.zeros(RECENT),
         )
+        self._made: tuple[int, Reals, Reals] | None = None
         start(self.state)
 
     @property
     def means(self) -> Reals:
         """μ̂_a of every arm."""
-        if self.ready and lags(self.state):
-            means = np.empty(len(self.pulls))
-            products(self.state.features, self.state.theta, means)
-            return means
-        return self.state.means
+        return self._current()[0]
 
     @property
     def pulls(self) -> Integers:
@@ -134,11 +131,18 @@ class Posterior:
     @property
     def variances(self) -> Reals:
         """G_aa = ‖x_a‖²_{V⁻¹} of every arm."""
-        if self.ready and lags(self.state):
-            variances = np.empty(len(self.pulls))
+        return self._current()[1]
+
+    def _current(self) -> tuple[Reals, Reals]:
+        """Means and variances; where they lag behind, made once for as many results as are in."""
+        if not (self.ready and lags(self.state)):
+            return self.state.means, self.state.variances
+        if self._made is None or self._made[0] != self.observed:
+            means, variances = np.empty(len(self.pulls)), np.empty(len(self.pulls))
+            products(self.state.features, self.state.theta, means)
             all_variances(self.state, variances)
-            return variances
-        return self.state.variances
+            self._made = self.observed, means, variances
+        return self._made[1:]
 
     @property
     def log_det(self) -> float:
@@ -197,6 +201,7 @@ class Posterior:
     def copy(self) -> Posterior:
         """An independent copy; the features are shared."""
         twin = object.__new__(Posterior)
+        twin._made = None
         twin.state = State._make([self.state[0], *(array.copy() for array in self.state[1:])])
         return twin
 

@@ -50,20 +50,23 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(
-    signature: Any | None = None, *, inline: bool = False, fast: bool = False
+    signature: Any | None = None, *, inline: bool | None = None, fast: bool = False
 ) -> Callable[[Function], Function]:
     """Compile for ``signature``, cached on disk, without the GIL and without reference counts.
 
     The compiled code only reads and writes arrays that its caller holds, so counting references
-    to them would be pure cost: many times that of the round itself at K = 4. With ``inline``, or
-    without a signature, the machine code becomes part of its callers' (``forceinline``: Numba's own
-    ``inline="always"`` copies sources instead, which made the loop's compilation twice as long).
+    to them would be pure cost: many times that of the round itself at K = 4. With ``inline``, which is
+    the default without a signature, the machine code becomes part of its callers' (``forceinline``:
+    Numba's own ``inline="always"`` copies sources instead, which made the loop's compilation twice as
+    long). With a signature, it is compiled or loaded on import; without, when a caller is compiled.
     With ``fast``, sums may be taken in another order, several terms at a time: four times as fast
     over many arms, and the last digit may differ from the interpreter's.
     """
 
     def decorate(function: Function) -> Function:
-        options: dict[str, Any] = {"forceinline": inline or signature is None}
+        # Nobody calls them by address but a rule, and a wrapper for so many arrays takes long.
+        within = signature is None if inline is None else inline
+        options: dict[str, Any] = {"forceinline": within, "no_cfunc_wrapper": True}
         if fast:
             options["fastmath"] = {"reassoc", "contract", "nsz"}
         return cast(Function, _compile(function, signature, cache=True, _nrt=False, **options))
