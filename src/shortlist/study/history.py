@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shortlist.study.view import View
 
 CHECKPOINTS = 60
+FEWER = 24  # of more arms than ARMS: means and variances of all of them are made at each
 COLUMNS = ("evaluation", "name", "pulls", "mean", "lower", "upper", "in_shortlist")
 ROWS = 2000  # reading one out costs 0.2 ms, and no picture shows more
 LAST_ROWS = 200  # always read out: the study's last look is among them
@@ -40,9 +41,10 @@ class History:
         the middle of a round that pulls two arms, or after its stop. Of more than 2000 evaluations, 2000 spread
         evenly are read out, and the last 200; the others have C and all after it missing.
     checkpoints : DataFrame
-        ``Study.table`` as it was at up to 60 evaluations, with the column evaluation in front; the
-        last is as it is now. They are spaced evenly on a logarithmic scale: intervals
-        shrink with the root of the evaluations, so from each to the next they shrink alike.
+        ``Study.table`` as it was at up to 60 evaluations (of more than 1000 arms up to 24), with
+        the column evaluation in front; the last is as it is now. They are spaced evenly on a
+        logarithmic scale: intervals shrink with the root of the evaluations, so from each to the
+        next they shrink alike.
     arms : array
         The rows of the features that the checkpoints show, in this order: all, or of more than
         1000 arms about as many, those nearest to the boundary in the last look.
@@ -220,11 +222,12 @@ def _checkpoints(study: View, told: list[Trial]) -> set[int]:
         if len(at) < pulls:
             return set()
         first = max(first, aside + int(at[pulls - 1]) + 1)
-    return _spaced(max(first, 1), len(told))
+    return _spaced(study, max(first, 1), len(told))
 
 
-def _spaced(first: int, last: int) -> set[int]:
-    return set(np.geomspace(first, last, CHECKPOINTS).round().astype(int).tolist())
+def _spaced(study: View, first: int, last: int) -> set[int]:
+    count = CHECKPOINTS if study.problem.arms <= ARMS else FEWER
+    return set(np.geomspace(first, last, count).round().astype(int).tolist())
 
 
 def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
@@ -232,7 +235,7 @@ def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
     first, features = len(study.bound.engine.initial), study.problem.reduced
     if len(arms) < first:
         return set()
-    ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(first, len(arms))}
+    ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(study, first, len(arms))}
     return {n for n, rank in ranks.items() if rank == features.shape[1]}
 
 
