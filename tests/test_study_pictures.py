@@ -273,7 +273,7 @@ def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
     algorithm: object, late: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = np.random.default_rng(1).normal(size=(80, 3))
-    s = tell_some(study(algorithm, features, sigma=0.3, epsilon=1.5), 2000)
+    s = tell_some(study(algorithm, features, sigma=0.3, epsilon=0.3), 2000)
     assert s.done or algorithm == "LUCB"
     for _ in range(late):
         s.tell(arm=70, value=3.0)
@@ -281,6 +281,8 @@ def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
     lines = {tuple(line.get_ydata()) for line in plot.shrinking(s).axes[0].lines}
     monkeypatch.setattr(histories, "ARMS", 62)
     monkeypatch.setattr(histories, "LOWEST", 1)
+    assert 2 <= len(history(s).differences) <= 24
+    monkeypatch.setattr(histories, "FEWER", histories.CHECKPOINTS)
     thin = history(s)
     assert len(full.arms) == 80
     assert 31 <= len(thin.arms) < 70
