@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import re
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
 import shortlist
+from shortlist import arrow
 from shortlist.core import tall
 from shortlist.core.posterior import reduce_to_rank
 from shortlist.errors import IndistinguishableArms, InvalidFeatures, UnknownName
@@ -23,7 +32,7 @@ from shortlist.problem import Problem
 from shortlist.rules import initialization
 from shortlist.rules.column_generation import few_weights
 from shortlist.rules.designs import Designs
-from shortlist.simulation import instances
+from shortlist.simulation import instances, sending
 from shortlist.simulation.sending import Sender
 from shortlist.study.feature_health import examine_features
 
@@ -101,6 +110,25 @@ def test_the_plane_draws_some(study: shortlist.Study) -> None:
     dots = [len(each.get_offsets()) for each in figure.axes[0].collections]
     assert max(dots) == 10_000
     shortlist.plot.figure.load_pyplot().close(figure)
+
+
+def test_a_report_of_every_arm_is_a_few_megabytes(study: shortlist.Study) -> None:
+    page = shortlist.report.html(study)
+    assert len(page.encode()) < 6_000_000
+    [held] = re.findall(r'<script type="application/json" id="every-arm">(.*?)</script>', page)
+    ranked = study.table().sort_values("mean", ascending=False, kind="stable")
+    assert json.loads(held)["name"] == ranked["name"].tolist()
+
+
+def test_a_history_keeps_no_table_of_every_moment(study: shortlist.Study) -> None:
+    past, most = peak(study.history)
+    assert len(past.frame) == study.evaluations
+    assert {past.last.b, past.last.c, *np.flatnonzero(study.table()["in_shortlist"])} <= {
+        *past.arms.tolist()
+    }
+    assert len(past.arms) <= 1103
+    assert len(past.checkpoints) == len(past.arms) * len(past.differences)
+    assert most < 1.5 * 8 * VECTORS * study.problem.arms  # rows of the replay, and of a copy
 
 
 def test_names_are_found_without_a_search(many: np.ndarray) -> None:
@@ -284,6 +312,87 @@ def test_parquet_and_arrow(tmp_path: Path) -> None:
     assert shortlist.Study(rows, m=1, sigma=1.0, seed=0).ask().arm >= 0
 
 
+def test_parquet_is_read_a_few_columns_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, file = normal(301, 7), tmp_path / "x.parquet"
+    x[5, 2] = 3.0
+    words = ["a", "a.b", "a.b.c", "b", "name", "ä", "x y"]  # Parquet takes a dot for a path
+    table = pa.table(dict(zip(words, x.T, strict=True)))
+    who = [f"arm {k}" for k in range(301)]
+    table = table.append_column("a.name", pa.array(who)).set_column(
+        1, "a.b", pa.array(np.arange(301))
+    )
+    x[:, 1] = np.arange(301)
+    for rows in (301, 40):
+        pq.write_table(table, file, row_group_size=rows)
+        for at_once, batch in ((1, 7), (3 * 8 * 302, 100), (1 << 20, 65_536)):
+            monkeypatch.setattr(arrow, "AT_ONCE", at_once)
+            monkeypatch.setattr(arrow, "ROWS", batch)
+            problem = Problem.of(file, 1, sigma=1.0)
+            assert np.array_equal(problem.features, x)
+            assert problem.names == tuple(who)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1).astype(np.float32)), 7)
+    pq.write_table(pa.table({"who": who, "x": lists}), file, row_group_size=40)
+    problem = Problem.of(file, 1, sigma=1.0)
+    assert np.array_equal(problem.features, x.astype(np.float32))
+    assert problem.names == tuple(who)
+    pq.write_table(pa.table({"x": lists, "y": x[:, 0]}), file)
+    with pytest.raises(InvalidFeatures, match="'x' holds lists, and there are other columns"):
+        Problem.of(file, 1, sigma=1.0)
+    holes = pa.array([[1.0, 2.0], None, [3.0, 4.0]], pa.list_(pa.float64(), 2))
+    pq.write_table(pa.table({"x": holes}), file)
+    with pytest.raises(InvalidFeatures, match="'x' has rows that are missing"):
+        Problem.of(file, 1, sigma=1.0)
+
+
+def test_a_frame_of_several_types() -> None:
+    x = np.column_stack([np.arange(5), np.arange(5) ** 2 / 4, np.array([1, 0, 0, 1, 1])])
+    frame = pd.DataFrame({"i": np.arange(5), "f": x[:, 1].astype(np.float32), "b": x[:, 2] > 0})
+    assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
+    frame["i"] = frame["i"].astype("Int64")
+    assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
+    frame.loc[2, "i"] = pd.NA
+    with pytest.raises(InvalidFeatures, match="feature 0 of arm '2' is nan"):
+        Problem.of(frame, 1, sigma=1.0)
+
+
+PEAK = """
+import pathlib, sys
+import pyarrow.parquet
+from shortlist.intake import features_and_names
+
+def memory(what):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(what))
+
+features_and_names(sys.argv[1], None)  # loads what there is to load
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = memory("VmRSS")
+matrix, names = features_and_names(sys.argv[2], None)
+print((memory("VmHWM") - before) / matrix.nbytes)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts the memory")
+@pytest.mark.parametrize(("kind", "most"), [("one", 2.0), ("many", 1.7), ("lists", 2.0)])
+def test_a_parquet_file_is_not_in_memory_beside_its_table(
+    kind: str, most: float, tmp_path: Path
+) -> None:
+    x = normal(100_000, 50)
+    table = pa.table({f"f{k}": x[:, k] for k in range(50)})
+    if kind == "lists":
+        table = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 50)})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=5000 if kind == "many" else len(x))
+    pq.write_table(table[:2], tmp_path / "tiny.parquet")
+    files = [str(tmp_path / name) for name in ("tiny.parquet", "x.parquet")]
+    told = subprocess.run(
+        [sys.executable, "-c", PEAK, *files], capture_output=True, text=True, check=True
+    )
+    # The names take 0.2 of the features, and the table itself 1.
+    assert 1.0 < float(told.stdout) < most
+
+
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
@@ -386,6 +495,53 @@ def test_a_cluster_is_sent_large_arrays_once() -> None:
         there = shortlist.compare("m-LinGapE", instance, executor=client, **given)
     assert scattered == [x.nbytes]
     assert here.frame.equals(there.frame)
+
+
+class CountsBytes(ProcessPoolExecutor):
+    """Two processes, and how many bytes they were sent a piece."""
+
+    def __init__(self, start: str) -> None:
+        super().__init__(2, mp_context=multiprocessing.get_context(start))
+        self.sent: list[int] = []
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        self.sent.append(len(ForkingPickler.dumps((function, given, named))))
+        return super().submit(function, *given, **named)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("room", [True, False], ids=["with room", "without room"])
+def test_processes_are_sent_large_arrays_once(
+    start: str, room: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    x = normal(20_000, 10)
+    instance = instances.from_arrays(x, theta=normal(1, 10, 1)[0], m=2, sigma=0.1)
+    given: dict[str, Any] = {"runs": 6, "max_samples": 110, "progress": False}
+    both = ["m-LinGapE", "m-LinGapE largest variance"]
+    here = shortlist.compare(both, instance, workers=1, **given)
+    files: list[int] = []
+    leave = sending._Files.leave
+
+    def leaves(self: Any, whole: np.ndarray) -> Path:
+        found = leave(self, whole)
+        files.append(found.stat().st_size)
+        return found
+
+    monkeypatch.setattr(sending._Files, "leave", leaves)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path if room else tmp_path / "nowhere"))
+    with CountsBytes(start) as pool:
+        there = shortlist.compare(both, instance, executor=pool, workers=2, **given)
+    assert here.frame.equals(there.frame)
+    assert len(pool.sent) == 2 * 6
+    if room:
+        assert max(pool.sent) < 20_000
+        assert files.count(x.nbytes) == 1  # for both algorithms
+        assert sum(files) < 2 * x.nbytes
+    else:
+        assert min(pool.sent) > x.nbytes
+        assert files == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pools_are_sent_pieces_as_before() -> None:

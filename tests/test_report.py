@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections import Counter
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ from shortlist import report
 from shortlist.algorithms.catalog import algorithms
 from shortlist.algorithms.recommendation import FEW_DIMENSIONS
 from shortlist.errors import InvalidSetting
-from shortlist.report import pictures, reading
+from shortlist.report import pictures, reading, search
 from shortlist.report.assumptions import assumptions
 from shortlist.report.citations import REDA, SOURCES, algorithm_work, works
 from shortlist.report.markup import element, printable, text
@@ -75,7 +77,7 @@ TAGS = {
     ),
     *("section", "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "pre", "div", "button"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "svg"),
-    *("a", "b", "bdi", "code", "span", "strong"),
+    *("a", "b", "bdi", "code", "span", "strong", "label", "input", "noscript"),
 }
 
 
@@ -158,7 +160,7 @@ class Page(HTMLParser):
             self.tables.setdefault(self._section, []).append([])
         if tag in ("td", "th"):
             self.tables[self._section][-1].append("")
-        if tag != "meta":
+        if tag not in ("meta", "input"):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -810,6 +812,84 @@ def test_two_hundred_arms_are_below_two_megabytes() -> None:
     assert len(report.html(played(200, 10, most=600)).encode()) < 2_000_000
 
 
+# The search
+
+
+def every_arm(source: str) -> dict[str, Any]:
+    """What a page holds of every arm, columns of words."""
+    [held] = re.findall(r'<script type="application/json" id="every-arm">(.*?)</script>', source)
+    columns = json.loads(held)
+    return {
+        each: words.split(" ") if isinstance(words, str) else words
+        for each, words in columns.items()
+    }
+
+
+@pytest.mark.parametrize("most", [0, 41])
+def test_the_page_of_a_large_study_holds_every_arm(most: int) -> None:
+    names = [*HOSTILE, *(f"compound {k}" for k in range(1200 - len(HOSTILE)))]
+    study = played(1200, 30, most=most, arms=names)
+    page = Page(source := report.html(study))
+    held, table = every_arm(source), study.table()
+    if most:
+        table = table.sort_values("mean", ascending=False, kind="stable")
+    assert held["name"] == [printable(name) for name in table["name"]]
+    assert held["pulls"] == [f"{pulls:,}" for pulls in table["pulls"]]
+    assert held["inside"] == np.flatnonzero(table["in_shortlist"]).tolist()
+    for column in ("mean", "lower", "upper"):
+        if most:
+            assert all(map(shows_roughly, held[column], table[column]))
+        else:
+            assert set(held[column]) == {"–"}
+    # The arms that are listed are the same words.
+    for k, row in enumerate(page.tables["arms"][1:]):
+        words = [held[column][k] for column in ("name", "pulls", "mean", "lower", "upper")]
+        inside = "yes" if k in held["inside"] else ""
+        assert row == [words[0], words[1], *(each.replace("-", "−") for each in words[2:]), inside]
+    assert len(page.all("script")) == 2
+    assert "Search all 1,200 arms by name" in page.text("label")
+
+
+def shows_roughly(cell: str, value: float) -> bool:
+    return abs(float(cell) - value) <= 0.501 * 10.0 ** -len(cell.partition(".")[2])
+
+
+@given(st.lists(st.text(), min_size=21, max_size=40, unique_by=printable))
+def test_any_names_are_held_and_end_no_script(names: list[str]) -> None:
+    arms = pd.DataFrame({"name": names, "pulls": 0, "in_shortlist": False})
+    for column in ("mean", "lower", "upper"):
+        arms[column] = -0.25
+    source = search.search(arms, 1, 2, "best")
+    page = Page(source)
+    assert [tag for tag, _ in page.tags] == ["p", "label", "input", "noscript", "p", "script"]
+    assert json.loads(page.text("script"))["name"] == [printable(name) for name in names]
+    source.encode()
+
+
+def test_hostile_names_of_many_arms_change_no_tag() -> None:
+    rest = [f"compound {k}" for k in range(1100 - len(HOSTILE))]
+    pages = [
+        Page(report.html(played(1100, 3, most=45, arms=[*first, *rest])))
+        for first in (HOSTILE, [f"tame {k}" for k in range(len(HOSTILE))])
+    ]
+    assert pages[0].outside == pages[1].outside
+
+
+def test_the_search_of_few_and_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "arm-search" not in page_of("stopped").partition("<script")[0]
+    source = report.html(played(21, 3, most=45))
+    assert "Search all 21 arms by name" in Page(source).text("label")
+    assert "every-arm" not in source.partition("<script")[0]  # they are in the table
+    study = played(1200, 3, most=45)
+    monkeypatch.setattr(search, "MOST", 1100 * (len("compound 999") + search.NUMBERS))
+    source = report.html(study)
+    held = every_arm(source)["name"]
+    assert 1050 < len(held) < 1150
+    best = study.table().sort_values("mean", ascending=False, kind="stable")["name"]
+    assert held == best.tolist()[: len(held)]
+    assert f"Search the {len(held):,} best of 1,200 arms by name" in Page(source).text("label")
+
+
 # Writing
 
 
@@ -1048,6 +1128,74 @@ def test_tables_are_sorted_by_a_click(fresh: Chromium, tmp_path: Path) -> None:
     fresh.click(".sortable th:nth-child(1) button")
     assert fresh.run(column.format(0)) == sorted(best_first)
     assert fresh.complaints == []
+
+
+def typed(page: Chromium, words: str) -> tuple[str, list[list[str]]]:
+    """What is said and listed when words are typed into the search."""
+    page.run(
+        f"(f => {{ f.value = {json.dumps(words)}; f.dispatchEvent(new Event('input')); }})"
+        "(document.getElementById('arm-search'))"
+    )
+    cells = "r => [...r.cells].map(c => c.textContent)"
+    rows = f"[...document.querySelectorAll('#arms tbody tr')].map({cells})"
+    return page.run("document.querySelector('#arms caption').textContent"), page.run(rows)
+
+
+@pytest.mark.parametrize("K", [60, 1300])
+def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> None:
+    names = [*HOSTILE, *(f"Compound {k}" for k in range(K - len(HOSTILE)))]
+    study = played(K, 5, most=60, arms=names)
+    ranked = study.table().sort_values("mean", ascending=False, kind="stable")
+    place = report.write(study, tmp_path / "report.html")
+    fresh.open(place)
+    before = typed(fresh, "")
+    assert len(before[1]) == min(K, 1000)
+    said, rows = typed(fresh, "compound 2")
+    found = [name for name in ranked["name"] if name.startswith("Compound 2")]
+    found.sort(key=lambda name: name != "Compound 2")  # an equal name is first
+    assert [row[0] for row in rows] == found[:100]
+    more = "; the first 100 are shown" if len(found) > 100 else ""
+    assert said == f"{len(found)} of {K:,} arms have “compound 2” in their names{more}."
+    for name in HOSTILE:
+        _, rows = typed(fresh, " ".join(printable(name).split()))
+        arm = ranked[ranked["name"] == name].iloc[0]
+        assert rows[0][0] == printable(name)
+        assert rows[0][1] == str(arm["pulls"])
+        numbers = [each.replace("−", "-") for each in rows[0][2:5]]
+        assert all(map(shows_roughly, numbers, arm[["mean", "lower", "upper"]]))
+        assert rows[0][5] == ("yes" if arm["in_shortlist"] else "")
+    best = ranked["name"].iloc[0]
+    typed(fresh, best)
+    assert fresh.run("document.querySelector('#arms tbody tr').className") == "marked"
+    assert typed(fresh, "nobody") == (f"None of {K:,} arms has “nobody” in its name.", [])
+    # What is found can be sorted, and what was listed comes back.
+    typed(fresh, "compound 1")
+    fresh.click("#arms th:nth-child(1) button")
+    sorted_names = fresh.run(
+        "[...document.querySelectorAll('#arms tbody tr')].map(r => r.cells[0].textContent)"
+    )
+    assert sorted_names == sorted(sorted_names, key=lambda name: int(name.split()[1]))
+    assert typed(fresh, " ") == before
+    assert fresh.run("document.querySelectorAll('#arms [aria-sort]').length") == 0
+    assert fresh.run("document.querySelectorAll('img, iframe, svg script').length") == 0
+    assert fresh.dialogs == []
+    assert fresh.complaints == []
+    assert [each for each in fresh.requests if not each.startswith("data:")] == [place.as_uri()]
+
+
+def test_without_scripts_there_is_no_search(fresh: Chromium, tmp_path: Path) -> None:
+    place = report.write(played(1100, 3, most=45), tmp_path / "report.html")
+    seen = "document.getElementById('arm-search').checkVisibility()"
+    fresh.open(place)
+    assert fresh.run(seen)
+    fresh.do("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        fresh.open(place, settle=False)
+        assert not fresh.run(seen)
+        assert "scripts are needed" in fresh.run("document.body.innerText")
+        assert len(fresh.run("document.body.innerText")) < 150_000  # the data are not seen
+    finally:
+        fresh.do("Emulation.setScriptExecutionDisabled", value=False)
 
 
 @pytest.mark.parametrize("clipboard", [True, False], ids=["clipboard", "selection"])

@@ -20,6 +20,7 @@ from matplotlib.text import Text
 
 import shortlist
 from shortlist import plot
+from shortlist.algorithms.round import NOBODY
 from shortlist.plot.arms import CHALLENGER
 from shortlist.study import history as histories
 from shortlist.study.history import history, last_look
@@ -264,6 +265,50 @@ def test_a_long_study_is_read_out_at_fewer_evaluations(
     pd.testing.assert_frame_equal(thin.frame[read], full.frame[read], check_exact=True)
     pd.testing.assert_frame_equal(thin.checkpoints, full.checkpoints, check_exact=True)
     assert thin.frame["statistic"].iloc[-1] == s.statistic
+
+
+@pytest.mark.parametrize("late", [0, 2], ids=["as it stopped", "results after the stop"])
+@pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB", "Phased"], ids=name_of)
+def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
+    algorithm: object, late: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = np.random.default_rng(1).normal(size=(80, 3))
+    s = tell_some(study(algorithm, features, sigma=0.3, epsilon=0.3), 2000)
+    assert s.done or algorithm == "LUCB"
+    for _ in range(late):
+        s.tell(arm=70, value=3.0)
+    full, drawn = history(s), texts(plot.shrinking(s))
+    lines = {tuple(line.get_ydata()) for line in plot.shrinking(s).axes[0].lines}
+    monkeypatch.setattr(histories, "ARMS", 62)
+    monkeypatch.setattr(histories, "LOWEST", 1)
+    assert 2 <= len(history(s).differences) <= 24
+    monkeypatch.setattr(histories, "FEWER", histories.CHECKPOINTS)
+    thin = history(s)
+    assert len(full.arms) == 80
+    assert 31 <= len(thin.arms) < 70
+    kept = full.checkpoints.iloc[
+        np.flatnonzero(np.isin(np.arange(len(full.checkpoints)) % 80, thin.arms))
+    ]
+    pd.testing.assert_frame_equal(thin.checkpoints, kept.reset_index(drop=True), check_exact=True)
+    pd.testing.assert_frame_equal(thin.differences, full.differences, check_exact=True)
+    pd.testing.assert_frame_equal(thin.frame, full.frame, check_exact=True)
+    assert thin.last is not None
+    pd.testing.assert_frame_equal(thin.last.table, full.last.table, check_exact=True)  # type: ignore[union-attr]
+    figure = plot.shrinking(s, history=thin)
+    assert texts(figure) == drawn
+    assert {tuple(line.get_ydata()) for line in figure.axes[0].lines} == lines
+
+
+@pytest.mark.parametrize("algorithm", [ONCE, "LUCB", "LinGIFA"], ids=name_of)
+def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> None:
+    s = tell_some(study(algorithm), 200)
+    look = last_look(s)
+    assert look is not None
+    c = NOBODY if algorithm == "LinGIFA" else look.c
+    columns = s.bound.engine.differences(s.posterior, s.round, look.boundary, c)
+    found = look.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
+    assert np.abs(np.nan_to_num(found - np.array(columns))).max() < 1e-13
+    assert np.array_equal(np.isnan(found), np.isnan(columns))
 
 
 def test_checkpoints_are_spaced_by_ratios() -> None:

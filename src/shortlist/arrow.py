@@ -1,8 +1,9 @@
-"""Features from Arrow tables and Parquet files: read into one table, a batch of rows at a time."""
+"""Features from Arrow tables and Parquet files: read into one table, a few columns at a time."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from shortlist.errors import InvalidFeatures
 
 ROWS = 65_536  # of a batch
+AT_ONCE = 1 << 20  # bytes of the columns read together; while they are decoded they take more
+BUFFER = 1 << 20  # bytes read ahead of a column, which else is read whole
 
 
 def from_arrow(table: Any) -> tuple[Any, list[str] | None]:
@@ -41,7 +44,7 @@ def from_arrow(table: Any) -> tuple[Any, list[str] | None]:
 
 
 def from_parquet(path: str) -> tuple[Any, list[str] | None]:
-    """The same of a Parquet file, which is never in memory as a whole."""
+    """The same of a Parquet file, of which a few columns at most are in memory besides."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -49,21 +52,47 @@ def from_parquet(path: str) -> tuple[Any, list[str] | None]:
             "features: to read a .parquet file pyarrow is needed: pip install 'shortlist[parquet]'."
         ) from None
     try:
-        with parquet.ParquetFile(path) as file:
-            columns, text = _columns(file.schema_arrow)
-            if any(_is_list(file.schema_arrow.field(name).type) for name in columns):
-                return from_arrow(file.read())
-            matrix = np.empty((file.metadata.num_rows, len(columns)))
-            names: list[str] = []
-            first = 0
-            for batch in file.iter_batches(batch_size=ROWS):
-                _fill(matrix[first : first + batch.num_rows], batch, columns)
-                first += batch.num_rows
-                if text is not None:
-                    names += [str(name) for name in batch.column(text).to_pylist()]
+        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+            schema = file.schema_arrow  # made anew by every look
+            columns, text = _columns(schema)
+            matrix = _numbers(file, columns, [schema.field(name).type for name in columns])
+            names = None if text is None else _text(file, text)
     except (ArrowException, OSError) as error:
         raise InvalidFeatures(f"features: {path!r} cannot be read: {error}.") from None
-    return matrix, None if text is None else names
+    return matrix, names
+
+
+def _numbers(file: Any, columns: list[str], kinds: list[Any]) -> np.ndarray:
+    """The table, filled column by column: of a group of rows a file has each column in one piece.
+
+    To read all of them a batch of rows at a time, all those pieces would be held, and decoded.
+    """
+    rows = file.metadata.num_rows
+    if len(columns) == 1 and _is_list(kinds[0]):
+        matrix = np.empty((rows, kinds[0].list_size))
+        for part, batch in _batches(file, columns, max(1, AT_ONCE // (8 * matrix.shape[1] + 1))):
+            matrix[part] = _rows_of_lists(batch, columns)
+        return matrix
+    matrix = np.empty((rows, len(columns)))
+    several = max(1, AT_ONCE // (8 * rows + 1))
+    for k in range(0, len(columns), several):
+        some = columns[k : k + several]
+        for part, batch in _batches(file, some, ROWS):
+            _fill(matrix[part, k : k + several], batch, some)
+    return matrix
+
+
+def _text(file: Any, name: str) -> list[str]:
+    batches = _batches(file, [name], ROWS)
+    return [str(word) for _, batch in batches for word in batch.column(name).to_pylist()]
+
+
+def _batches(file: Any, columns: list[str], rows: int) -> Iterator[tuple[slice, Any]]:
+    first = 0
+    # Of few columns threads make more copies than haste.
+    for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
+        yield slice(first, first + batch.num_rows), batch
+        first += batch.num_rows
 
 
 def _columns(schema: Any) -> tuple[list[str], str | None]:

@@ -52,9 +52,7 @@ def features_and_names(
             f"features must be a table of K arms × N features, got shape {matrix.shape}: one row "
             "an arm, one column a feature."
         )
-    if named is None:
-        named = range(len(matrix))
-    names = [str(name) for name in named]
+    names = [str(name) for name in (range(len(matrix)) if named is None else named)]
     if len(names) != len(matrix):
         raise InvalidFeatures(
             f"{len(names)} names were given for {len(matrix)} rows of features: one name an arm."
@@ -66,7 +64,8 @@ def features_and_names(
             f"feature {column} of arm {names[arm]!r} is {matrix[arm, column]}: features must be "
             f"finite ({count} entries are not). Fill or drop them first."
         )
-    return matrix, _names(names)
+    # Numbers that were counted are neither broken nor given twice.
+    return matrix, tuple(names) if named is None and len(names) > 1 else _names(names)
 
 
 def _read(features: Any) -> Named:
@@ -79,12 +78,22 @@ def _read(features: Any) -> Named:
                 f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
                 "index if it names the arms."
             )
-        return features.to_numpy(dtype=np.float64, na_value=np.nan), features.index
+        return _table(features), features.index
     if type(features).__module__.partition(".")[0] == "pyarrow":
         from shortlist.arrow import from_arrow
 
         return from_arrow(features)
     return features, None
+
+
+def _table(frame: pd.DataFrame) -> NDArray[np.float64]:
+    if len(set(frame.dtypes)) == 1:
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    # Of several types pandas makes a table by columns first.
+    matrix = np.empty(frame.shape)
+    for place in range(frame.shape[1]):
+        matrix[:, place] = frame.iloc[:, place].to_numpy(dtype=np.float64, na_value=np.nan)
+    return matrix
 
 
 def _read_file(path: str) -> Named:

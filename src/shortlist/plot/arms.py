@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from shortlist.plot.figure import COLOURS
 from shortlist.plot.names import drawn
 
@@ -27,10 +25,11 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
     it. The shortlist takes two places of three at most.
     """
     table = look.table
-    by_gap = np.argsort(-table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
+    by_gap = look.by_gap
     inside = table["in_shortlist"].to_numpy()
     nearest = by_gap[inside[by_gap]][: 2 * most // 3]
-    ranked = [look.b, look.c, look.boundary, *nearest, *by_gap[~inside[by_gap]], *by_gap]
+    outside = by_gap[~inside[by_gap]][:most]
+    ranked = [look.b, look.c, look.boundary, *nearest, *outside, *by_gap[: 2 * most]]
     chosen = list(dict.fromkeys(int(arm) for arm in ranked))[:most]
     return sorted(chosen, key=lambda arm: (-table["mean"].iloc[arm], arm))
 

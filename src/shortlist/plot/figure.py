@@ -102,7 +102,7 @@ def write_around(
         The panels'.
     """
     figure: Figure = panels[0].figure
-    panels[0].get_figure(root=True).draw_without_rendering()  # the widths are known from here on
+    _lay_out(panels[0].get_figure(root=True))  # the widths are known from here on
     # No mathematics: the name of an arm may hold a dollar sign.
     plain: dict[str, Any] = {"parse_math": False}
     if above_all:
@@ -114,6 +114,14 @@ def write_around(
         below = ax.set_xlabel("", fontsize=9, **plain)
         _fill(below, [part for part in parts if part], ax.get_window_extent().width)
     return figure
+
+
+def _lay_out(figure: Figure) -> None:
+    engine = figure.get_layout_engine()
+    if engine is None:
+        figure.draw_without_rendering()
+    else:
+        engine.execute(figure)  # a drawing would begin with it, and take as long again
 
 
 def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:

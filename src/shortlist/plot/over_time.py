@@ -22,7 +22,6 @@ from shortlist.plot.figure import WIDTH, panels_for, say, two_and_five, whole, w
 from shortlist.plot.names import spread
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from shortlist.study.history import History
@@ -113,16 +112,18 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
         for column in ("mean", "lower", "upper")
     )
     inside = look.table["in_shortlist"].to_numpy()
+    place = dict(zip(past.arms.tolist(), range(len(past.arms)), strict=True))
     for arm in arms:
-        shade = colour(look, arm)
+        shade, k = colour(look, arm), place[arm]
         if arm in near:
-            _band(ax, times, low[:, arm], mean[:, arm], high[:, arm], shade)
+            _band(ax, times, low[:, k], mean[:, k], high[:, k], shade)
         else:
             shade = "#B9D5E8" if inside[arm] else "0.82"
-            ax.plot(times, mean[:, arm], _point(times), color=shade, linewidth=0.9, zorder=1.6)
-            ax.fill_between(times, low[:, arm], high[:, arm], color="0.96", zorder=0.6)
+            ax.plot(times, mean[:, k], _point(times), color=shade, linewidth=0.9, zorder=1.6)
+            ax.fill_between(times, low[:, k], high[:, k], color="0.96", zorder=0.6)
     _time_axis(ax, times)
-    _name_lines(ax, [(label(look, k), float(mean[-1, k]), colour(look, k)) for k in near])
+    ends = [(label(look, arm), float(mean[-1, place[arm]]), colour(look, arm)) for arm in near]
+    _name_lines(ax, ends)
     ax.set_ylabel("mean", fontsize=9)
 
 
@@ -138,15 +139,7 @@ def _band(
 
 def _difference(ax: Any, study: Study, past: History) -> str:
     """The interval whose upper end is the statistic, at every checkpoint; returns what it says."""
-    times = past.checkpoints["evaluation"].unique()
-    tables = [past.checkpoints[past.checkpoints["evaluation"] == time] for time in times]
-    rows = [
-        table.iloc[_reader(study, past, table, int(time))]
-        for time, table in zip(times, tables, strict=True)
-    ]
-    low, gap, high = (
-        np.array([row[column] for row in rows]) for column in ("gap_lower", "gap", "gap_upper")
-    )
+    times, gap, low, high = past.differences.to_numpy().T
     _band(ax, times, low, gap, high, CHALLENGER)
     ax.axhline(study.problem.epsilon, color="black", linewidth=1.2, zorder=2.5)
     _time_axis(ax, times)
@@ -160,14 +153,6 @@ def _difference(ax: Any, study: Study, past: History) -> str:
         "The difference that the stopping rule reads, of the pair of each moment: the study stops "
         f"when its upper end is at most ε = {study.problem.epsilon:g} (line)."
     )
-
-
-def _reader(study: Study, past: History, table: pd.DataFrame, time: int) -> int:
-    """The arm whose gap index is the statistic."""
-    if study.bound.engine.stop == "ugape":
-        upper = table["gap_upper"].fillna(-np.inf).to_numpy()
-        return int(np.argsort(-upper, kind="stable")[study.problem.m - 1])
-    return study.problem.index(str(past.frame["c"].iloc[time - 1]))
 
 
 def _point(times: np.ndarray) -> str:

@@ -10,7 +10,7 @@ from html import escape
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
-VOID = frozenset({"meta"})
+VOID = frozenset({"input", "meta"})
 
 
 class Markup(str):

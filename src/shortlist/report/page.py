@@ -58,7 +58,7 @@ def html(study: Study) -> str:
     True
     """
     links = [element("li", element("a", title, href=f"#{key}")) for key, title, _ in SECTIONS]
-    script, reading = _own("script.js"), Reading(study)
+    script, reading = _own("script.js") + _own("search.js"), Reading(study)
     body = element(
         "body",
         _header(reading),

@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from shortlist import plot
@@ -102,7 +102,8 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
             "plane",
             "The arms by their features",
             "The arms in the plane in which their features differ most.",
-            lambda: plot.plane(study, history=reading.past),
+            # Before the stop is looked for there is no past to go through.
+            lambda: plot.plane(study, history=None if study.statistic is None else reading.past),
         )
 
 
@@ -119,12 +120,17 @@ def svg(draw: Callable[[], Figure], *, label: str, prefix: str) -> Markup:
         Put before every id, so that the pictures of a page do not share any.
     """
     pyplot = load_pyplot()
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     page = io.StringIO()
     with warnings.catch_warnings(), pyplot.rc_context(SETTINGS):
         # The reader's fonts may have what ours lack.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing", category=UserWarning)
         figure = draw()
-        figure.savefig(page, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
+        figure.set_dpi(DPI)
+        # What savefig does too, after it has drawn everything once to lay it out.
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(page, metadata={"Date": None, "Creator": None})
         pyplot.close(figure)
     # What matplotlib wrote is well-formed but for signs that no XML may hold.
     root = ElementTree.fromstring(printable(page.getvalue()))  # noqa: S314

@@ -8,6 +8,7 @@ from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import cited, methods
 from shortlist.report.numbers import count, decimals, number
 from shortlist.report.reading import Reading
+from shortlist.report.search import search
 from shortlist.report.sections import shortened
 from shortlist.report.settings import settings, utc
 from shortlist.report.tables import EVERY_ARM, EVERY_TRIAL, ROWS_SHOWN, beyond, pairs, table
@@ -55,6 +56,7 @@ def arms(reading: Reading) -> Markup:
     marked = shown["in_shortlist"].tolist()
     return joined(
         [
+            search(everyone, len(shown), places, "best" if order else "first"),
             table(f"{caption}.", columns, rows, marked=marked, sortable=True),
             beyond(K, EVERY_ARM),
         ]

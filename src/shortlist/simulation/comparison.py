@@ -176,8 +176,7 @@ def _replicate_all(
         check_sendable(executor, first, f"the algorithm {name!r} or the instance")
     parts: dict[str, list[Any]] = {name: [None] * len(cut) for name, cut in pieces.items()}
     waiting: dict[Future[Runs], tuple[str, int, int]] = {}
-    sender = Sender(executor)
-    with _Bar(progress, len(bounds) * len(seeds)) as bar:
+    with Sender(executor) as sender, _Bar(progress, len(bounds) * len(seeds)) as bar:
         try:
             for name, cut in pieces.items():
                 for k, piece in enumerate(cut):

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
 from shortlist.core.posterior import Posterior
+
+EVERY = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,25 +61,33 @@ class Shortlist:
         return f"{figures}\n{self.evaluations} evaluations, {state}\n{self.guarantee}"
 
 
-def arm_table(bound: Bound, posterior: Posterior, C: float, now: Any) -> pd.DataFrame:
-    """Every arm with its interval, as the round ``now`` has it; None: nothing is known yet.
+def arm_table(
+    bound: Bound,
+    posterior: Posterior,
+    C: float,
+    now: Any,
+    arms: NDArray[np.int64] | slice = EVERY,
+) -> pd.DataFrame:
+    """Arms with their intervals, as the round ``now`` has them; None: nothing is known yet.
 
-    It is μ̂ ± Cσ‖x‖_{V⁻¹}, where the algorithm has no other.
+    They are μ̂ ± Cσ‖x‖_{V⁻¹}, where the algorithm has no others.
     """
     problem = bound.problem
     means = lower = upper = np.full(problem.arms, np.nan)
+    inside = np.zeros(problem.arms, np.bool_)
     if now is not None:
         estimated, variances = bound.engine.estimates(posterior, now)
         means = estimated.copy()
         width = C * problem.sigma * np.sqrt(np.maximum(variances, 0.0))
         lower, upper = bound.engine.intervals(now) or (means - width, means + width)
+        inside = now.inside.copy()
     return pd.DataFrame(
         {
-            "name": problem.names,
-            "pulls": posterior.pulls.copy(),
-            "mean": means,
-            "lower": lower,
-            "upper": upper,
-            "in_shortlist": False if now is None else now.inside.copy(),
+            "name": problem.names if isinstance(arms, slice) else [problem.names[a] for a in arms],
+            "pulls": posterior.pulls[arms].copy(),
+            "mean": means[arms],
+            "lower": lower[arms],
+            "upper": upper[arms],
+            "in_shortlist": inside[arms],
         }
     )

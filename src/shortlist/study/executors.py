@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from typing import Any
@@ -64,8 +65,8 @@ def check_sendable(executor: Executor, thing: Any, name: str) -> None:
 
     if not isinstance(executor, ProcessPoolExecutor):
         return
-    try:
-        ForkingPickler.dumps(thing)
+    try:  # large arrays are left where they are
+        ForkingPickler(io.BytesIO(), 5, True, lambda _: None).dump(thing)
     except Exception as error:
         raise InvalidSetting(
             f"{name} cannot be sent to other processes ({error}): define it at the top of a module "

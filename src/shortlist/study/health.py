@@ -133,7 +133,7 @@ def _least_p(theta: Reals, values: Reals, S: float, sigma: float) -> float:
     such that its norm is S.
     """
     from scipy.optimize import brentq
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     if np.linalg.norm(theta) <= S:
         return 1.0
@@ -145,11 +145,11 @@ def _least_p(theta: Reals, values: Reals, S: float, sigma: float) -> float:
     low, high = middle - 60.0, middle + math.log(np.linalg.norm(theta) / S) + 1.0
     kappa = math.exp(brentq(excess, low, high)) if excess(low) > 0.0 else 0.0
     distance = float((values * (theta * kappa / (values + kappa)) ** 2).sum())
-    return float(chi2.sf(distance / sigma**2, len(theta)))
+    return float(chdtrc(len(theta), distance / sigma**2))
 
 
 def _noise(study: View, results: _Results) -> Finding:
-    from scipy.stats import chi2
+    from scipy.special import chdtr, chdtrc
 
     sigma, degrees = study.problem.sigma, results.replicates
     if study.bound.reward_range is not None:
@@ -174,8 +174,8 @@ def _noise(study: View, results: _Results) -> Finding:
         claim = f"{spread / sigma:.3g} times their arm's σ ({degrees} degrees of freedom)"
     words = f"Results of the same arm have {claim}"
     again = results.counts > 1
-    each = np.asarray(chi2.sf(results.squares[again] / sigma**2, results.counts[again] - 1))
-    p = float(chi2.sf(squares / sigma**2, degrees))
+    each = np.asarray(chdtrc(results.counts[again] - 1, results.squares[again] / sigma**2))
+    p = float(chdtrc(degrees, squares / sigma**2))
     p_worst = min(float(each.min()) * len(each), 1.0)
     too_small = (
         "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
@@ -193,7 +193,7 @@ def _noise(study: View, results: _Results) -> Finding:
             f"as the worst of {len(each)} arms)."
         )
         return Finding("noise", "warning", words, f"σ must hold for every arm. {too_small}")
-    if chi2.cdf(squares / (sigma / 2.0) ** 2, degrees) < ALPHA:
+    if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:
         share = (spread / sigma) ** 2
         less = f"a σ of {spread:.3g}" if study.problem.noise.each is None else "such smaller σ"
         return Finding(
@@ -212,7 +212,7 @@ def _noise(study: View, results: _Results) -> Finding:
 
 
 def _fit(study: View, results: _Results) -> Finding:
-    from scipy.stats import chi2, f
+    from scipy.special import chdtrc, fdtrc
 
     problem = study.problem
     if study.bound.setting.classical or problem.rank == problem.arms:
@@ -241,9 +241,9 @@ def _fit(study: View, results: _Results) -> Finding:
         # Results without any noise miss by rounding alone where the model is right.
         rounding = 1e-24 * float((results.weights * results.means**2).sum())
         ratio = squares / spare / max(noise, rounding, 1e-300)
-        p, test = float(f.sf(ratio, spare, degrees)), f"F = {ratio:.3g} on {spare} and {degrees}"
+        p, test = float(fdtrc(spare, degrees, ratio)), f"F = {ratio:.3g} on {spare} and {degrees}"
     else:
-        p = float(chi2.sf(squares / noise, spare))
+        p = float(chdtrc(spare, squares / noise))
         test = f"χ² = {squares / noise:.3g} with the claimed σ on {spare}"
     test += f" degrees of freedom, p = {p:.2g}"
     if ALPHA <= p < HINT:
@@ -271,7 +271,7 @@ def _fit(study: View, results: _Results) -> Finding:
 
 def _fit_within(study: View, results: _Results, c: float) -> Finding:
     """Whether the means can all be within c of linear."""
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     from shortlist.core.nearest import NOBODY, nearest, workspace
 
@@ -284,7 +284,7 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
     misses = results.means - work.means
     square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
     # The nearest means are no further from the averages than the true ones.
-    p = float(chi2.sf(square, len(x)))
+    p = float(chdtrc(len(x), square))
     test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, p = {p:.2g} at most"
     if p >= ALPHA:
         words = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.steps import TAKE, Steps
 from shortlist.core.state import Reals
-from shortlist.study.look import Look, look_at
+from shortlist.study.look import Difference, Look, glance_at, look_at
 from shortlist.study.model import Model
 from shortlist.study.trial import NOBODY, Trial
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from shortlist.study.view import View
 
 CHECKPOINTS = 60
-COLUMNS = (
-    *("evaluation", "name", "pulls", "mean", "lower", "upper", "in_shortlist"),
-    *("gap", "gap_lower", "gap_upper"),
-)
+FEWER = 24  # of more arms than ARMS: means and variances of all of them are made at each
+COLUMNS = ("evaluation", "name", "pulls", "mean", "lower", "upper", "in_shortlist")
 ROWS = 2000  # reading one out costs 0.2 ms, and no picture shows more
 LAST_ROWS = 200  # always read out: the study's last look is among them
+ARMS = 1000  # of more arms, about so many are read out at a checkpoint; no picture shows 100
+LOWEST = 100  # of these at most are there for their means
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +41,24 @@ class History:
         the middle of a round that pulls two arms, or after its stop. Of more than 2000 evaluations, 2000 spread
         evenly are read out, and the last 200; the others have C and all after it missing.
     checkpoints : DataFrame
-        The tables of ``Look`` at up to 60 evaluations, with the column evaluation in front; the
-        last is as ``Study.table`` is now. They are spaced evenly on a logarithmic scale: intervals
-        shrink with the root of the evaluations, so from each to the next they shrink alike.
+        ``Study.table`` as it was at up to 60 evaluations (of more than 1000 arms up to 24), with
+        the column evaluation in front; the last is as it is now. They are spaced evenly on a
+        logarithmic scale: intervals shrink with the root of the evaluations, so from each to the
+        next they shrink alike.
+    arms : array
+        The rows of the features that the checkpoints show, in this order: all, or of more than
+        1000 arms about as many, those nearest to the boundary in the last look.
+    differences : DataFrame
+        One row a checkpoint: evaluation, and gap, gap_lower, gap_upper of the difference that the
+        stopping rule reads.
     last : Look or None
         What the stopping rule read when the study last looked; None before the first look.
     """
 
     frame: pd.DataFrame
     checkpoints: pd.DataFrame
+    arms: NDArray[np.int64]
+    differences: pd.DataFrame
     last: Look | None
 
 
@@ -73,18 +82,29 @@ def history(study: View) -> History:
     told, steps = study.taken, study.all_steps()
     count = len(told)
     shown = _checkpoints(study, told)
+    arms, last = np.arange(study.problem.arms), None
+    if len(arms) > ARMS and shown:
+        last = last_look(study)
+        arms = arms[:ARMS] if last is None else _nearest(last)
     figures = np.full((count + 1, 4), np.nan)
-    tables = []
+    tables, read = [], []
     replay = _Replay(study, steps)
     for evaluation in replay.through(sorted({*_rows(study, count), *shown})):
         figures[evaluation] = replay.figures()
         if evaluation in shown:
-            table = replay.look().table
+            table, difference = replay.glance(arms)
             table.insert(0, "evaluation", evaluation)
             tables.append(table)
-    checkpoints = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
-    frame = _frame(told, figures[1:], study.problem.names)
-    return History(frame, checkpoints, _last(study, steps, replay))
+            read.append((evaluation, *difference))
+    return History(
+        frame=_frame(told, figures[1:], study.problem.names),
+        checkpoints=pd.concat(tables, ignore_index=True)
+        if tables
+        else pd.DataFrame(columns=COLUMNS),
+        arms=arms,
+        differences=pd.DataFrame(read, columns=["evaluation", *Difference._fields]),
+        last=_last(study, steps, replay) if last is None else last,
+    )
 
 
 def last_look(study: View) -> Look | None:
@@ -109,7 +129,25 @@ def last_look(study: View) -> Look | None:
         if decision.statistic == study.statistic:
             return look_at(study.bound, posterior, now, decision)
     # Results came in since it looked, or it remembers the round before: go through them all.
-    return history(study).last
+    steps = study.all_steps()
+    replay = _Replay(study, steps)
+    for _ in replay.through(_rows(study, study.evaluations)):
+        pass
+    return _last(study, steps, replay)
+
+
+def _nearest(look: Look) -> NDArray[np.int64]:
+    """The arms around the boundary: of largest gap index on either side, and of smallest mean."""
+    order, inside = look.by_gap, look.table["in_shortlist"].to_numpy()
+    candidates = np.flatnonzero(inside)
+    lowest = candidates[np.argsort(look.table["mean"].to_numpy()[candidates], kind="stable")]
+    chosen = [
+        *(look.b, look.c, look.boundary),
+        *order[inside[order]][: ARMS // 2].tolist(),
+        *order[~inside[order]][: ARMS // 2].tolist(),
+        *lowest[:LOWEST].tolist(),
+    ]
+    return np.unique(np.array(chosen, np.int64))
 
 
 def _last(study: View, steps: Steps, replay: _Replay) -> Look | None:
@@ -155,6 +193,12 @@ class _Replay:
         C = model.bound.engine.threshold(model.posterior, model.round)
         return C, decision.statistic, decision.b, decision.c
 
+    def glance(self, arms: NDArray[np.int64]) -> tuple[pd.DataFrame, Difference]:
+        """The rows of some arms as they are now, and the difference that the stop reads."""
+        model = self.model
+        assert model.decision is not None
+        return glance_at(model.bound, model.posterior, model.round, model.decision, arms)
+
     def look(self) -> Look:
         """Means and intervals as they are now, with the pair of the last decision."""
         model = self.model
@@ -178,11 +222,12 @@ def _checkpoints(study: View, told: list[Trial]) -> set[int]:
         if len(at) < pulls:
             return set()
         first = max(first, aside + int(at[pulls - 1]) + 1)
-    return _spaced(max(first, 1), len(told))
+    return _spaced(study, max(first, 1), len(told))
 
 
-def _spaced(first: int, last: int) -> set[int]:
-    return set(np.geomspace(first, last, CHECKPOINTS).round().astype(int).tolist())
+def _spaced(study: View, first: int, last: int) -> set[int]:
+    count = CHECKPOINTS if study.problem.arms <= ARMS else FEWER
+    return set(np.geomspace(first, last, count).round().astype(int).tolist())
 
 
 def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
@@ -190,7 +235,7 @@ def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
     first, features = len(study.bound.engine.initial), study.problem.reduced
     if len(arms) < first:
         return set()
-    ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(first, len(arms))}
+    ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(study, first, len(arms))}
     return {n for n, rank in ranks.items() if rank == features.shape[1]}
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.decision import Decision
+from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.round import NOBODY
 from shortlist.core.posterior import Posterior
+from shortlist.core.state import Reals
 from shortlist.study.answer import arm_table
+
+GAPS = ("gap", "gap_lower", "gap_upper")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +50,27 @@ class Look:
     boundary: int
     table: pd.DataFrame
 
+    @property
+    def by_gap(self) -> NDArray[np.int64]:
+        """The arms by row of the features, from the boundary on: the largest gap index first."""
+        return np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
+
+
+class Difference(NamedTuple):
+    """The difference of two means that a stopping rule reads, and its interval."""
+
+    gap: float
+    gap_lower: float
+    gap_upper: float
+
 
 def look_at(bound: Bound, posterior: Posterior, now: Any, decision: Decision) -> Look:
     """Means and intervals as the posterior has them, with the pair of a decision."""
-    engine = bound.engine
-    C = engine.threshold(posterior, now)
-    own = engine.boundary(now)
-    boundary, c = (decision.b, decision.c) if own is None else (own, NOBODY)
+    C = bound.engine.threshold(posterior, now)
+    boundary, c = _read(bound, now, decision)
     table = arm_table(bound, posterior, C, now)
-    gaps = engine.differences(posterior, now, boundary, c)
-    table[["gap", "gap_lower", "gap_upper"]] = np.column_stack(gaps)
+    for column, gaps in zip(GAPS, _gaps(bound, posterior, now, boundary, c), strict=True):
+        table[column] = gaps
     return Look(
         evaluation=posterior.observed,
         C=C,
@@ -64,3 +80,44 @@ def look_at(bound: Bound, posterior: Posterior, now: Any, decision: Decision) ->
         boundary=boundary,
         table=table,
     )
+
+
+def glance_at(
+    bound: Bound, posterior: Posterior, now: Any, decision: Decision, arms: NDArray[np.int64]
+) -> tuple[pd.DataFrame, Difference]:
+    """Of a look the means and intervals of some arms, and the difference that is the statistic."""
+    engine = bound.engine
+    table = arm_table(bound, posterior, engine.threshold(posterior, now), now, arms)
+    boundary, c = _read(bound, now, decision)
+    # The candidates' own differences are not wanted, and to nobody they take no time.
+    gaps = engine.differences(posterior, now, boundary, NOBODY if isinstance(engine, Engine) else c)
+    reader = decision.c
+    if engine.stop == "ugape":
+        upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
+        reader = int(np.argsort(-upper, kind="stable")[bound.problem.m - 1])
+    return table, Difference(*(float(values[reader]) for values in gaps))
+
+
+def _read(bound: Bound, now: Any, decision: Decision) -> tuple[int, int]:
+    """The boundary, and the arm that the candidates are compared with: c or nobody."""
+    own = bound.engine.boundary(now)
+    return (decision.b, decision.c) if own is None else (own, NOBODY)
+
+
+def _gaps(
+    bound: Bound, posterior: Posterior, now: Any, boundary: int, c: int
+) -> tuple[Reals, Reals, Reals]:
+    engine = bound.engine
+    if c == NOBODY or not isinstance(engine, Engine) or not _symmetric(engine):
+        return engine.differences(posterior, now, boundary, c)
+    # B_cj − B_jc = 2(μ̂_c − μ̂_j), so c's own column has what would take one for every candidate j.
+    gap, lower, upper = engine.differences(posterior, now, boundary, NOBODY)
+    to_c, below_c, above_c = engine.differences(posterior, now, c, NOBODY)
+    at_stop, inside = upper[c], now.inside
+    gap[inside], lower[inside], upper[inside] = -to_c[inside], -above_c[inside], -below_c[inside]
+    upper[boundary] = at_stop  # to the last bit what the stopping rule reads
+    return gap, lower, upper
+
+
+def _symmetric(engine: Engine) -> bool:
+    return "symmetric" in engine.rules["indices"].traits and not engine.elimination
