@@ -26,9 +26,9 @@ with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms.differences import differences
     from shortlist.algorithms.flags import flags_of, may_screen
     from shortlist.algorithms.onward import play_on, round_cost
-    from shortlist.algorithms.resident import many, resident_rows
+    from shortlist.algorithms.resident import passes_over, resident_rows
     from shortlist.algorithms.runs import Runs
-    from shortlist.algorithms.screen import make_screen
+    from shortlist.algorithms.screen import make_lists, make_screen
     from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -106,9 +106,13 @@ class Engine:
 
     @property
     def _screens(self) -> bool:
-        # Most arms are left aside: with many of them, where the rules allow it.
+        # Most arms are passed over: with many of them, where the rules allow it.
         free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
-        return free and many(*self.features.shape, by_gaps=bool(self.rules["candidates"].needs))
+        return free and passes_over(len(self.features), by_gaps=self._by_gaps)
+
+    @property
+    def _by_gaps(self) -> bool:
+        return bool(self.rules["candidates"].needs)
 
     @cached_property
     def wanted(self) -> NDArray[np.int64]:
@@ -202,16 +206,20 @@ class Engine:
 
     def _resident(self) -> int:
         arms, rank = self.features.shape
-        return resident_rows(arms, rank, self.m, self.flags)
+        return resident_rows(arms, rank, self.m, self.flags, by_gaps=self._by_gaps)
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        floored = bool(self.rules["candidates"].needs)
-        screen = make_screen(arms if self._screens else 0, rank, self.m, floored=floored)
-        return rounds.make_round(arms, self._resident(), self.m, allocation, least, screen)
+        rows, screened = self._resident(), bool(self.flags & signals.SCREENED)
+        if screened and rows:
+            screen = make_lists(arms, rank, self.m, rows, by_gaps=self._by_gaps)
+        else:
+            screen = make_screen(arms if screened else 0, rank, self.m, floored=self._by_gaps)
+        gaps = 0 if screened else rows
+        return rounds.make_round(arms, gaps, self.m, allocation, least, screen)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:

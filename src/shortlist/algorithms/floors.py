@@ -121,9 +121,9 @@ def count_suspects(
 ) -> int:
     """How many arms of a block their floors do not keep out."""
     suspects = 0
-    for i in range(first, end):
-        if floors[i] - loss * (widest + deviations[i]) <= worst:
-            suspects += 1
+    floors, deviations = floors[first:end], deviations[first:end]
+    for i in range(end - first):
+        suspects += floors[i] - loss * (widest + deviations[i]) <= worst
     return suspects
 
 

@@ -32,9 +32,9 @@ def count_leading(
 ) -> int:
     """How many arms of a block may have a mean of ``least``."""
     leading = 0
-    for i in range(first, end):
-        if means[i] + moved * deviations[i] >= least:
-            leading += 1
+    means, deviations = means[first:end], deviations[first:end]
+    for i in range(end - first):
+        leading += means[i] + moved * deviations[i] >= least
     return leading
 
 

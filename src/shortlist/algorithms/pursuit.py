@@ -57,9 +57,9 @@ def count_gaining(
 ) -> int:
     """How many arms of a block gain more than ``least``, with the variances of the last refresh."""
     gaining = 0
-    for a in range(first, end):
-        if squares[a - first] > least * (noise[a] + deviations[a] * deviations[a]):
-            gaining += 1
+    noise, deviations = noise[first:end], deviations[first:end]
+    for a in range(end - first):
+        gaining += squares[a] > least * (noise[a] + deviations[a] * deviations[a])
     return gaining
 
 
@@ -75,14 +75,15 @@ def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
         gains[k] = -1.0
     for first in range(0, arms, SCANNED):
         end = min(first + SCANNED, arms)
-        for a in range(first, end):
+        block, block_means = x[first:end], means[first:end]
+        for a in range(end - first):
             product, mean = 0.0, 0.0
             for k in range(rank):
-                value = x[a, k]
+                value = block[a, k]
                 product += value * y[k]
                 mean += value * theta[k]
-            squares[a - first] = product * product
-            means[a] = mean
+            squares[a] = product * product
+            block_means[a] = mean
         if count_gaining(squares, noise, deviations, gains[SHORT - 1], first, end):
             for a in range(first, end):
                 gain = squares[a - first] / (noise[a] + deviations[a] ** 2)

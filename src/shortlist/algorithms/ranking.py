@@ -12,6 +12,7 @@ from shortlist.algorithms.reach import (
     look_up,
     shorten,
 )
+from shortlist.algorithms.round import Round
 from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, Screen
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.order import insert
@@ -87,3 +88,18 @@ def rank_gaps(
                     square = both - 2.0 * screen.block[place]
                     gap = paired_index(mean, screen.means[place], square, scale)
                     enlist(screen, place, i, gap, key)
+
+
+@compiled(inline=False)
+def list_challengers(now: Round, m: int) -> None:
+    """Of every candidate, from the list of its companion: m-th gap, challenger and its gap index."""
+    screen = now.screen
+    for k in range(m):
+        j = now.arm_heap[k]
+        place = screen.places[j]
+        now.mth_gaps[j] = screen.gaps[place, m - 1]
+        rank = 0  # of m arms not more than m − 1 are candidates
+        while now.inside[screen.tops[place, rank]]:
+            rank += 1
+        now.challengers[j] = screen.tops[place, rank]
+        now.outside_gaps[j] = screen.gaps[place, rank]

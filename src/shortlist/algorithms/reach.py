@@ -59,12 +59,12 @@ def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) ->
 @compiled(inline=False, fast=True)
 def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> None:
     """Add the companions from ``first`` to ``end`` to the reach of all arms."""
-    variances, reach = state.variances, screen.reach
-    arms, scale = reach.shape[0], screen.figures[SCALE]
+    arms, scale = screen.reach.shape[0], screen.figures[SCALE]
     for start in range(0, arms, SCANNED):
         stop = min(start + SCANNED, arms)
+        variances, reach = state.variances[start:stop], screen.reach[start:stop]
         if anew:
-            for i in range(start, stop):
+            for i in range(stop - start):
                 reach[i] = -np.inf
         products_of_block(state.features, start, stop, screen.images, first, end, screen.products)
         for k in range(first, end):
@@ -73,9 +73,9 @@ def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> No
                 screen.variances[k],
                 screen.products[k - first],
             )
-            for i in range(start, stop):
+            for i in range(stop - start):
                 both = variances[i] + variance
-                square = max(both - 2.0 * products[i - start], 0.0) + GUARD * both
+                square = max(both - 2.0 * products[i], 0.0) + GUARD * both
                 reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
 
 
@@ -195,9 +195,9 @@ def count_attaining(
 ) -> int:
     """How many arms of a block may attain ``least``."""
     attaining = 0
-    for i in range(first, end):
-        if means[i] + moved * deviations[i] + ratio * reach[i] >= least:
-            attaining += 1
+    means, deviations, reach = means[first:end], deviations[first:end], reach[first:end]
+    for i in range(end - first):
+        attaining += means[i] + moved * deviations[i] + ratio * reach[i] >= least
     return attaining
 
 

@@ -1,24 +1,28 @@
-"""How many rows of G are kept: all of few arms; of many, those that a round looks at again, or none."""
+"""How many rows of G are kept: all of few arms; of many, those that a round looks at again; of very many, none."""
 
 from __future__ import annotations
 
 from shortlist.algorithms import signals
+from shortlist.algorithms.screen import testifying
 from shortlist.core.posterior import keeps_all_rows
 
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
 SPARE = 16  # rows beside the candidates'
-MANY, MANY_BY_GAPS = 512, 128  # arms, from which most are left aside
+SOME, SOME_BY_GAPS = 65, 24  # arms, from which most are passed over
+MANY, MANY_BY_GAPS = 8192, 8192  # arms, from which they are not even kept current: no row is kept
 
 
-def many(arms: int, rank: int, *, by_gaps: bool) -> bool:
-    """Whether leaving most arms aside is faster than keeping rows of G (see docs/performance.md)."""
-    return arms >= (MANY_BY_GAPS if by_gaps else MANY) and not keeps_all_rows(arms, rank)
+def passes_over(arms: int, *, by_gaps: bool) -> bool:
+    """Whether most arms are passed over (see docs/performance.md)."""
+    return arms >= (SOME_BY_GAPS if by_gaps else SOME)
 
 
-def resident_rows(arms: int, rank: int, m: int, flags: int) -> int:
+def resident_rows(arms: int, rank: int, m: int, flags: int, *, by_gaps: bool) -> int:
     """How many, by measurement (see docs/performance.md)."""
-    if flags & signals.SCREENED:
+    screened = flags & signals.SCREENED
+    if screened and arms >= (MANY_BY_GAPS if by_gaps else MANY):
         return 0
-    if keeps_all_rows(arms, rank) or (flags & signals.MTH_GAPS and arms <= GRAM_LIMIT):
+    gram = flags & signals.MTH_GAPS and not screened and arms <= GRAM_LIMIT
+    if keeps_all_rows(arms, rank) or gram:
         return arms
-    return min(arms, m + SPARE)
+    return min(arms, m + SPARE + (testifying(m, arms) if screened and by_gaps else 0))

@@ -9,7 +9,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from shortlist.core.passes import SCANNED
-from shortlist.core.rule import INTEGERS, REALS, TABLE
+from shortlist.core.rule import INTEGERS, REALS, TABLE, compiled
 from shortlist.core.state import Integers, Reals, Table
 
 Arms = NDArray[np.int64]
@@ -18,12 +18,16 @@ ARMS = types.Array(types.int64, 2, "C")
 NOBODY = -1
 EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR = 0, 1, 2, 3, 4, 5, 6
 LOSS, WIDEST, LAST_SCALE, LAST_TRACE, NEXT_WITNESS, PAIR_SQUARE = 7, 8, 9, 10, 11, 12
-FIGURES = 13
-PAIRS, SHORT, WITNESSES, RIVALS = 64, 32, 64, 4
+SUSPECTED = 13
+FIGURES = 14
+PAIRS, SHORT, WITNESSES, RIVALS, CALLED = 64, 32, 64, 4, 8
 
 
 class Screen(NamedTuple):
     """Bounds on the gap indices of all arms, and lists of the few that matter; empty if all matter.
+
+    Where rows of G are kept, there are only lists, ``tops[s]`` that of the row in slot s, and witnesses in
+    the ``pool`` (see ``scanning.py`` and ``witnesses.py``). Where none is:
 
     ``companions`` are the candidates and some that were: ``reach`` bounds the gap indices of each arm
     against all of them (see ``reach.py``); ``rivals`` are the arms that challenged most in the last
@@ -75,6 +79,27 @@ _TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS) | dict.fromkeys(
     (*_LISTS, *_TIMES, "places", "pooled"), INTEGERS
 )
 SCREEN = types.NamedTuple([_TYPES.get(name, REALS) for name in Screen._fields], Screen)
+
+
+@compiled()
+def testifying(m: int, arms: int) -> int:
+    """How many witnesses testify on all arms, each with a row of its own."""
+    return min(arms, 2 * m + 8)
+
+
+def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Screen:
+    """A screen with a list for every row of G that is kept, and witnesses for J(t) by the smallest m-th gap."""
+    pool = min(arms, CALLED * testifying(m, arms)) if by_gaps else 0
+    return make_screen(0, rank, m, floored=False)._replace(
+        places=np.full(arms, NOBODY, np.int64),
+        companions=np.full(rows, NOBODY, np.int64),
+        measured_at=np.full(rows, NOBODY, np.int64),
+        tops=np.full((rows, m + 1), NOBODY, np.int64),
+        gaps=np.zeros((rows, m + 1)),
+        pool=np.full(pool, NOBODY, np.int64),
+        pool_means=np.zeros(pool),
+        suspects=np.zeros(arms + m if by_gaps else 0, np.int64),
+    )
 
 
 def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:

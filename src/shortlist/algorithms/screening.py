@@ -1,4 +1,4 @@
-"""A round with very many arms, most of them never looked at."""
+"""A round with many arms, most of them passed over."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shortlist.algorithms.challengers import challenge
 from shortlist.algorithms.floors import find_smallest, guess
 from shortlist.algorithms.leaders import find_leaders, lead_at_first
 from shortlist.algorithms.pursuit import measure_largest, pursue
-from shortlist.algorithms.ranking import rank_gaps
+from shortlist.algorithms.ranking import list_challengers, rank_gaps
 from shortlist.algorithms.reach import forget_companions, is_current, keep_company
 from shortlist.algorithms.round import (
     ARM,
@@ -24,6 +24,12 @@ from shortlist.algorithms.round import (
     Round,
     design_slot,
 )
+from shortlist.algorithms.scanning import (
+    challenge_by_rows,
+    gap_in_row,
+    list_by_rows,
+    pursue_by_rows,
+)
 from shortlist.algorithms.screen import COMPANIONS, EPOCH, NOBODY
 from shortlist.algorithms.signals import (
     BOTH,
@@ -35,12 +41,15 @@ from shortlist.algorithms.signals import (
     PULL,
     STOP,
 )
+from shortlist.algorithms.witnesses import find_smallest_by_rows
 from shortlist.core.lagging import mean_of, variance_of
-from shortlist.core.order import comes_before
+from shortlist.core.least_squares import lags
+from shortlist.core.order import comes_before, mark_best
 from shortlist.core.passes import inner
 from shortlist.core.random import round_key
+from shortlist.core.rows import row
 from shortlist.core.rule import compiled
-from shortlist.core.state import OBSERVED, REFRESHED, Integers, State
+from shortlist.core.state import OBSERVED, REFRESHED, TICK, Integers, State
 from shortlist.rules.ambiguous import mth_gap
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired_index
@@ -62,21 +71,6 @@ def begin(state: State, now: Round) -> None:
     screen.figures[:] = 0.0
     screen.figures[EPOCH] = state.clock[REFRESHED]
     measure_largest(state, screen)
-
-
-@compiled(inline=False)
-def list_challengers(now: Round, m: int) -> None:
-    """Of every candidate, from the list of its companion: m-th gap, challenger and its gap index."""
-    screen = now.screen
-    for k in range(m):
-        j = now.arm_heap[k]
-        place = screen.places[j]
-        now.mth_gaps[j] = screen.gaps[place, m - 1]
-        rank = 0  # of m arms not more than m − 1 are candidates
-        while now.inside[screen.tops[place, rank]]:
-            rank += 1
-        now.challengers[j] = screen.tops[place, rank]
-        now.outside_gaps[j] = screen.gaps[place, rank]
 
 
 @compiled(inline=False)
@@ -120,6 +114,31 @@ def screen_arms(
 
 
 @compiled(inline=False)
+def scan_arms(
+    state: State,
+    now: Round,
+    m: int,
+    scale: float,
+    key: np.uint64,
+    challenger_key: np.uint64,
+    with_mth_gaps: bool,
+    by_gaps: bool,
+) -> None:
+    """The same where rows of G are kept."""
+    since = state.clock[TICK]
+    if by_gaps:
+        find_smallest_by_rows(state, now, m, scale, key, challenger_key)
+    else:
+        mark_best(state.means, 1.0, m, key, now.arm_heap, now.inside)
+    if with_mth_gaps:
+        list_by_rows(state, now, m, scale, challenger_key, since)
+        list_challengers(now, m)
+    else:
+        last_b, last_c = now.pair[LAST_B], now.pair[LAST_C]
+        challenge_by_rows(state, now, m, scale, challenger_key, last_b, last_c)
+
+
+@compiled(inline=False)
 def most_ambiguous_listed(now: Round, m: int, by_mth_gap: bool, key: np.uint64) -> int:
     """b_t of the candidates listed."""
     values = now.mth_gaps if by_mth_gap else now.outside_gaps
@@ -143,6 +162,8 @@ def largest_mth_gap(now: Round, m: int) -> float:
 @compiled(inline=False)
 def pair_index(state: State, i: int, j: int, scale: float) -> float:
     """B_ij of two arms."""
+    if not lags(state):
+        return gap_in_row(state, row(state, j), i, j, scale)
     both = variance_of(state, i) + variance_of(state, j)
     square = both - 2.0 * inner(state.features, i, state.scratch)
     return paired_index(mean_of(state, i), mean_of(state, j), square, scale)
@@ -168,7 +189,11 @@ def decide_screened(
             return STOP
     key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
     by_gaps = numbers[2] == SMALLEST_GAP
-    screen_arms(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0, by_gaps)
+    with_mth_gaps = flags & MTH_GAPS != 0
+    if lags(state):
+        screen_arms(state, now, m, scale, key, challenger_key, with_mth_gaps, by_gaps)
+    else:
+        scan_arms(state, now, m, scale, key, challenger_key, with_mth_gaps, by_gaps)
     by_mth_gap = numbers[3] == MTH_GAP
     b = most_ambiguous_listed(now, m, by_mth_gap, round_key(seed, t, 1))
     c = now.challengers[b]
@@ -180,8 +205,10 @@ def decide_screened(
         if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
             return STOP
     key = round_key(seed, t, 3)
-    if numbers[4] == GREEDY:
+    if numbers[4] == GREEDY and lags(state):
         pair[ARM] = pursue(state, now.screen, b, c, key)
+    elif numbers[4] == GREEDY:
+        pair[ARM] = pursue_by_rows(state, b, c, key)
     else:
         design, none = state.noise, state.variances  # no rule but `greedy` looks at rows
         if flags & DESIGN:

@@ -1,0 +1,168 @@
+"""J(t) by the smallest m-th gap where rows of G are kept: most arms are out on the word of witnesses.
+
+The m-th largest B_ij over any set of witnesses i is at most arm j's m-th gap. So an arm is out if m
+witnesses have a larger B_ij than the worst candidate's m-th gap.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.algorithms.round import Round
+from shortlist.algorithms.scanning import ROUNDING, gap_in_row, rank_row, slot_of
+from shortlist.algorithms.screen import NOBODY, SUSPECTED, Screen, testifying
+from shortlist.core.least_squares import apply
+from shortlist.core.order import insert, mark_best
+from shortlist.core.passes import SCANNED, inner
+from shortlist.core.rows import row
+from shortlist.core.rule import compiled
+from shortlist.core.state import Reals, State
+from shortlist.rules.indices import paired_index
+
+DEAR = 5.0  # times K/N arms under suspicion cost as much as other witnesses
+
+
+@compiled(inline=False, fast=True)
+def testify(
+    means: np.ndarray,
+    variances: np.ndarray,
+    row_i: np.ndarray,
+    i: int,
+    worst: float,
+    square_scale: float,
+    first: int,
+    end: int,
+    votes: np.ndarray,
+) -> None:
+    """One vote for every arm j of a block with B_ij > ``worst``."""
+    mean, variance = means[i], variances[i]
+    own = votes[i - first] if first <= i < end else 0.0
+    means, variances, row_i = means[first:end], variances[first:end], row_i[first:end]
+    for j in range(end - first):
+        short = worst - mean + means[j]
+        square = variances[j] + variance - 2.0 * row_i[j]
+        votes[j] += (short < 0.0) | (square_scale * square > short * short)
+    if first <= i < end:  # nobody testifies for himself
+        votes[i - first] = own
+
+
+@compiled(inline=False, fast=True)
+def count_lacking(votes: np.ndarray, wanted: int, size: int) -> int:
+    """How many arms have fewer votes than wanted."""
+    lacking = 0
+    for k in range(size):
+        lacking += votes[k] < wanted
+    return lacking
+
+
+@compiled(inline=False)
+def call_witnesses(state: State, screen: Screen, scale: float, key: np.uint64) -> None:
+    """The arms of largest upper bound, in order: most arms have m gap indices against them that are large."""
+    pool, bounds = screen.pool, screen.pool_means
+    for k in range(pool.shape[0]):
+        pool[k] = NOBODY
+        bounds[k] = -np.inf
+    for i in range(state.means.shape[0]):
+        bound = state.means[i] + scale * math.sqrt(max(state.variances[i], 0.0))
+        if bound >= bounds[bounds.shape[0] - 1]:
+            insert(bounds, pool, bound, i, key)
+
+
+@compiled(inline=False)
+def suspect_by_rows(
+    state: State, now: Round, m: int, scale: float, worst: float, votes: Reals
+) -> int:
+    """Arms that the first witnesses do not keep out of J(t), by the m-th largest of their B_ij; how many."""
+    screen, means, variances = now.screen, state.means, state.variances
+    arms, square_scale, found = means.shape[0], scale * scale, 0
+    for first in range(0, arms, SCANNED):
+        end = min(first + SCANNED, arms)
+        size, block = end - first, votes[first:end]
+        for k in range(size):
+            block[k] = np.inf if now.inside[first + k] else 0.0
+        lacking, turn = size, 0
+        while lacking and turn < testifying(m, arms):
+            i = screen.pool[turn]
+            testify(
+                means, variances, state.rows[row(state, i)], i, worst, square_scale, first, end, block
+            )  # fmt: skip
+            turn += 1
+            if turn >= m:
+                lacking = count_lacking(block, m, size)
+        if lacking:
+            for k in range(size):
+                if block[k] < m:
+                    screen.suspects[found] = first + k
+                    found += 1
+    return found
+
+
+@compiled(inline=False)
+def is_out(
+    state: State, screen: Screen, j: int, m: int, scale: float, worst: float, votes: float
+) -> bool:
+    """Whether arm j is kept out of J(t): by the arms of its list, if it has a row, or by other witnesses."""
+    arms = state.means.shape[0]
+    if state.slots[j] != NOBODY or state.rows.shape[0] == arms:
+        slot = slot_of(state, screen, j)
+        for k in range(m):
+            i = screen.tops[slot, k]
+            if i == NOBODY or not gap_in_row(state, slot, i, j, scale) > worst:
+                return False
+        return True
+    apply(state, j, state.inverse, state.scratch)
+    for k in range(testifying(m, arms), screen.pool.shape[0]):
+        i = screen.pool[k]
+        if i != j:
+            square = state.variances[i] + state.variances[j]
+            square -= 2.0 * inner(state.features, i, state.scratch)
+            votes += paired_index(state.means[i], state.means[j], square, scale) > worst
+            if votes >= m:
+                return True
+    return False
+
+
+@compiled(inline=False)
+def find_smallest_by_rows(
+    state: State, now: Round, m: int, scale: float, key: np.uint64, challenger_key: np.uint64
+) -> None:
+    """J(t) of the rule ``smallest_gap``, from the last one."""
+    screen, candidates, inside, kept = now.screen, now.arm_heap, now.inside, now.heap
+    suspects, votes, figures = screen.suspects, state.arm_scratch, screen.figures
+    known = True
+    for k in range(m):
+        known = known and inside[candidates[k]]
+    if not known:
+        mark_best(state.means, 1.0, m, key, candidates, inside)
+    worst, size = -np.inf, 0.0
+    for k in range(m):
+        j = candidates[k]
+        slot = slot_of(state, screen, j)
+        now.mth_gaps[j] = rank_row(state, screen, slot, j, m, scale, challenger_key)
+        worst = max(worst, now.mth_gaps[j])
+        size = max(size, abs(state.means[j]))
+    limit = worst + ROUNDING * (abs(worst) + size)
+    if screen.pool[0] == NOBODY or figures[SUSPECTED] > DEAR * votes.shape[0] / state.scratch.shape[0]:
+        call_witnesses(state, screen, scale, key)
+        figures[SUSPECTED] = 0.0
+    found = suspect_by_rows(state, now, m, scale, limit, votes)
+    figures[SUSPECTED] += found
+    for k in range(m):
+        suspects[found + k] = candidates[k]
+        kept[k] = -np.inf
+    candidates[:] = NOBODY
+    for k in range(found, found + m):
+        inside[suspects[k]] = False
+        insert(kept, candidates, -now.mth_gaps[suspects[k]], suspects[k], key)
+    for k in range(found):
+        j = suspects[k]
+        limit = -kept[m - 1] + ROUNDING * (abs(kept[m - 1]) + size)
+        if is_out(state, screen, j, m, scale, limit, votes[j]):
+            continue
+        slot = slot_of(state, screen, j)
+        now.mth_gaps[j] = rank_row(state, screen, slot, j, m, scale, challenger_key)
+        insert(kept, candidates, -now.mth_gaps[j], j, key)
+    for k in range(m):
+        inside[candidates[k]] = True
