@@ -217,9 +217,9 @@ class Engine:
         if screened and rows:
             screen = make_lists(arms, rank, self.m, rows, by_gaps=self._by_gaps)
         else:
-            screen = make_screen(arms if screened else 0, rank, self.m, floored=self._by_gaps)
-        gaps = 0 if screened else rows
-        return rounds.make_round(arms, gaps, self.m, allocation, least, screen)
+            screen = make_screen(arms if screened else 0, rank, self.m)
+        columns = 0 if screened else rows
+        return rounds.make_round(arms, columns, self.m, allocation, least, screen)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:

@@ -20,11 +20,9 @@ import numpy as np
 from shortlist.algorithms.screen import (
     COMPANIONS,
     EPOCH,
-    LOSS,
     NOBODY,
     SCALE,
     SPENT,
-    WIDEST,
     Screen,
 )
 from shortlist.core.lagging import mean_of, renew_variance
@@ -116,8 +114,6 @@ def accompany(state: State, screen: Screen, j: int) -> None:
     screen.anchors[place] = screen.means[place]
     screen.tops[place, 0] = NOBODY
     screen.gaps[place, :] = -np.inf
-    if screen.floors.shape[0] > 0:
-        screen.floors[j] = np.inf  # nobody need look for it
     screen.figures[COMPANIONS] += 1.0
 
 
@@ -136,10 +132,6 @@ def dismiss(state: State, screen: Screen, place: int) -> None:
     other = screen.companions[last]
     screen.places[other] = place
     screen.places[j] = NOBODY
-    if screen.floors.shape[0] > 0:  # what is known of it
-        floor = screen.gaps[place, screen.gaps.shape[1] - 2]
-        loss = screen.figures[LOSS] * (screen.figures[WIDEST] + state.deviations[j])
-        screen.floors[j] = floor + loss
     screen.companions[place] = other
     screen.anchors[place] = screen.anchors[last]
     screen.means[place] = screen.means[last]

@@ -9,7 +9,7 @@ from shortlist.core.posterior import keeps_all_rows
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
 SPARE = 16  # rows beside the candidates'
 SOME, SOME_BY_GAPS = 65, 24  # arms, from which most are passed over
-MANY, MANY_BY_GAPS = 8192, 8192  # arms, from which they are not even kept current: no row is kept
+MANY = 4096  # arms, from which they are not even kept current, where J(t) is by means
 
 
 def passes_over(arms: int, *, by_gaps: bool) -> bool:
@@ -20,7 +20,7 @@ def passes_over(arms: int, *, by_gaps: bool) -> bool:
 def resident_rows(arms: int, rank: int, m: int, flags: int, *, by_gaps: bool) -> int:
     """How many, by measurement (see docs/performance.md)."""
     screened = flags & signals.SCREENED
-    if screened and arms >= (MANY_BY_GAPS if by_gaps else MANY):
+    if screened and arms >= MANY and not by_gaps:
         return 0
     gram = flags & signals.MTH_GAPS and not screened and arms <= GRAM_LIMIT
     if keeps_all_rows(arms, rank) or gram:

@@ -108,7 +108,9 @@ def rank_row(
 
 
 @compiled(inline=False)
-def list_by_rows(state: State, now: Round, m: int, scale: float, key: np.uint64, since: int) -> None:
+def list_by_rows(
+    state: State, now: Round, m: int, scale: float, key: np.uint64, since: int
+) -> None:
     """The lists of the candidates; those made since then are left."""
     for k in range(m):
         j = now.arm_heap[k]

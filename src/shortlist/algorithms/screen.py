@@ -1,4 +1,4 @@
-"""What is kept from round to round where most of very many arms are never looked at."""
+"""What is kept from round to round where most arms are passed over."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Arms = NDArray[np.int64]
 ARMS = types.Array(types.int64, 2, "C")
 
 NOBODY = -1
-EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR = 0, 1, 2, 3, 4, 5, 6
-LOSS, WIDEST, LAST_SCALE, LAST_TRACE, NEXT_WITNESS, PAIR_SQUARE = 7, 8, 9, 10, 11, 12
-SUSPECTED = 13
-FIGURES = 14
-PAIRS, SHORT, WITNESSES, RIVALS, CALLED = 64, 32, 64, 4, 8
+EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR, PAIR_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7
+SUSPECTED = 8
+FIGURES = 9
+PAIRS, SHORT, RIVALS = 64, 32, 4
+CALLED, MOST_CALLED = 8, 2048  # witnesses for one that testifies on all arms
 
 
 class Screen(NamedTuple):
@@ -32,8 +32,7 @@ class Screen(NamedTuple):
     ``companions`` are the candidates and some that were: ``reach`` bounds the gap indices of each arm
     against all of them (see ``reach.py``); ``rivals`` are the arms that challenged most in the last
     round. ``tops`` lists for each the arms of largest gap index.
-    ``pairs`` are ambiguous pairs of earlier rounds (see ``pursuit.py``). ``floors``, ``pool`` and ``past``
-    (θ̂ of the last round) are for J(t) by the smallest m-th gap (see ``floors.py``).
+    ``pairs`` are ambiguous pairs of earlier rounds (see ``pursuit.py``).
     """
 
     reach: Reals
@@ -57,27 +56,16 @@ class Screen(NamedTuple):
     levels: Reals
     block: Reals
     products: Table
-    floors: Reals
     pool: Integers
-    pool_images: Table
-    pool_at: Integers
-    order: Integers
-    pool_means: Reals
-    pool_variances: Reals
-    kept: Reals
-    pooled: Integers
-    past: Reals
+    bounds: Reals
     suspects: Integers
-    judged_at: Integers
     figures: Reals
 
 
-_LISTS = ("companions", "rivals", "past_rivals", "past_tops", "pool", "order", "suspects")
-_TIMES = ("measured_at", "pool_at", "judged_at")
-_TYPES = dict.fromkeys(("images", "gaps", "directions", "products", "pool_images"), TABLE)
-_TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS) | dict.fromkeys(
-    (*_LISTS, *_TIMES, "places", "pooled"), INTEGERS
-)
+_LISTS = ("companions", "rivals", "past_rivals", "past_tops", "pool", "suspects")
+_TYPES = dict.fromkeys(("images", "gaps", "directions", "products"), TABLE)
+_TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS)
+_TYPES |= dict.fromkeys((*_LISTS, "measured_at", "places"), INTEGERS)
 SCREEN = types.NamedTuple([_TYPES.get(name, REALS) for name in Screen._fields], Screen)
 
 
@@ -88,26 +76,26 @@ def testifying(m: int, arms: int) -> int:
 
 
 def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Screen:
-    """A screen with a list for every row of G that is kept, and witnesses for J(t) by the smallest m-th gap."""
-    pool = min(arms, CALLED * testifying(m, arms)) if by_gaps else 0
-    return make_screen(0, rank, m, floored=False)._replace(
+    """Lists for as many rows of G, and witnesses where J(t) is by the smallest m-th gap."""
+    # One arm that nobody keeps out costs a row: of very many, more are called.
+    called = max(CALLED * testifying(m, arms), min(arms // 100, MOST_CALLED))
+    pool = min(arms, called) if by_gaps else 0
+    return make_screen(0, rank, m)._replace(
         places=np.full(arms, NOBODY, np.int64),
         companions=np.full(rows, NOBODY, np.int64),
         measured_at=np.full(rows, NOBODY, np.int64),
         tops=np.full((rows, m + 1), NOBODY, np.int64),
         gaps=np.zeros((rows, m + 1)),
         pool=np.full(pool, NOBODY, np.int64),
-        pool_means=np.zeros(pool),
+        bounds=np.zeros(pool),
         suspects=np.zeros(arms + m if by_gaps else 0, np.int64),
     )
 
 
-def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
-    """A screen for this many arms; with floors only for J(t) by the smallest m-th gap."""
-    companions = (2 * m + 16 if floored else m + max(4, m // 2)) if arms else 0
-    witnesses = min(arms, max(WITNESSES, 2 * m)) if floored else 0
+def make_screen(arms: int, rank: int, m: int) -> Screen:
+    """Bounds for as many arms, none of which has a row."""
+    companions = m + max(4, m // 2) if arms else 0
     pairs = PAIRS if arms else 0
-    kept = arms if witnesses else 0
     return Screen(
         reach=np.zeros(arms),
         places=np.full(arms, NOBODY, np.int64),
@@ -130,17 +118,8 @@ def make_screen(arms: int, rank: int, m: int, *, floored: bool) -> Screen:
         levels=np.zeros(pairs),
         block=np.zeros(max(SCANNED, companions)),
         products=np.zeros((companions, SCANNED)),
-        floors=np.zeros(kept),
-        pool=np.full(witnesses, NOBODY, np.int64),
-        pool_images=np.zeros((witnesses, rank)),
-        pool_at=np.full(witnesses, NOBODY, np.int64),
-        order=np.arange(witnesses),
-        pool_means=np.zeros(witnesses),
-        pool_variances=np.zeros(witnesses),
-        kept=np.zeros(m),
-        pooled=np.full(kept, NOBODY, np.int64),
-        past=np.zeros(rank),
-        suspects=np.zeros(kept, np.int64),
-        judged_at=np.full(kept, NOBODY, np.int64),
+        pool=np.zeros(0, np.int64),
+        bounds=np.zeros(0),
+        suspects=np.zeros(0, np.int64),
         figures=np.array([NOBODY] + [0] * (FIGURES - 1), np.float64),
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from shortlist.algorithms.challengers import challenge
-from shortlist.algorithms.floors import find_smallest, guess
 from shortlist.algorithms.leaders import find_leaders, lead_at_first
 from shortlist.algorithms.pursuit import measure_largest, pursue
 from shortlist.algorithms.ranking import list_challengers, rank_gaps
@@ -65,7 +64,6 @@ def begin(state: State, now: Round) -> None:
     """Forget all bounds: they were of another run, or of V before a refresh."""
     screen = now.screen
     forget_companions(state, screen)
-    screen.judged_at[:] = NOBODY
     screen.pairs[:] = NOBODY
     screen.rivals[:] = NOBODY
     screen.figures[:] = 0.0
@@ -82,29 +80,18 @@ def screen_arms(
     key: np.uint64,
     challenger_key: np.uint64,
     with_mth_gaps: bool,
-    by_gaps: bool,
 ) -> None:
-    """J(t), listed in ``arm_heap`` and marked in ``inside``, and what the choice of b and c looks at."""
+    """J(t) by the largest means, listed in ``arm_heap`` and marked in ``inside``, and what the choice of b and c looks at."""
     screen, candidates, inside = now.screen, now.arm_heap, now.inside
     anew = not is_current(state, screen)
     if anew:
         begin(state, now)
-    if by_gaps:
-        if anew:
-            known = now.pair[LAST_B] != NOBODY
-            guess(state, screen, candidates, m, inside, scale, now.mth_gaps, key, known)
-        find_smallest(
-            state, screen, candidates, m, inside, scale, now.mth_gaps, key, challenger_key
-        )
+        lead_at_first(state, candidates, m, inside, key)
     else:
-        if anew:
-            lead_at_first(state, candidates, m, inside, key)
-        else:
-            find_leaders(state, screen, candidates, m, inside, key)
-        keep_company(state, screen, candidates, m, inside, scale)
-        if with_mth_gaps:
-            rank_gaps(state, screen, 0, int(screen.figures[COMPANIONS]), m, scale, challenger_key)
+        find_leaders(state, screen, candidates, m, inside, key)
+    keep_company(state, screen, candidates, m, inside, scale)
     if with_mth_gaps:
+        rank_gaps(state, screen, 0, int(screen.figures[COMPANIONS]), m, scale, challenger_key)
         list_challengers(now, m)
     else:
         challenge(
@@ -124,7 +111,7 @@ def scan_arms(
     with_mth_gaps: bool,
     by_gaps: bool,
 ) -> None:
-    """The same where rows of G are kept."""
+    """The same where rows of G are kept; also J(t) by the smallest m-th gap."""
     since = state.clock[TICK]
     if by_gaps:
         find_smallest_by_rows(state, now, m, scale, key, challenger_key)
@@ -191,7 +178,7 @@ def decide_screened(
     by_gaps = numbers[2] == SMALLEST_GAP
     with_mth_gaps = flags & MTH_GAPS != 0
     if lags(state):
-        screen_arms(state, now, m, scale, key, challenger_key, with_mth_gaps, by_gaps)
+        screen_arms(state, now, m, scale, key, challenger_key, with_mth_gaps)
     else:
         scan_arms(state, now, m, scale, key, challenger_key, with_mth_gaps, by_gaps)
     by_mth_gap = numbers[3] == MTH_GAP

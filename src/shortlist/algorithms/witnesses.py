@@ -60,7 +60,7 @@ def count_lacking(votes: np.ndarray, wanted: int, size: int) -> int:
 @compiled(inline=False)
 def call_witnesses(state: State, screen: Screen, scale: float, key: np.uint64) -> None:
     """The arms of largest upper bound, in order: most arms have m gap indices against them that are large."""
-    pool, bounds = screen.pool, screen.pool_means
+    pool, bounds = screen.pool, screen.bounds
     for k in range(pool.shape[0]):
         pool[k] = NOBODY
         bounds[k] = -np.inf
@@ -144,7 +144,10 @@ def find_smallest_by_rows(
         worst = max(worst, now.mth_gaps[j])
         size = max(size, abs(state.means[j]))
     limit = worst + ROUNDING * (abs(worst) + size)
-    if screen.pool[0] == NOBODY or figures[SUSPECTED] > DEAR * votes.shape[0] / state.scratch.shape[0]:
+    if (
+        screen.pool[0] == NOBODY
+        or figures[SUSPECTED] > DEAR * votes.shape[0] / state.scratch.shape[0]
+    ):
         call_witnesses(state, screen, scale, key)
         figures[SUSPECTED] = 0.0
     found = suspect_by_rows(state, now, m, scale, limit, votes)
