@@ -22,7 +22,7 @@ import shortlist
 from shortlist.algorithms import signals
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Engine
-from shortlist.algorithms.screen import COMPANIONS, SPENT
+from shortlist.algorithms.screen import COMPANIONS, SPENT, SUSPECTED, testifying
 from shortlist.core.random import run_seeds
 from shortlist.core.state import OBSERVED, READY
 
@@ -40,11 +40,8 @@ SIGMA = 0.5
 ALONE = 2_000  # arms: from here on rounds are timed one by one
 AFTER = 300  # rounds before the clock starts: past the start
 ROUNDS = {4: 20_000, 10: 20_000, 100: 4_000, 509: 2_000, 1_000: 1_000, 10_000: 1_000}
-ROUNDS |= {100_000: 700, 1_000_000: 60}
-AFTER_FEW = {1_000_000: 30}
-# Longer would take minutes: after spanning pulls LinGIFA's J(t) changes in almost every round.
-UP_TO = {("LinGIFA", "span"): 10_000, ("LinGIFA", "each"): 100_000}
-LINGIFA_ROUNDS = {1_000: 200, 10_000: 40}
+ROUNDS |= {100_000: 700, 1_000_000: 200}
+LINGIFA_ROUNDS = {100_000: 200, 1_000_000: 40}  # after spanning pulls: longer would take minutes
 NUMPY_UP_TO = {"m-LinGapE": 100_000, "LinGIFA": 509}
 
 
@@ -99,7 +96,11 @@ class Naive(Engine):
     @property
     def flags(self) -> int:
         """Nothing may be left unknown."""
-        return Engine.flags.func(self) & ~(signals.SCREENED | signals.CANDIDATES_MAY_STAY)
+        return Engine.flags.func(self) & ~signals.CANDIDATES_MAY_STAY
+
+    @property
+    def _screens(self) -> bool:
+        return False
 
     def _resident(self) -> int:
         return len(self.features)
@@ -151,14 +152,13 @@ class Player:
 def a_round(engine: Engine, parameters: np.ndarray, rounds: int, tries: int = 3) -> float:
     """Microseconds, ``AFTER`` rounds after the initial pulls."""
     K = len(engine.features)
-    after = AFTER_FEW.get(K, AFTER)
     if K >= ALONE:
         player = Player(engine, parameters)
-        for _ in range(after):
+        for _ in range(AFTER):
             player.play()
         return sum(player.play() for _ in range(rounds)) / rounds * 1e6
     reward = shortlist.instances.classic(K=4, m=2, omega=1.0).reward
-    begun = len(engine.initial) + after
+    begun = len(engine.initial) + AFTER
 
     def run(most: int) -> Callable[[], int]:
         seeds = run_seeds(0, 1)
@@ -179,13 +179,17 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
         if t == AFTER:
             columns = 0.0
         screen = player.now.screen
-        before, anchor, floors = screen.figures.copy(), state.anchor.copy(), screen.floors.copy()
+        before, anchor, owners = screen.figures.copy(), state.anchor.copy(), state.owners.copy()
         player.play()
         if rows == K:
             columns += 2 * K + 5 * (engine.m + 1) + 4  # G, the columns of B, the greedy scan
             columns += 3 * K if engine.flags & signals.MTH_GAPS else 0
         elif rows:
-            columns += 2 * rows + 6 + 3 * (engine.m + 1) + 2 * N  # c's row and the pulled arm's
+            # Rows and estimates updated, those of the candidates, b and c read, others made.
+            columns += 2 * rows + 4 + 3 * (engine.m + 1) + N * np.sum(owners != state.owners)
+            if len(screen.pool):  # what the witnesses say of all, and of those under suspicion
+                columns += 3 * testifying(engine.m, K)
+                columns += max(player.now.screen.figures[SUSPECTED] - before[SUSPECTED], 0) * N / K
         else:
             after = player.now.screen.figures
             columns += 2 + 3  # means and deviations; these and the reach
@@ -195,8 +199,6 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
             if count > before[COMPANIONS] or after[SPENT] < before[SPENT]:
                 columns += N + 3  # new companions
             columns += max(after[SPENT] - before[SPENT], 0.0) / max(count, 1) * N / K
-            if len(floors):
-                columns += 4 + np.sum(floors != player.now.screen.floors) * N / K
     return columns / rounds / N
 
 
@@ -335,7 +337,7 @@ def main() -> None:
     for name in ("m-LinGapE", "LinGIFA"):
         for start in ("span", "each"):
             for K in SIZES:
-                if min(asked.most, UP_TO.get((name, start), asked.most)) >= K:
+                if asked.most >= K:
                     lines.append(measured(name, start, K))
                     print_line(lines[-1])
             own = [line for line in lines if (line.algorithm, line.start) == (name, start)]

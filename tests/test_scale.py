@@ -40,7 +40,11 @@ class Naive(Engine):
 
     @property
     def flags(self) -> int:
-        return Engine.flags.func(self) & ~(signals.SCREENED | signals.CANDIDATES_MAY_STAY)
+        return Engine.flags.func(self) & ~signals.CANDIDATES_MAY_STAY
+
+    @property
+    def _screens(self) -> bool:
+        return False
 
     def _resident(self) -> int:
         return len(self.features)

@@ -28,7 +28,7 @@ with notice("compiling the loop for this machine: once only, a minute or two"):
     from shortlist.algorithms.onward import play_on, round_cost
     from shortlist.algorithms.resident import passes_over, resident_rows
     from shortlist.algorithms.runs import Runs
-    from shortlist.algorithms.screen import make_lists, make_screen
+    from shortlist.algorithms.screen import make_screen
     from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -106,7 +106,6 @@ class Engine:
 
     @property
     def _screens(self) -> bool:
-        # Most arms are passed over: with many of them, where the rules allow it.
         free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
         return free and passes_over(len(self.features), by_gaps=self._by_gaps)
 
@@ -205,20 +204,16 @@ class Engine:
         return differences(self.rules["indices"], posterior, scale, now, b, c)
 
     def _resident(self) -> int:
-        arms, rank = self.features.shape
-        return resident_rows(arms, rank, self.m, self.flags, by_gaps=self._by_gaps)
+        return resident_rows(*self.features.shape, self.m, self.flags, by_gaps=self._by_gaps)
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        rows, screened = self._resident(), bool(self.flags & signals.SCREENED)
-        if screened and rows:
-            screen = make_lists(arms, rank, self.m, rows, by_gaps=self._by_gaps)
-        else:
-            screen = make_screen(arms if screened else 0, rank, self.m)
-        columns = 0 if screened else rows
+        rows, columns = (self._resident(), 0) if self._screens else (0, self._resident())
+        passed_over = arms if self._screens else 0
+        screen = make_screen(passed_over, rank, self.m, rows, by_gaps=self._by_gaps)
         return rounds.make_round(arms, columns, self.m, allocation, least, screen)
 
     @cached_property
@@ -238,8 +233,7 @@ class Engine:
         posterior, beyond = posterior.copy(), self.round()
 
         def decide(supposing: list[int]) -> Decision:
-            own, least = apart(now.allocation), now.least.copy()
-            own_round = beyond._replace(allocation=own, least=least)
+            own_round = beyond._replace(allocation=apart(now.allocation), least=now.least.copy())
             return self.decide(posterior, own_round, seed, check_stop=False, supposing=supposing)[0]
 
         return decide
@@ -352,6 +346,5 @@ class Engine:
 
     @cached_property
     def _pointers(self) -> list[Callable[..., Any]]:
-        if not self.compiled:
-            return [self.rules[kind].function for kind in RULE_ORDER]
-        return [self.rules[kind].pointer for kind in RULE_ORDER]
+        rules = [self.rules[kind] for kind in RULE_ORDER]
+        return [rule.pointer if self.compiled else rule.function for rule in rules]

@@ -8,7 +8,7 @@ from shortlist.core.posterior import keeps_all_rows
 
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
 SPARE = 16  # rows beside the candidates'
-SOME, SOME_BY_GAPS = 65, 24  # arms, from which most are passed over
+SOME, SOME_BY_GAPS = 128, 24  # arms, from which most are passed over
 MANY = 4096  # arms, from which they are not even kept current, where J(t) is by means
 
 

@@ -80,7 +80,7 @@ def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Scr
     # One arm that nobody keeps out costs a row: of very many, more are called.
     called = max(CALLED * testifying(m, arms), min(arms // 100, MOST_CALLED))
     pool = min(arms, called) if by_gaps else 0
-    return make_screen(0, rank, m)._replace(
+    return make_bounds(0, rank, m)._replace(
         places=np.full(arms, NOBODY, np.int64),
         companions=np.full(rows, NOBODY, np.int64),
         measured_at=np.full(rows, NOBODY, np.int64),
@@ -92,7 +92,12 @@ def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Scr
     )
 
 
-def make_screen(arms: int, rank: int, m: int) -> Screen:
+def make_screen(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Screen:
+    """What is kept for as many arms, of which as many have a row of G."""
+    return make_lists(arms, rank, m, rows, by_gaps=by_gaps) if rows else make_bounds(arms, rank, m)
+
+
+def make_bounds(arms: int, rank: int, m: int) -> Screen:
     """Bounds for as many arms, none of which has a row."""
     companions = m + max(4, m // 2) if arms else 0
     pairs = PAIRS if arms else 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from shortlist.core.tall import gram, orthonormal_basis, triangle_of
 from shortlist.errors import SingularDesign
@@ -110,6 +109,8 @@ def _by_walking(shown: Reals, target: Reals, basis: Reals) -> tuple[Reals, Reals
 
 def _by_solver(shown: Reals, target: Reals) -> tuple[Reals, Reals] | str:
     """The same by a general solver, or why not."""
+    from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
+
     solution = linprog(
         np.ones(2 * len(shown)),
         A_eq=np.hstack([shown.T, -shown.T]),

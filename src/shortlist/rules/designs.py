@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from shortlist.rules.column_generation import few_weights, kind_basis, not_solved
 from shortlist.rules.initialization import span
@@ -45,6 +44,8 @@ def lightest_weights(
     >>> lightest_weights(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]), 2, 0).round(3).tolist()
     [0.0, 0.1, 0.0]
     """
+    from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
+
     arms, rank = features.shape
     if rank == arms:
         # Linearly independent rows: e_b − e_c is the only combination there is.
