@@ -204,7 +204,7 @@ class Engine:
         return differences(self.rules["indices"], posterior, scale, now, b, c)
 
     def _resident(self) -> int:
-        return resident_rows(*self.features.shape, self.m, self.flags, by_gaps=self._by_gaps)
+        return resident_rows(self.features, self.m, self.flags, by_gaps=self._by_gaps)
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
