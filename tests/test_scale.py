@@ -217,7 +217,7 @@ def engine_for(case: dict[str, Any]) -> tuple[Engine, Array]:
 def test_pulls_are_those_of_the_naive_rules() -> None:
     compared = []
 
-    @hypothesis.settings(max_examples=24, deadline=None, derandomize=True, database=None)
+    @hypothesis.settings(max_examples=40, deadline=None, derandomize=True, database=None)
     @hypothesis.given(cases())
     def compare(case: dict[str, Any]) -> None:
         engine, means = engine_for(case)
@@ -270,6 +270,29 @@ def test_the_naive_engine_is_naive_and_the_others_are_not(candidates: str) -> No
         assert lags == (candidates == "top_means")
     few, _ = engine_for(case | {"K": 30, "rules": rules})
     assert bool(few.flags & signals.SCREENED) == (candidates == "smallest_gap")
+
+
+@pytest.mark.parametrize("K", [30, 300, 4100])
+@pytest.mark.parametrize("candidates", ["top_means", "smallest_gap"])
+def test_results_beyond_all_numbers_leave_a_round_in_bounds(candidates: str, K: int) -> None:
+    engine, _ = engine_for(
+        {"K": K, "N": 4, "m": 3, "kind": "generic", "start": True, "sigma": 1.0, "seed": 1}
+        | {"rules": {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}}
+    )
+    follower = Follower(engine)
+    for arm in engine.initial.tolist():
+        follower.observe(arm, 1.0)
+    for _ in range(3):
+        follower.observe(0, 1.7e308)
+    follower.posterior.refresh()
+    assert not np.any(np.isfinite(follower.posterior.means))
+    for _ in range(5):
+        decision = follower.decide()
+        assert len(follower.inside) == 3
+        assert decision.b in follower.inside
+        assert decision.c not in follower.inside
+        assert 0 <= decision.arm < K
+        follower.observe(decision.arm, 1.0)
 
 
 # The bounds
