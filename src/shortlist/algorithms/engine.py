@@ -211,10 +211,10 @@ class Engine:
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        rows, columns = (self._resident(), 0) if self._screens else (0, self._resident())
-        passed_over = arms if self._screens else 0
+        passed_over, rows = (arms, self._resident()) if self._screens else (0, 0)
         screen = make_screen(passed_over, rank, self.m, rows, by_gaps=self._by_gaps)
-        return rounds.make_round(arms, columns, self.m, allocation, least, screen)
+        columns, by_time = self._resident() - rows, "by_time" in self.rules["threshold"].traits
+        return rounds.make_round(arms, columns, self.m, allocation, least, screen, by_time=by_time)
 
     @cached_property
     def _exploration(self) -> tuple[NDArray[np.int64], float]:

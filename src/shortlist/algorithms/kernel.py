@@ -91,7 +91,7 @@ from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.indices import fill_column
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
-from shortlist.rules.thresholds import evaluate
+from shortlist.rules.thresholds import evaluate, remembered
 
 RULES = (
     POINTERS["indices"],
@@ -136,8 +136,8 @@ def decide(
     else:
         if state.clock[LEVEL] >= 0:
             climb(state, constants[1] - 1.0)
-        log_det = state.scalars[LOG_DET]
-        figures[THRESHOLD] = evaluate(numbers[1], threshold, time, log_det, constants)
+        log_det, table = state.scalars[LOG_DET], now.thresholds
+        figures[THRESHOLD] = remembered(table, numbers[1], threshold, time, log_det, constants)
     pair[REMEMBERS] = now.least.shape[0] > 0 and not in_pilot  # a pilot's indices are no bounds
     scale = sigma * figures[THRESHOLD]
     # Columns made in this round are numbered from here on: a later round starts above them all.
@@ -334,7 +334,8 @@ def replicate(
 def interpreted(function: Any) -> Any:
     """The function run by the Python interpreter, and so is every other that is given rules."""
     given_rules = (
-        *(function, decide, column, candidates_stay, fill_column, evaluate, mark_candidates),
+        *(function, decide, column, candidates_stay, fill_column, evaluate, remembered),
+        mark_candidates,
         # Compiled, a key would come back as a Python integer, too large to go in again.
         *(most_ambiguous, select, stopping_statistic, round_key),
     )

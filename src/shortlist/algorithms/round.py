@@ -23,6 +23,7 @@ B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
 NOBODY = -1
 ROUNDING = 1e-9
+TIMES = 1 << 14  # whose thresholds are remembered
 
 
 class Round(NamedTuple):
@@ -30,6 +31,7 @@ class Round(NamedTuple):
 
     ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
     ``screen`` is for very many arms; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
+    ``thresholds[t]`` is C, 0 if not known yet; empty where C depends on more than t.
     """
 
     inside: Mask
@@ -44,6 +46,7 @@ class Round(NamedTuple):
     designs: Table
     pair: Integers
     figures: Reals
+    thresholds: Reals
     least: Table
     screen: Screen
     allocation: Allocation
@@ -56,7 +59,14 @@ ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Ro
 
 
 def make_round(
-    arms: int, resident: int, m: int, allocation: Allocation, least: Table, screen: Screen
+    arms: int,
+    resident: int,
+    m: int,
+    allocation: Allocation,
+    least: Table,
+    screen: Screen,
+    *,
+    by_time: bool,
 ) -> Round:
     """An empty round for ``arms`` arms, with the allocation that it is to follow."""
     return Round(
@@ -72,6 +82,7 @@ def make_round(
         designs=np.zeros((8, arms)),
         pair=np.full(7, NOBODY, np.int64),
         figures=np.full(3, np.nan),
+        thresholds=np.zeros(TIMES if by_time else 0),
         least=least,
         screen=screen,
         allocation=allocation,

@@ -33,6 +33,13 @@ def keep(kept: np.ndarray, m: int, value: float) -> None:
 @compiled()
 def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> float:
     """The m-th largest of ``values``, entry ``skip`` left out; ``kept`` is scratch."""
+    if m <= 2:  # without a branch that depends on a value: nobody can foretell it
+        first, second = -np.inf, -np.inf
+        for i in range(values.shape[0]):
+            value = -np.inf if i == skip else values[i]
+            second = max(second, min(first, value))
+            first = max(first, value)
+        return first if m == 1 else second
     for k in range(m):
         kept[k] = -np.inf
     if m <= SORTED_UP_TO:

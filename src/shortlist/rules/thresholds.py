@@ -33,20 +33,20 @@ def determinant(t: int, log_det: float, constants: np.ndarray) -> float:
     return math.sqrt(2.0 * constants[0] + log_det) + constants[1]
 
 
-@rule("threshold", number=2)
+@rule("threshold", traits=("by_time",), number=2)
 def frequentist(t: int, log_det: float, constants: np.ndarray) -> float:
     """Equation (2) of the paper: sqrt(2 ln(1/δ) + N ln(1 + (t+1)L²/(λ_V N))) + sqrt(λ_V) S/σ."""
     spread = constants[2] * math.log(1.0 + (t + 1) * constants[3])
     return math.sqrt(2.0 * constants[0] + spread) + constants[1]
 
 
-@rule("threshold", number=3)
+@rule("threshold", traits=("by_time",), number=3)
 def lucb1(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2 ln(5Kt⁴/(4δ))): a union over arms, counts and rounds."""
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(t)))
 
 
-@rule("threshold", traits=("heuristic",), number=4)
+@rule("threshold", traits=("heuristic", "by_time"), number=4)
 def heuristic(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
     return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
@@ -58,7 +58,7 @@ def pilot(t: int, log_det: float, constants: np.ndarray) -> float:
     return math.sqrt(2.0 * constants[0] + log_det)
 
 
-@rule("threshold", number=6)
+@rule("threshold", traits=("by_time",), number=6)
 def two_arms(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2c + 8 ln(4 + ln(t/2))), c = 2𝒞(½ ln(m(K−m)/δ)): a mixture for each pair of two arms."""
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(4.0 + math.log(0.5 * t))))
@@ -70,7 +70,7 @@ def levels(t: int, log_det: float, constants: np.ndarray) -> float:
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
-@rule("threshold", number=8)
+@rule("threshold", traits=("by_time",), number=8)
 def all_arms(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2c + 4K ln(4 + ln(1 + t/K))), c = K𝒞(ln(1/δ)/K): a mixture for the averages of all arms."""
     arms = constants[1]
@@ -266,3 +266,20 @@ def evaluate(
     if number == 8:
         return _all_arms(t, log_det, constants)
     return own(t, log_det, constants)
+
+
+@compiled()
+def remembered(
+    table: np.ndarray,
+    number: int,
+    own: Callable[..., float],
+    t: int,
+    log_det: float,
+    constants: np.ndarray,
+) -> float:
+    """C as in ``evaluate``; where it depends on t alone, runs share a table of it."""
+    if t >= table.shape[0]:
+        return evaluate(number, own, t, log_det, constants)
+    if table[t] == 0.0:
+        table[t] = evaluate(number, own, t, log_det, constants)
+    return table[t]
