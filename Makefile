@@ -35,6 +35,10 @@ bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/study.py
+	$(BIN)/python benchmarks/intake.py
+	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/sending.py
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
 	$(BIN)/python benchmarks/budget.py

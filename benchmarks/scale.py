@@ -40,7 +40,7 @@ SIGMA = 0.5
 ALONE = 2_000  # arms: from here on rounds are timed one by one
 AFTER = 300  # rounds before the clock starts: past the start
 ROUNDS = {4: 20_000, 10: 20_000, 100: 4_000, 509: 2_000, 1_000: 1_000, 10_000: 1_000}
-ROUNDS |= {100_000: 700, 1_000_000: 200}
+ROUNDS |= {100_000: 700, 1_000_000: 700}
 LINGIFA_ROUNDS = {100_000: 200, 1_000_000: 40}  # after spanning pulls: longer would take minutes
 NUMPY_UP_TO = {"m-LinGapE": 100_000, "LinGIFA": 509}
 

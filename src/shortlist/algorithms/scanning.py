@@ -6,6 +6,8 @@ at once; a root is taken for the few that remain.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from shortlist.algorithms.round import Round
@@ -51,9 +53,15 @@ def gap_in_row(state: State, slot: int, i: int, j: int, scale: float) -> float:
 
 
 @compiled(inline=False)
-def guarded(least: float, mean: float) -> float:
+def guarded(least: float, size: float) -> float:
     """A little less, so that rounding passes over nobody."""
-    return least - ROUNDING * (abs(least) + abs(mean))
+    return least - ROUNDING * (abs(least) + size)
+
+
+@compiled(inline=False)
+def size_of(state: State, j: int, scale: float) -> float:
+    """How large the numbers are that a gap index of arm j is made of."""
+    return abs(state.means[j]) + scale * math.sqrt(max(state.variances[j], 0.0))
 
 
 @compiled(inline=False)
@@ -76,6 +84,7 @@ def rank_row(
     arms, gaps = screen.tops[slot], screen.gaps[slot]
     means, variances, row_j = state.means, state.variances, state.rows[slot]
     mean, variance, square_scale = means[j], variances[j], scale * scale
+    size = size_of(state, j, scale)
     least = np.inf  # its m-th gap is not less than the smallest of the arms listed
     for k in range(m):
         listed = arms[k] != NOBODY
@@ -86,7 +95,7 @@ def rank_row(
     for first in range(0, means.shape[0], FEW):
         end = min(first + FEW, means.shape[0])
         least = max(least, gaps[m - 1])
-        limit = guarded(least, mean)
+        limit = guarded(least, size)
         if not count_attaining_gap(
             means, variances, row_j, mean, variance, limit, square_scale, first, end
         ):
@@ -138,10 +147,10 @@ def challenge_by_rows(
         j = now.arm_heap[k]
         slot = row(state, j)
         row_j, mean, variance = state.rows[slot], means[j], variances[j]
-        challenger, largest = NOBODY, -np.inf
+        challenger, largest, size = NOBODY, -np.inf, size_of(state, j, scale)
         for first in range(0, means.shape[0], SCANNED):
             end = min(first + SCANNED, means.shape[0])
-            least = guarded(best, mean)
+            least = guarded(best, size)
             if not count_attaining_gap(
                 means, variances, row_j, mean, variance, least, square_scale, first, end
             ):

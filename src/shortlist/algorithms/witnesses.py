@@ -11,14 +11,14 @@ import math
 import numpy as np
 
 from shortlist.algorithms.round import Round
-from shortlist.algorithms.scanning import ROUNDING, gap_in_row, rank_row, slot_of
+from shortlist.algorithms.scanning import ROUNDING, gap_in_row, rank_row, size_of, slot_of
 from shortlist.algorithms.screen import NOBODY, SUSPECTED, Screen, testifying
 from shortlist.core.least_squares import apply
 from shortlist.core.order import insert, mark_best
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.rows import row
 from shortlist.core.rule import compiled
-from shortlist.core.state import Reals, State
+from shortlist.core.state import Integers, Reals, State
 from shortlist.rules.indices import paired_index
 
 DEAR = 5.0  # times K/N arms under suspicion cost as much as other witnesses
@@ -125,6 +125,16 @@ def is_out(
 
 
 @compiled(inline=False)
+def hold_rows(state: State, screen: Screen, candidates: Integers) -> None:
+    """Let no row make room that the next round looks at again: another suspect's does."""
+    m = candidates.shape[0]
+    for k in range(m):
+        row(state, candidates[k])
+    for k in range(testifying(m, state.means.shape[0])):
+        row(state, screen.pool[k])
+
+
+@compiled(inline=False)
 def find_smallest_by_rows(
     state: State, now: Round, m: int, scale: float, key: np.uint64, challenger_key: np.uint64
 ) -> None:
@@ -142,7 +152,7 @@ def find_smallest_by_rows(
         slot = slot_of(state, screen, j)
         now.mth_gaps[j] = rank_row(state, screen, slot, j, m, scale, challenger_key)
         worst = max(worst, now.mth_gaps[j])
-        size = max(size, abs(state.means[j]))
+        size = max(size, size_of(state, j, scale))
     limit = worst + ROUNDING * (abs(worst) + size)
     if (
         screen.pool[0] == NOBODY
@@ -164,6 +174,8 @@ def find_smallest_by_rows(
         limit = -kept[m - 1] + ROUNDING * (abs(kept[m - 1]) + size)
         if is_out(state, screen, j, m, scale, limit, votes[j]):
             continue
+        if state.slots[j] == NOBODY:
+            hold_rows(state, screen, suspects[found : found + m])
         slot = slot_of(state, screen, j)
         now.mth_gaps[j] = rank_row(state, screen, slot, j, m, scale, challenger_key)
         insert(kept, candidates, -now.mth_gaps[j], j, key)

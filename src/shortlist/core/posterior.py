@@ -202,7 +202,7 @@ class Posterior:
     def copy(self) -> Posterior:
         """An independent copy; the features are shared."""
         twin = object.__new__(Posterior)
-        twin._made = None
+        twin._made = self._made
         twin.state = State._make([self.state[0], *(array.copy() for array in self.state[1:])])
         return twin
 
