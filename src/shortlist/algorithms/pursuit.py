@@ -48,47 +48,82 @@ def measure_largest(state: State, screen: Screen) -> None:
 
 @compiled(inline=False, fast=True)
 def count_gaining(
-    squares: np.ndarray,
-    noise: np.ndarray,
-    deviations: np.ndarray,
-    least: float,
-    first: int,
-    end: int,
+    products: np.ndarray, noise: np.ndarray, deviations: np.ndarray, least: float
 ) -> int:
-    """How many arms of a block gain more than ``least``, with the variances of the last refresh."""
+    """How many arms gain more than ``least``, with the variances of the last refresh."""
     gaining = 0
-    noise, deviations = noise[first:end], deviations[first:end]
-    for a in range(end - first):
-        gaining += squares[a] > least * (noise[a] + deviations[a] * deviations[a])
+    for a in range(noise.shape[0]):
+        square = products[a] * products[a]
+        gaining += square > least * (noise[a] + deviations[a] * deviations[a])
     return gaining
 
 
+@compiled(inline=False)
+def list_gaining(
+    state: State, screen: Screen, place: int, products: Reals, first: int, end: int, key: np.uint64
+) -> None:
+    """Take the arms from ``first`` to ``end``, of these x_aᵀy, into the pair's list if they gain enough."""
+    gains, listed = screen.shortlist_gains, screen.shortlists[place]
+    noise, deviations = state.noise[first:end], state.deviations[first:end]
+    if count_gaining(products, noise, deviations, gains[SHORT - 1]):
+        for a in range(end - first):
+            gain = products[a] * products[a] / (noise[a] + deviations[a] ** 2)
+            insert(gains, listed, gain, first + a, key)
+
+
 @compiled(inline=False, fast=True)
+def sweep_quarters(
+    x: np.ndarray,
+    quarter: int,
+    first: int,
+    size: int,
+    y: Reals,
+    theta: Reals,
+    products: np.ndarray,
+    means: Reals,
+) -> None:
+    """x_aᵀy and x_aᵀθ̂ of some arms of each quarter (see ``products_of_quarters``)."""
+    a, b = x[first:], x[quarter + first :]
+    c, d = x[2 * quarter + first :], x[3 * quarter + first :]
+    mean_a, mean_b = means[first:], means[quarter + first :]
+    mean_c, mean_d = means[2 * quarter + first :], means[3 * quarter + first :]
+    for i in range(size):
+        to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
+        of_a, of_b, of_c, of_d = 0.0, 0.0, 0.0, 0.0
+        for k in range(y.shape[0]):
+            value, weight = y[k], theta[k]
+            to_a += a[i, k] * value
+            of_a += a[i, k] * weight
+            to_b += b[i, k] * value
+            of_b += b[i, k] * weight
+            to_c += c[i, k] * value
+            of_c += c[i, k] * weight
+            to_d += d[i, k] * value
+            of_d += d[i, k] * weight
+        products[0, i], products[1, i], products[2, i], products[3, i] = to_a, to_b, to_c, to_d
+        mean_a[i], mean_b[i], mean_c[i], mean_d[i] = of_a, of_b, of_c, of_d
+
+
+@compiled(inline=False)
 def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
     """List the arms of largest gain for the pair in this place; on the way all means are made anew."""
     x, y, theta, means = state.features, screen.directions[place], state.theta, state.means
-    noise, deviations, squares = state.noise, state.deviations, screen.block
-    listed, gains = screen.shortlists[place], screen.shortlist_gains
-    arms, rank = x.shape
+    products = screen.products
+    quarter = x.shape[0] // 4
     for k in range(SHORT):
-        listed[k] = NOBODY
-        gains[k] = -1.0
-    for first in range(0, arms, SCANNED):
-        end = min(first + SCANNED, arms)
-        block, block_means = x[first:end], means[first:end]
-        for a in range(end - first):
-            product, mean = 0.0, 0.0
-            for k in range(rank):
-                value = block[a, k]
-                product += value * y[k]
-                mean += value * theta[k]
-            squares[a] = product * product
-            block_means[a] = mean
-        if count_gaining(squares, noise, deviations, gains[SHORT - 1], first, end):
-            for a in range(first, end):
-                gain = squares[a - first] / (noise[a] + deviations[a] ** 2)
-                insert(gains, listed, gain, a, key)
-    screen.levels[place] = math.sqrt(max(gains[SHORT - 1], 0.0))
+        screen.shortlists[place, k] = NOBODY
+        screen.shortlist_gains[k] = -1.0
+    for first in range(0, quarter, SCANNED):
+        size = min(SCANNED, quarter - first)
+        sweep_quarters(x, quarter, first, size, y, theta, products, means)
+        for part in range(4):
+            begin = part * quarter + first
+            list_gaining(state, screen, place, products[part], begin, begin + size, key)
+    for a in range(4 * quarter, x.shape[0]):
+        products[0, 0] = inner(x, a, y)
+        means[a] = inner(x, a, theta)
+        list_gaining(state, screen, place, products[0], a, a + 1, key)
+    screen.levels[place] = math.sqrt(max(screen.shortlist_gains[SHORT - 1], 0.0))
     for k in range(theta.shape[0]):
         state.anchor[k] = theta[k]
     screen.figures[LOOKED_UP] = 0.0

@@ -27,7 +27,7 @@ from shortlist.algorithms.screen import (
 )
 from shortlist.core.lagging import mean_of, renew_variance
 from shortlist.core.least_squares import apply
-from shortlist.core.passes import SCANNED, inner, products_of_block
+from shortlist.core.passes import SCANNED, inner, products_of_quarters
 from shortlist.core.rule import (
     compiled,
 )
@@ -55,26 +55,45 @@ def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) ->
 
 
 @compiled(inline=False, fast=True)
+def reach_out(
+    reach: Reals, variances: Reals, products: Reals, anchor: float, variance: float, scale: float
+) -> None:
+    """Add a companion of this variance to the reach of as many arms."""
+    for i in range(reach.shape[0]):
+        both = variances[i] + variance
+        square = max(both - 2.0 * products[i], 0.0) + GUARD * both
+        reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
+
+
+@compiled(inline=False, fast=True)
 def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> None:
     """Add the companions from ``first`` to ``end`` to the reach of all arms."""
-    arms, scale = screen.reach.shape[0], screen.figures[SCALE]
-    for start in range(0, arms, SCANNED):
-        stop = min(start + SCANNED, arms)
-        variances, reach = state.variances[start:stop], screen.reach[start:stop]
-        if anew:
-            for i in range(stop - start):
-                reach[i] = -np.inf
-        products_of_block(state.features, start, stop, screen.images, first, end, screen.products)
+    variances, reach, products = state.variances, screen.reach, screen.products
+    arms, scale = reach.shape[0], screen.figures[SCALE]
+    quarter = arms // 4
+    if anew:
+        for i in range(arms):
+            reach[i] = -np.inf
+    for start in range(0, quarter, SCANNED):
+        size = min(SCANNED, quarter - start)
         for k in range(first, end):
-            anchor, variance, products = (
-                screen.anchors[k],
-                screen.variances[k],
-                screen.products[k - first],
+            products_of_quarters(
+                *(state.features, quarter, start, screen.images[k], products[0, :size]),
+                *(products[1, :size], products[2, :size], products[3, :size]),
             )
-            for i in range(stop - start):
-                both = variances[i] + variance
-                square = max(both - 2.0 * products[i], 0.0) + GUARD * both
-                reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
+            for part in range(4):
+                begin = part * quarter + start
+                reach_out(
+                    *(reach[begin : begin + size], variances[begin : begin + size], products[part]),
+                    *(screen.anchors[k], screen.variances[k], scale),
+                )
+    for i in range(4 * quarter, arms):
+        for k in range(first, end):
+            products[0, 0] = inner(state.features, i, screen.images[k])
+            reach_out(
+                *(reach[i : i + 1], variances[i : i + 1], products[0]),
+                *(screen.anchors[k], screen.variances[k], scale),
+            )
 
 
 @compiled(inline=False)

@@ -23,58 +23,46 @@ def inner(features: np.ndarray, arm: int, vector: np.ndarray) -> float:
     return total
 
 
+@compiled(VOID(TABLE, INTEGER, INTEGER, REALS, REALS, REALS, REALS, REALS), fast=True)
+def products_of_quarters(
+    features: np.ndarray,
+    quarter: int,
+    first: int,
+    vector: np.ndarray,
+    out: np.ndarray,
+    second: np.ndarray,
+    third: np.ndarray,
+    fourth: np.ndarray,
+) -> None:
+    """x_iᵀv of as many arms as ``out`` takes, from ``first`` on in each quarter of the arms.
+
+    One core gets more out of memory where it reads in four places at once: twice as much of 10⁶ arms.
+    """
+    size = out.shape[0]
+    a, b = features[first:], features[quarter + first :]
+    c, d = features[2 * quarter + first :], features[3 * quarter + first :]
+    for i in range(size):
+        to_a, to_b, to_c, to_d = 0.0, 0.0, 0.0, 0.0
+        for k in range(vector.shape[0]):
+            value = vector[k]
+            to_a += a[i, k] * value
+            to_b += b[i, k] * value
+            to_c += c[i, k] * value
+            to_d += d[i, k] * value
+        out[i], second[i], third[i], fourth[i] = to_a, to_b, to_c, to_d
+
+
 @compiled(VOID(TABLE, REALS, REALS), fast=True)
 def products(features: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
-    """x_iᵀv of every arm, four at a time."""
+    """x_iᵀv of every arm."""
     arms = features.shape[0]
-    for i in range(0, arms - 3, 4):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        for k in range(features.shape[1]):
-            value = vector[k]
-            a += features[i, k] * value
-            b += features[i + 1, k] * value
-            c += features[i + 2, k] * value
-            d += features[i + 3, k] * value
-        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
-    for i in range(arms - arms % 4, arms):
+    quarter = arms // 4
+    products_of_quarters(
+        *(features, quarter, 0, vector, out[:quarter], out[quarter : 2 * quarter]),
+        *(out[2 * quarter : 3 * quarter], out[3 * quarter : 4 * quarter]),
+    )
+    for i in range(4 * quarter, arms):
         out[i] = inner(features, i, vector)
-
-
-@compiled(VOID(TABLE, INTEGER, INTEGER, TABLE, INTEGER, INTEGER, TABLE), fast=True)
-def products_of_block(
-    features: np.ndarray,
-    start: int,
-    stop: int,
-    vectors: np.ndarray,
-    first: int,
-    end: int,
-    out: np.ndarray,
-) -> None:
-    """x_iᵀv of the arms from ``start`` to ``stop`` and the vectors from ``first`` to ``end``, one a row.
-
-    Four at a time: then the features are read from the cache a quarter as often.
-    """
-    rank = features.shape[1]
-    k = first
-    while k + 4 <= end:
-        v, w, y, z = vectors[k], vectors[k + 1], vectors[k + 2], vectors[k + 3]
-        for i in range(start, stop):
-            to_v, to_w, to_y, to_z = 0.0, 0.0, 0.0, 0.0
-            for q in range(rank):
-                value = features[i, q]
-                to_v += value * v[q]
-                to_w += value * w[q]
-                to_y += value * y[q]
-                to_z += value * z[q]
-            out[k - first, i - start] = to_v
-            out[k - first + 1, i - start] = to_w
-            out[k - first + 2, i - start] = to_y
-            out[k - first + 3, i - start] = to_z
-        k += 4
-    while k < end:
-        for i in range(start, stop):
-            out[k - first, i - start] = inner(features, i, vectors[k])
-        k += 1
 
 
 @compiled(VOID(TABLE, TABLE, REALS, REALS), fast=True)
