@@ -27,7 +27,7 @@ from shortlist.algorithms.round import (
     column,
     design_slot,
 )
-from shortlist.algorithms.screen import EPOCH
+from shortlist.algorithms.screen import forget as forget_screen
 from shortlist.algorithms.screening import decide_screened
 from shortlist.algorithms.signals import (
     BAD_AMBIGUOUS,
@@ -290,7 +290,8 @@ def replicate(
             seed_stream(seeds[run], stream)
             forget(now.allocation)
             now.least[:] = np.inf
-            now.screen.figures[EPOCH] = NOBODY
+            forget_screen(now.screen)
+            now.inside[:] = False
             pair[:] = NOBODY
         stopped[run] = EXHAUSTED
         while True:

@@ -23,6 +23,13 @@ ROUNDING = 1e-9
 FEW = 32  # arms at once, where some of them are found in almost every row
 
 
+@compiled(fast=True)
+def attains(mean_i: float, mean_j: float, square: float, least: float, square_scale: float) -> bool:
+    """Whether B_ij ≥ ``least``, of the square norm: no root, and no branch."""
+    short = least - mean_i + mean_j
+    return (short <= 0.0) | (square_scale * square >= short * short)
+
+
 @compiled(inline=False, fast=True)
 def count_attaining_gap(
     means: np.ndarray,
@@ -39,9 +46,8 @@ def count_attaining_gap(
     found = 0
     means, variances, row_j = means[first:end], variances[first:end], row_j[first:end]
     for i in range(end - first):
-        short = least - means[i] + mean
         square = variances[i] + variance - 2.0 * row_j[i]
-        found += (short <= 0.0) | (square_scale * square >= short * short)
+        found += attains(means[i], mean, square, least, square_scale)
     return found
 
 
@@ -101,9 +107,8 @@ def rank_row(
         ):
             continue
         for i in range(first, end):
-            short = limit - means[i] + mean
             square = variances[i] + variance - 2.0 * row_j[i]
-            if i != j and (short <= 0.0 or square_scale * square >= short * short):
+            if i != j and attains(means[i], mean, square, limit, square_scale):
                 gap = paired_index(means[i], mean, square, scale)
                 if gap >= least:
                     insert(gaps, arms, gap, i, key)
@@ -156,9 +161,8 @@ def challenge_by_rows(
             ):
                 continue
             for i in range(first, end):
-                short = least - means[i] + mean
                 square = variances[i] + variance - 2.0 * row_j[i]
-                if inside[i] or not (short <= 0.0 or square_scale * square >= short * short):
+                if inside[i] or not attains(means[i], mean, square, least, square_scale):
                     continue
                 gap = paired_index(means[i], mean, square, scale)
                 if challenger == NOBODY or comes_before(gap, i, largest, challenger, key):

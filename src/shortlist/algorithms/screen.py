@@ -92,6 +92,14 @@ def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Scr
     )
 
 
+@compiled()
+def forget(screen: Screen) -> None:
+    """What another run knew is no more."""
+    screen.figures[EPOCH] = NOBODY
+    screen.figures[SUSPECTED] = 0.0
+    screen.pool[:] = NOBODY
+
+
 def make_screen(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Screen:
     """What is kept for as many arms, of which as many have a row of G."""
     return make_lists(arms, rank, m, rows, by_gaps=by_gaps) if rows else make_bounds(arms, rank, m)

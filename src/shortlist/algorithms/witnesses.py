@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from shortlist.algorithms.round import Round
-from shortlist.algorithms.scanning import ROUNDING, gap_in_row, rank_row, size_of, slot_of
+from shortlist.algorithms.scanning import ROUNDING, attains, gap_in_row, rank_row, size_of, slot_of
 from shortlist.algorithms.screen import NOBODY, SUSPECTED, Screen, testifying
 from shortlist.core.least_squares import apply
 from shortlist.core.order import insert, mark_best
@@ -30,20 +30,19 @@ def testify(
     variances: np.ndarray,
     row_i: np.ndarray,
     i: int,
-    worst: float,
+    least: float,
     square_scale: float,
     first: int,
     end: int,
     votes: np.ndarray,
 ) -> None:
-    """One vote for every arm j of a block with B_ij > ``worst``."""
+    """One vote for every arm j of a block with B_ij ≥ ``least``."""
     mean, variance = means[i], variances[i]
     own = votes[i - first] if first <= i < end else 0.0
     means, variances, row_i = means[first:end], variances[first:end], row_i[first:end]
     for j in range(end - first):
-        short = worst - mean + means[j]
         square = variances[j] + variance - 2.0 * row_i[j]
-        votes[j] += (short < 0.0) | (square_scale * square > short * short)
+        votes[j] += attains(mean, means[j], square, least, square_scale)
     if first <= i < end:  # nobody testifies for himself
         votes[i - first] = own
 
@@ -153,6 +152,7 @@ def find_smallest_by_rows(
         now.mth_gaps[j] = rank_row(state, screen, slot, j, m, scale, challenger_key)
         worst = max(worst, now.mth_gaps[j])
         size = max(size, size_of(state, j, scale))
+    # Above the worst by more than rounding does: who attains it is worse.
     limit = worst + ROUNDING * (abs(worst) + size)
     if (
         screen.pool[0] == NOBODY

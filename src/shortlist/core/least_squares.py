@@ -209,6 +209,12 @@ def start(state: State) -> bool:
         state.means[a] = 0.0
         state.pilot[a] = 0
         state.pilot_sums[a] = 0.0
+    if state.rows.shape[0] < state.slots.shape[0]:
+        for s in range(state.rows.shape[0]):
+            if state.owners[s] >= 0:
+                state.slots[state.owners[s]] = -1
+            state.owners[s] = -1
+            state.used[s] = 0
     state.clock[OBSERVED] = state.clock[READY] = state.clock[ASIDE] = 0
     state.clock[NEXT_CLIMB] = 0
     while state.clock[LEVEL] > 0:
