@@ -78,7 +78,7 @@ def seed_stream(seed: np.uint64, stream: np.ndarray) -> None:
         stream[i] = mix(seed)
 
 
-@compiled(KEY(KEYS))
+@compiled(KEY(KEYS), inline=True)
 def next_word(s: np.ndarray) -> np.uint64:
     """xoshiro256++ (Blackman and Vigna 2019)."""
     total = s[0] + s[3]
@@ -93,13 +93,13 @@ def next_word(s: np.ndarray) -> np.uint64:
     return word
 
 
-@compiled(REAL(KEYS))
+@compiled(REAL(KEYS), inline=True)
 def uniform(stream: np.ndarray) -> float:
     """A number in [0, 1)."""
     return float(next_word(stream) >> _S11) * _UNIT
 
 
-@compiled(REAL(KEYS))
+@compiled(REAL(KEYS), inline=True)
 def standard_normal(stream: np.ndarray) -> float:
     """A standard normal number, by the ziggurat (Marsaglia and Tsang 2000)."""
     while True:

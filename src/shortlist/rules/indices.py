@@ -26,9 +26,11 @@ def paired(
     column: np.ndarray,
 ) -> None:
     """B_ij = μ̂_i − μ̂_j + Cσ‖x_i − x_j‖_{V⁻¹}, the difference bounded as one."""
+    # Read before the loop, or the column might be them, and no two arms could be done at once.
+    mean, variance = means[j], variances[j]
     for i in range(means.shape[0]):
-        square = variances[i] + variances[j] - 2.0 * row[i]
-        column[i] = paired_index(means[i], means[j], square, scale)
+        square = variances[i] + variance - 2.0 * row[i]
+        column[i] = paired_index(means[i], mean, square, scale)
 
 
 @rule("indices", traits=("symmetric",), number=1)
@@ -41,10 +43,10 @@ def individual(
     column: np.ndarray,
 ) -> None:
     """B_ij = U_i − L_j = μ̂_i − μ̂_j + Cσ(‖x_i‖_{V⁻¹} + ‖x_j‖_{V⁻¹}), each arm bounded alone."""
-    width = math.sqrt(max(variances[j], 0.0))
+    mean, width = means[j], math.sqrt(max(variances[j], 0.0))
     for i in range(means.shape[0]):
         own = math.sqrt(max(variances[i], 0.0))
-        column[i] = means[i] - means[j] + scale * (own + width)
+        column[i] = means[i] - mean + scale * (own + width)
 
 
 _paired = paired.function
