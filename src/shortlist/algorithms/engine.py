@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.core.lines import on_own_lines
 from shortlist.core.notice import notice
 from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior
@@ -293,13 +294,12 @@ class Engine:
         origin: Posterior | None = None,
     ) -> Runs:
         """One run a seed, from the first pull or from ``origin`` to the stop, compiled."""
-        arms, runs = len(self.features), len(seeds)
-        posterior, now = self.posterior(), self.round()
+        arms, runs, posterior = len(self.features), len(seeds), self.posterior()
+        begun = posterior.state, self.round(), np.zeros(2, np.int64), np.zeros(4, np.uint64)
+        posterior.state, now, progress, stream = on_own_lines(begun)
         initial = self.initial if origin is None else np.zeros(0, np.int64)
-        stopped = np.zeros(runs, np.int64)
-        recommended = np.zeros((runs, arms), np.bool_)
+        stopped, recommended = np.zeros(runs, np.int64), np.zeros((runs, arms), np.bool_)
         pulls = np.zeros((runs, arms), np.int64)
-        progress, stream = np.zeros(2, np.int64), np.zeros(4, np.uint64)
         flags = self.flags | signals.CHECK_STOP | (signals.RESUME if origin is not None else 0)
         fast = self.compiled and reward.is_compiled
         function: Any = kernel.replicate if fast else kernel.interpreted(kernel.replicate)

@@ -299,6 +299,7 @@ def observe(state: State, arm: int, value: float) -> None:
             products(state.features, state.scratch, u)
         for i in range(arms):
             state.means[i] += u[i] * step
+        for i in range(arms):
             state.variances[i] -= (u[i] * shrink) * u[i]
     if lags(state):
         pass

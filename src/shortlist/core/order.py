@@ -153,8 +153,20 @@ def count(mask: np.ndarray) -> int:
 
 
 @compiled()
-def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.uint64) -> int:
+def largest_by_priority(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.uint64) -> int:
     """The arm of largest value among those whose mask is ``wanted``; ties by priority."""
+    best = -1
+    for arm in range(values.shape[0]):
+        if mask[arm] == wanted and (
+            best < 0 or comes_before(values[arm], arm, values[best], best, key)
+        ):
+            best = arm
+    return best
+
+
+@compiled()
+def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.uint64) -> int:
+    """The same, faster where no two are equal: only a tie scatters the key."""
     best = -1
     largest = -np.inf
     for arm in range(values.shape[0]):
@@ -162,6 +174,6 @@ def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.ui
             value = values[arm]
             if value > largest or best < 0:
                 best, largest = arm, value
-            elif value == largest and priority(key, arm) > priority(key, best):
-                best = arm
+            elif value == largest:
+                return largest_by_priority(values, mask, wanted, key)
     return best

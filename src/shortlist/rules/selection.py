@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.core.order import comes_before
 from shortlist.core.random import priority
 from shortlist.core.rule import compiled, rule
 
@@ -27,6 +28,28 @@ def largest_variance(
     return b if variances[b] > variances[c] else c
 
 
+@compiled()
+def reduction(
+    a: int, row_b: np.ndarray, row_c: np.ndarray, variances: np.ndarray, noise: np.ndarray
+) -> float:
+    """By how much an evaluation of arm a shrinks the square norm of x_b − x_c (Sherman–Morrison)."""
+    return (row_b[a] - row_c[a]) ** 2 / (noise[a] + variances[a])
+
+
+@compiled()
+def greedy_by_priority(
+    row_b: np.ndarray, row_c: np.ndarray, variances: np.ndarray, noise: np.ndarray, key: np.uint64
+) -> int:
+    """The arm of largest reduction; ties by priority."""
+    best = 0
+    largest = -1.0
+    for a in range(variances.shape[0]):
+        gain = reduction(a, row_b, row_c, variances, noise)
+        if comes_before(gain, a, largest, best, key):
+            best, largest = a, gain
+    return best
+
+
 @rule("selection", needs=(), number=1)
 def greedy(
     b: int,
@@ -39,16 +62,15 @@ def greedy(
     key: np.uint64,
 ) -> int:
     """argmin_a ‖x_b − x_c‖_{(V + x_a x_aᵀ)⁻¹}: the evaluation that most shrinks the pair."""
-    # Sherman–Morrison: the square norm falls by (G_ba − G_ca)² / (n_a + G_aa), n_a = (σ_a/σ)². Where
-    # a rule needs no design, what is passed for it is the noise n of every arm.
+    noise = design  # what is passed where a rule needs no design: (σ_a/σ)² of every arm
     best = 0
     largest = -1.0
     for a in range(variances.shape[0]):
-        gain = (row_b[a] - row_c[a]) ** 2 / (design[a] + variances[a])
+        gain = reduction(a, row_b, row_c, variances, noise)
         if gain > largest:
             best, largest = a, gain
-        elif gain == largest and priority(key, a) > priority(key, best):
-            best = a
+        elif gain == largest:  # seldom, and only then is the key scattered
+            return greedy_by_priority(row_b, row_c, variances, noise, key)
     return best
 
 
