@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from oracle import GOLDEN, WORD, mix
 from shortlist.core.order import SORTED_UP_TO, largest_among, mark_best, mth_largest
 from shortlist.core.random import priority
+from shortlist.rules.selection import greedy
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=300)
 MOST = 3 * SORTED_UP_TO
@@ -115,3 +116,17 @@ def test_largest_among_is_the_first_of_the_sorted(
     arms = [arm for arm in range(K) if mask[arm] == wanted]
     expected = max(arms, key=lambda arm: (numbers[arm], rank(key, arm)), default=-1)
     assert largest_among(column(numbers), np.array(mask), wanted, np.uint64(key)) == expected
+
+
+@EXACT
+@given(st.lists(tied, min_size=2, max_size=12), keys, st.data())
+def test_greedy_breaks_ties_by_priority(
+    differences: list[float], key: int, data: st.DataObject
+) -> None:
+    K = len(differences)
+    variances = column(data.draw(st.lists(st.sampled_from([0.25, 1.0]), min_size=K, max_size=K)))
+    gains = [d**2 / (1.0 + v) for d, v in zip(differences, variances, strict=True)]
+    expected = max(range(K), key=lambda arm: (gains[arm], rank(key, arm)))
+    rows, pulls = np.array([differences, [0.0] * K]), np.zeros(K, np.int64)
+    got = greedy.function(0, 1, rows[0], rows[1], variances, pulls, np.ones(K), np.uint64(key))
+    assert got == expected
