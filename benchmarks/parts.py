@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import numba
 import numpy as np
@@ -13,16 +14,16 @@ from shortlist.algorithms.round import candidates_stay, column
 from shortlist.core.least_squares import observe, refresh
 from shortlist.core.order import largest_among, mth_largest
 from shortlist.core.random import round_key, seed_stream
-from shortlist.core.state import LOG_DET, OBSERVED, TICK
+from shortlist.core.state import LOG_DET, TICK
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.selection import select
-from shortlist.rules.thresholds import evaluate
+from shortlist.rules.thresholds import remembered
 
 ROUNDS = 40_000  # so many that the call itself does not count
 REPEATS = 60
 PARTS = (
     "reward and rank-one update",
-    "threshold",
+    "threshold, from its table",
     "the columns of J(t), 2 of 4",
     "these, and the m-th of each",
     "J(t) by means",
@@ -42,8 +43,8 @@ def rounds(part, state, now, m, sigma, constants, rules, reward, parameters, str
         state.clock[TICK] += 1
         key = round_key(np.uint64(1), t, 0)
         if part == 1:
-            now.figures[0] = evaluate(
-                2, threshold, state.clock[OBSERVED], state.scalars[LOG_DET], constants
+            now.figures[0] = remembered(
+                now.thresholds, 2, threshold, t & 1023, state.scalars[LOG_DET], constants
             )
         if part == 2 or part == 3 or part == 6:
             for j in range(m):
@@ -62,16 +63,17 @@ def rounds(part, state, now, m, sigma, constants, rules, reward, parameters, str
         if part == 7:
             arm = select(
                 1, selection, t & 1, 2 + (t & 1), state.rows[t & 1], state.rows[2 + (t & 1)],
-                state.variances, state.pulls, now.designs[0], key,
+                state.variances, state.pulls, state.noise, key,
             )  # fmt: skip
         observe(state, arm, reward(arm, parameters, stream))
 
 
 def main() -> None:
+    warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6)
     best = np.full(len(PARTS), np.inf)
     engine = find_algorithm("m-LinGapE").bind(instance.problem(0.05, 0.0), "frequentist").engine
-    pointers = tuple(engine._pointers())
+    pointers = tuple(engine._pointers)
     for _ in range(REPEATS):
         for part in range(len(PARTS)):
             posterior, now, stream = engine.posterior(), engine.round(), np.zeros(4, np.uint64)

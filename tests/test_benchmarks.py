@@ -1,0 +1,47 @@
+"""Nothing that the benchmarks import or call has gone from the package."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+@pytest.fixture(autouse=True)
+def found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_loads(name: str) -> None:
+    assert importlib.import_module(name).__doc__
+
+
+def test_the_parts_of_a_round_are_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = importlib.import_module("parts")
+    monkeypatch.setattr(parts, "ROUNDS", 200)
+    monkeypatch.setattr(parts, "REPEATS", 1)
+    parts.main()
+    printed = capsys.readouterr().out
+    assert all(part in printed for part in parts.PARTS)
+
+
+def test_the_loop_beside_which_speed_is_measured_pulls_as_often_as_asked() -> None:
+    speed, loop = importlib.import_module("speed"), importlib.import_module("numpy_loop")
+    instance, *_ = speed.INSTANCES["K=4, N=3, m=2"]
+    for name in ("m-LinGapE", "LinGIFA"):
+        rounds, _ = loop.run(
+            *(instance.features, instance.means, instance.m, instance.sigma),
+            algorithm=name,
+            rounds=30,
+        )
+        assert rounds == 30
+        engine = speed.engine_of(name, instance, as_numpy=True)
+        assert not len(engine.initial)
+        assert engine.parts["threshold"] == "frequentist"
