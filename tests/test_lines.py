@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.algorithms import engine as engines
+from shortlist.algorithms import kernel
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.core.lines import LINE, SMALL, on_own_lines
 from shortlist.core.random import run_seeds
@@ -49,14 +49,14 @@ def test_what_a_run_writes_shares_no_line(name: str, monkeypatch: pytest.MonkeyP
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     engine = find_algorithm(name).bind(instance.problem(0.05, 0.0)).engine
     seen: list[Any] = []
-    compiled = engines.replicating()
+    compiled = kernel.replicate
 
     def watched(*arguments: Any) -> int:
         state, now, stream, progress = (arguments[k] for k in (0, 1, -5, -1))
         seen.append((state, now, stream, progress))
         return int(compiled(*arguments))
 
-    monkeypatch.setattr(engines, "replicating", lambda: watched)
+    monkeypatch.setattr(kernel, "replicate", watched)
     engine.replicate(instance.reward, instance.parameters, run_seeds(0, 2), 50)
     taken: set[int] = set()
     small = [array for array in leaves(seen[0]) if array.nbytes <= SMALL]

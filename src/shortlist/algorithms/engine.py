@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,13 @@ from shortlist.core.state import Reals
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
-with notice("compiling the rules for this machine: once only"):
-    from shortlist.algorithms import requests, signals
+with notice("compiling the loop for this machine: once only, a minute or two"):
+    from shortlist.algorithms import kernel, requests, signals
     from shortlist.algorithms import round as rounds
     from shortlist.algorithms.complaints import check
     from shortlist.algorithms.decision import Decision, decision_of
     from shortlist.algorithms.differences import differences
     from shortlist.algorithms.flags import flags_of, may_screen
-    from shortlist.algorithms.kernel import interpreted
-    from shortlist.algorithms.loops import following, replicating
     from shortlist.algorithms.onward import play_on, round_cost
     from shortlist.algorithms.resident import passes_over, resident_rows
     from shortlist.algorithms.runs import Runs
@@ -35,6 +33,14 @@ with notice("compiling the rules for this machine: once only"):
     from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
+
+
+@cache
+def following() -> Any:
+    """The loop over results from outside; who only compares never loads it."""
+    with notice("compiling the loop over results for this machine: once only"):
+        from shortlist.algorithms.follow import follow
+    return follow
 
 
 @dataclass(frozen=True)
@@ -264,7 +270,7 @@ class Engine:
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         flags = self.flags | (signals.CHECK_STOP if check_stop else 0)
-        function = following() if self.compiled else interpreted(following())
+        function = following() if self.compiled else kernel.interpreted(following())
         while True:
             with np.errstate(over="ignore"):
                 status = function(
@@ -296,7 +302,7 @@ class Engine:
         pulls = np.zeros((runs, arms), np.int64)
         flags = self.flags | signals.CHECK_STOP | (signals.RESUME if origin is not None else 0)
         fast = self.compiled and reward.is_compiled
-        function = replicating() if fast else interpreted(replicating())
+        function: Any = kernel.replicate if fast else kernel.interpreted(kernel.replicate)
         while True:
             with np.errstate(over="ignore"):
                 status = function(

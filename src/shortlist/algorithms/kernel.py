@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, once: a round, up to the pull."""
+"""Algorithm 1 of the paper, once: a round (``decide``) and the loop over rounds (``replicate``)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numba import types
 
 from shortlist.algorithms.round import (
     ARM,
@@ -16,6 +17,7 @@ from shortlist.algorithms.round import (
     NOBODY,
     QUEUED,
     REMEMBERS,
+    ROUND,
     STATISTIC,
     THRESHOLD,
     B,
@@ -25,6 +27,7 @@ from shortlist.algorithms.round import (
     column,
     design_slot,
 )
+from shortlist.algorithms.screen import forget as forget_screen
 from shortlist.algorithms.screening import decide_screened
 from shortlist.algorithms.signals import (
     BAD_AMBIGUOUS,
@@ -35,6 +38,7 @@ from shortlist.algorithms.signals import (
     CHECK_STOP,
     DESIGN,
     DESIGN_WANTED,
+    EXHAUSTED,
     INITIALIZED,
     LAGGED,
     MTH_GAPS,
@@ -42,33 +46,46 @@ from shortlist.algorithms.signals import (
     PILOT,
     PILOT_ENDS,
     PULL,
+    RESUME,
     ROOM_WANTED,
     SCREENED,
     SHARES_WANTED,
+    SINGULAR,
     STOP,
+    STOPPED,
     TARGET,
 )
+from shortlist.core.least_squares import observe, refresh, start
 from shortlist.core.levels import climb
 from shortlist.core.order import count, largest_among, mth_largest
-from shortlist.core.pilot import pilot_is_over, pilot_threshold, surprise
-from shortlist.core.random import round_key
+from shortlist.core.pilot import missing, pilot_is_over, pilot_threshold, set_aside, surprise
+from shortlist.core.random import round_key, seed_stream
 from shortlist.core.rows import row
 from shortlist.core.rule import (
+    INTEGER,
+    INTEGERS,
+    KEYS,
     OWN,
     POINTERS,
+    REAL,
+    REALS,
+    TABLE,
     compiled,
 )
+from shortlist.core.snapshot import restore
 from shortlist.core.state import (
     ASIDE,
     LEVEL,
     LOG_DET,
     OBSERVED,
+    READY,
+    STATE,
     TICK,
     Integers,
     Reals,
     State,
 )
-from shortlist.rules.allocation import ALLOCATED, NO_ROOM, allocate
+from shortlist.rules.allocation import ALLOCATED, NO_ROOM, allocate, forget
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.indices import fill_column
@@ -219,6 +236,100 @@ def decide(
     pair[QUEUED] = c if flags & BOTH else NOBODY
     pair[LAST_B], pair[LAST_C] = b, c
     return PULL
+
+
+@compiled(
+    INTEGER(
+        *(STATE, ROUND, INTEGER, REAL, REAL, KEYS, INTEGER, REALS, INTEGERS, *RULES),
+        *(STATE, INTEGERS, INTEGERS, POINTERS["reward"], TABLE, INTEGER, KEYS, INTEGERS),
+        *(types.Array(types.boolean, 2, "C"), types.Array(types.int64, 2, "C"), INTEGERS),
+    )
+)
+def replicate(
+    state: State,
+    now: Round,
+    m: int,
+    sigma: float,
+    epsilon: float,
+    seeds: Any,
+    flags: int,
+    constants: Reals,
+    numbers: Integers,
+    indices: Callable[..., None],
+    threshold: Callable[..., float],
+    candidates: Callable[..., None],
+    ambiguous: Callable[..., int],
+    selection: Callable[..., int],
+    stopping: Callable[..., float],
+    origin: State,
+    initial: Integers,
+    again: Integers,
+    reward: Callable[..., float],
+    parameters: Reals,
+    most: int,
+    stream: Any,
+    stopped: Integers,
+    recommended: Any,
+    pulls: Any,
+    progress: Integers,
+) -> int:
+    """Many runs, one a seed, each from its first pull to its stop, or with RESUME from ``origin``.
+
+    ``progress`` is (runs finished, whether a run is under way): a run that wants a design, or something
+    for its allocation, returns to its caller and is taken up again where it stood.
+    """
+    pair, clock = now.pair, state.clock
+    while progress[0] < seeds.shape[0]:
+        run = progress[0]
+        if progress[1] == 0:
+            progress[1] = 1
+            if flags & RESUME:
+                restore(state, origin)
+            else:
+                start(state)
+            seed_stream(seeds[run], stream)
+            forget(now.allocation)
+            now.least[:] = np.inf
+            forget_screen(now.screen)
+            now.inside[:] = False
+            pair[:] = NOBODY
+        stopped[run] = EXHAUSTED
+        while True:
+            arm = NOBODY
+            if clock[ASIDE] > 0 and clock[READY] == 0:
+                arm = missing(state, again)
+            if arm != NOBODY:
+                pass
+            elif clock[OBSERVED] < initial.shape[0]:
+                arm = initial[clock[OBSERVED]]
+            elif pair[QUEUED] != NOBODY:
+                arm = pair[QUEUED]
+                pair[QUEUED] = NOBODY
+            else:
+                if clock[READY] == 0 and not refresh(state):
+                    return SINGULAR
+                status = decide(
+                    state, now, m, sigma, epsilon, seeds[run], flags, constants, numbers,
+                    indices, threshold, candidates, ambiguous, selection, stopping,
+                )  # fmt: skip
+                if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
+                    return status
+                if status == STOP:
+                    stopped[run] = STOPPED
+                    break
+                if status == PILOT_ENDS:
+                    set_aside(state)
+                    continue
+                arm = pair[ARM]
+            if clock[OBSERVED] >= most:
+                break
+            observe(state, arm, reward(arm, parameters, stream))
+        for a in range(recommended.shape[1]):
+            recommended[run, a] = now.inside[a]
+            pulls[run, a] = state.pulls[a]
+        progress[1] = 0
+        progress[0] += 1
+    return STOP
 
 
 def interpreted(function: Any) -> Any:
