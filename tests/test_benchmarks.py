@@ -1,4 +1,4 @@
-"""Nothing that the benchmarks import or call has gone from the package."""
+"""Nothing that the benchmarks import has gone from the package, nor what the parts of a round call."""
 
 from __future__ import annotations
 

@@ -124,9 +124,10 @@ def test_greedy_breaks_ties_by_priority(
     differences: list[float], key: int, data: st.DataObject
 ) -> None:
     K = len(differences)
-    variances = column(data.draw(st.lists(st.sampled_from([0.25, 1.0]), min_size=K, max_size=K)))
-    gains = [d**2 / (1.0 + v) for d, v in zip(differences, variances, strict=True)]
+    some = st.lists(st.sampled_from([0.25, 1.0]), min_size=K, max_size=K)
+    variances, noise = column(data.draw(some)), column(data.draw(some))
+    gains = [d**2 / (n + v) for d, n, v in zip(differences, noise, variances, strict=True)]
     expected = max(range(K), key=lambda arm: (gains[arm], rank(key, arm)))
     rows, pulls = np.array([differences, [0.0] * K]), np.zeros(K, np.int64)
-    got = greedy.function(0, 1, rows[0], rows[1], variances, pulls, np.ones(K), np.uint64(key))
+    got = greedy.function(0, 1, rows[0], rows[1], variances, pulls, noise, np.uint64(key))
     assert got == expected

@@ -31,7 +31,6 @@ from numba import types
 
 from shortlist.algorithms.intervals import end, exploration
 from shortlist.algorithms.strategy import Integers, Mask, Reals
-from shortlist.core.lines import on_own_lines
 from shortlist.core.order import largest_among, mark_best
 from shortlist.core.random import round_key
 from shortlist.core.rule import (
@@ -82,7 +81,7 @@ CONTEST = types.NamedTuple([_TYPES.get(name, REALS) for name in Contest._fields]
 
 def new_contest(arms: int) -> Contest:
     """Nothing is known, and everybody is to be pulled once."""
-    contest = Contest(
+    return Contest(
         pulls=np.zeros(arms, np.int64),
         sums=np.zeros(arms),
         standing=np.zeros(arms, np.int64),
@@ -95,7 +94,6 @@ def new_contest(arms: int) -> Contest:
         pair=np.array([-1, -1, 0], np.int64),
         figures=np.full(2, np.inf),
     )
-    return on_own_lines(contest)
 
 
 @compiled(VOID(CONTEST, REAL, INTEGERS, REALS, KEY))

@@ -19,7 +19,7 @@ from shortlist.core.state import Reals
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
-with notice("compiling the loop for this machine: once only, a minute or two"):
+with notice("compiling the loop for this machine: once only, two or three minutes"):
     from shortlist.algorithms import kernel, requests, signals
     from shortlist.algorithms import round as rounds
     from shortlist.algorithms.complaints import check

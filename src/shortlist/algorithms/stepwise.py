@@ -16,7 +16,6 @@ from shortlist.algorithms.onward import either, normal
 from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, IS_IN, NEXT, STOPPED, Steps
 from shortlist.algorithms.strategy import Compiled, Integers, Mask, Reals, Strategy, Task
-from shortlist.core.lines import on_own_lines
 from shortlist.core.notice import notice
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
@@ -306,7 +305,7 @@ class StepwiseEngine:
         call: Any = reward.pointer
         if not reward.is_compiled:
             function, call = function.py_func, reward.function
-        pulls, (stream,) = np.zeros_like(now.pulls), on_own_lines((np.zeros(4, np.uint64),))
+        stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, Compiled) and reward.is_compiled:

@@ -166,7 +166,7 @@ def largest_by_priority(values: np.ndarray, mask: np.ndarray, wanted: bool, key:
 
 @compiled()
 def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.uint64) -> int:
-    """The same, faster where no two are equal: only a tie scatters the key."""
+    """The arm of largest value among those whose mask is ``wanted``; only a tie scatters the key."""
     best = -1
     largest = -np.inf
     for arm in range(values.shape[0]):
