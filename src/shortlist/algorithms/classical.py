@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shortlist.algorithms.strategy import Compiled, Integers, Reals, Task
-from shortlist.core.notice import notice
+from shortlist.core.notice import compiling
 
-with notice("compiling the rivals for this machine: once only"):
+with compiling("compiling the rivals for this machine: once only"):
     from shortlist.algorithms import contest
     from shortlist.algorithms.contest import ACCEPTED, REJECTED, Contest
     from shortlist.algorithms.intervals import Interval, end, exploration

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.core.lines import on_own_lines
-from shortlist.core.notice import notice
+from shortlist.core.notice import compiling
 from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
@@ -19,7 +19,7 @@ from shortlist.core.state import Reals
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
-with notice("compiling the loop for this machine: once only, two or three minutes"):
+with compiling("compiling the loop for this machine: once only, two or three minutes"):
     from shortlist.algorithms import kernel, requests, signals
     from shortlist.algorithms import round as rounds
     from shortlist.algorithms.complaints import check
@@ -38,7 +38,7 @@ RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "s
 @cache
 def following() -> Any:
     """The loop over results from outside; who only compares never loads it."""
-    with notice("compiling the loop over results for this machine: once only"):
+    with compiling("compiling the loop over results for this machine: once only"):
         from shortlist.algorithms.follow import follow
     return follow
 

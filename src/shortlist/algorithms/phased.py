@@ -15,10 +15,10 @@ import numpy as np
 from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
-from shortlist.core.notice import notice
+from shortlist.core.notice import compiling
 from shortlist.rules.initialization import span
 
-with notice("compiling the designs for this machine: once only"):
+with compiling("compiling the designs for this machine: once only"):
     from shortlist.algorithms.contrast_design import contrast_design, spread_design
 
 FIRST = 4.0  # pulls a dimension in the first phase

@@ -16,12 +16,12 @@ from shortlist.algorithms.onward import either, normal
 from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, IS_IN, NEXT, STOPPED, Steps
 from shortlist.algorithms.strategy import Compiled, Integers, Mask, Reals, Strategy, Task
-from shortlist.core.notice import notice
+from shortlist.core.notice import compiling
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
 from shortlist.core.rule import Rule
 
-with notice("compiling the plans for this machine: once only"):
+with compiling("compiling the plans for this machine: once only"):
     from shortlist.algorithms import plan
 
 LOOKS = 20  # about how many a study still takes
