@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.evidence import Boundary, Evidence
+from shortlist.algorithms.evidence import Boundary, Evidence, mixture
 from shortlist.algorithms.likelihood_ratio import LikelihoodRatio
 from shortlist.algorithms.pair_bounds import PairBounds
 from shortlist.algorithms.planned import Planned
@@ -144,10 +144,6 @@ def _tracking(lacking: Reals, count: int) -> Integers:
     return plan
 
 
-def _nowhere(t: int, log_det: float, constants: Reals) -> float:
-    raise NotImplementedError("MisLid's bounds are no function of t and a determinant")
-
-
 def _threshold(c: float, stop: str) -> Threshold:
     words = {
         "pairs": "The smaller of a linear bound that is off by c and of one by two arms alone.",
@@ -155,9 +151,7 @@ def _threshold(c: float, stop: str) -> Threshold:
     }
     nothing: frozenset[str] = frozenset()
     return Threshold(
-        Rule(
-            "threshold", f"misspecified_{stop}", words[stop], _nowhere, _nowhere, nothing, nothing
-        ),
+        Rule("threshold", f"misspecified_{stop}", words[stop], mixture, mixture, nothing, nothing),
         lambda setting, ridge: [],
         proven=True,
         assumptions=f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",

@@ -162,7 +162,7 @@ class _Files:
         buffers = [
             np.memmap(part, np.uint8, "r") if isinstance(part, Path) else part for part in parts
         ]
-        # The pool itself would unpickle the same.
+        # What this comparison pickled a moment ago, over the pool's own pipe; the files hold numbers.
         piece: Piece = pickle.loads(rest, buffers=[unlocked(each) for each in buffers])  # noqa: S301
         return piece.run()
 
