@@ -44,7 +44,8 @@ class Transaction(Protocol):
 class Storage(Protocol):
     """What a study needs of the place where it is kept."""
 
-    where: str | None
+    where: str | None  # for people: without a password
+    address: Any  # to be opened again
 
     def transaction(self, *, writing: bool) -> Any:
         """A context manager that gives a :class:`Transaction`, to write in or only to look."""
@@ -57,6 +58,7 @@ class Unstored:
     """The storage of a study that is only in memory: nothing to keep, nobody else's news."""
 
     where: str | None = None
+    address: Any = None
     standing: Standing | None = None
 
     @contextmanager

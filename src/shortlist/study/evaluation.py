@@ -43,7 +43,7 @@ def evaluate(
     max_failures: int,
     progress: bool,
 ) -> None:
-    """Keep ``batch`` evaluations in flight until the study stops."""
+    """Keep ``batch`` evaluations in flight until the study stops, or cannot."""
     if order not in ORDERS:
         raise unknown_name("order", order, ORDERS)
     most = None if max_evaluations is None else whole_number("max_evaluations", max_evaluations, 1)
@@ -55,7 +55,7 @@ def evaluate(
         try:
             while not flight.is_full:
                 flight.depart()
-                if study.done:
+                if study.done or study.audit.rejection is not None:
                     break
                 if flight.is_stuck:
                     raise BudgetSpent(no_room(study))
@@ -65,7 +65,7 @@ def evaluate(
         except BaseException:
             flight.end(cancel=False)
             raise
-        flight.end(cancel=study.done)
+        flight.end(cancel=study.done or study.audit.rejection is not None)
 
 
 class Flight:

@@ -36,9 +36,9 @@ class Finding:
     ----------
     name : str
         What was looked at.
-    level : {"fine", "note", "warning"}
+    level : {"fine", "untested", "note", "warning"}
         A warning speaks against the guarantee or against the numbers it is made of; a note costs
-        evaluations, or is worth a look.
+        evaluations, or is worth a look; what is untested is assumed, and nothing is known of it.
     words : str
         What was found, with the figures.
     meaning : str
@@ -46,7 +46,7 @@ class Finding:
     """
 
     name: str
-    level: Literal["fine", "note", "warning"]
+    level: Literal["fine", "untested", "note", "warning"]
     words: str
     meaning: str
 

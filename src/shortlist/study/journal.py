@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
+from shortlist.study.audit import Audit
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
 from shortlist.study.ledger import Ledger, check_pending
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
-from shortlist.study.trial import NOBODY, Cause, State, Trial
+from shortlist.study.trial import NOBODY, Cause, Origin, State, Trial
 from shortlist.study.worker import has_ended, worker
 
 
@@ -43,12 +44,36 @@ class Journal:
         seed = self._settings.choices["seed"]
         self.ledger = Ledger(self._settings.names, seed, self._settings.digest)
         self.model = Model(self._bound, seed)
-        self.model.take(Steps.supposing([]), self._at_stop)
+        self.audit = Audit(self._settings.audit)
+        self.model.take(Steps.supposing([]), self._stop)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there is an answer, and nothing left to test of what it assumes."""
+        return self.model.stopped and not self.audit.is_open and self.audit.rejection is None
+
+    def _stop(self) -> None:
+        self.audit.open(self.model, self.ledger.taken)
+        self._at_stop()
+
+    def _take(self) -> None:
+        """Let model and audit see what the ledger has for them."""
+        self.model.take(self.ledger.settle(), self._stop)
+        if not self.model.stopped:
+            self.audit.reopen()
+        self.audit.watch(self.model, self.ledger.taken)
+        self.audit.conclude(self.model, self.ledger.trials, self.ledger.taken)
+
+    @property
+    def lease(self) -> float | None:
+        """Seconds after which a trial may be asked for again."""
+        lease: float | None = self._settings.choices["lease"]
+        return lease
 
     @property
     def standing(self) -> Standing:
         """How far the study is."""
-        state = "stopped" if self.model.stopped else "running"
+        state = "stopped" if self.stopped else "running"
         digests = (self.ledger.fingerprint, self.model.digest(), machine())
         return Standing(self.ledger.changes, *digests, state)
 
@@ -63,7 +88,7 @@ class Journal:
                     kept = self.ledger.changes
                     yield transaction
                     if self.ledger.has_news:
-                        self.model.take(self.ledger.settle(), self._at_stop)
+                        self._take()
                     if self.ledger.changes > kept and self.storage.where is not None:
                         transaction.seal(self.standing)
             except BaseException as error:
@@ -92,7 +117,7 @@ class Journal:
                 "had when they were written. They were altered; restore them from a copy."
             )
         if news:
-            self.model.take(self.ledger.settle(), self._at_stop)
+            self._take()
             own = self.standing
             if own.machine == stored.machine and own.posterior != stored.posterior:
                 raise DamagedStorage(
@@ -103,29 +128,43 @@ class Journal:
     def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        A budget may allow fewer than were asked for, or none.
+        A budget or an audit may allow fewer than were asked for, or none.
         """
         with self.change() as transaction:
-            if self.model.stopped:
+            if self.stopped or self.audit.rejection is not None:
                 return None
             now = time.time()
             lease = self._settings.choices["lease"]
             expires = None if lease is None else now + lease
-            again = [trial for trial in self.ledger.pending if is_free(trial, now)][:count]
+            wanted = self.ledger.pending
+            if self.model.stopped:  # the rounds are over: what they asked for is of no use any more
+                wanted = [trial for trial in wanted if trial.cause.origin == "audit"]
+            again = [trial for trial in wanted if is_free(trial, now)][:count]
             for trial in again:
                 trial.worker, trial.process, trial.expires_at = worker(), process, expires
                 self._note_renewal(transaction, trial)
-            ahead = Ahead(self.model, self.ledger.unsettled_arms)
             new = []
-            for _ in range(min(count - len(again), self._room())):
-                trial = self.ledger.open(*self._next(ahead), in_turn=in_turn)
+            for arm, cause in self._wanted(count - len(again)):
+                trial = self.ledger.open(arm, cause, in_turn=in_turn)
                 trial.asked_at, trial.expires_at = now, expires
                 trial.worker, trial.process = worker(), process
-                ahead.suppose(trial.arm)
                 new.append(trial)
             if new:
                 transaction.insert(new)
         return again + new
+
+    def _wanted(self, count: int) -> Iterator[tuple[int, Cause]]:
+        """The arms to evaluate next; each must be opened before the one after it is asked for."""
+        audited = self.audit.missing(self.ledger.trials)[:count]
+        for arm in audited:
+            yield arm, Cause("audit")
+        if self.model.stopped:
+            return
+        ahead = Ahead(self.model, self.ledger.unsettled_arms)
+        for _ in range(min(count - len(audited), self._room())):
+            arm, cause = self._next(ahead)
+            yield arm, cause
+            ahead.suppose(arm)
 
     def _room(self) -> int:
         """How many trials may still be opened, with those under way counted as told."""
@@ -146,9 +185,11 @@ class Journal:
             decision = ahead.decide()
         return decision.arm, Cause.of(decision)
 
-    def add(self, transaction: Transaction, arm: int, value: float) -> Trial:
+    def add(
+        self, transaction: Transaction, arm: int, value: float, origin: Origin = "unasked"
+    ) -> Trial:
         """A result that nobody asked for."""
-        trial = self.ledger.open(arm, Cause("unasked"))
+        trial = self.ledger.open(arm, Cause(origin))
         trial.asked_at, trial.worker = time.time(), worker()
         transaction.insert([trial])
         self.close(transaction, trial, "told", value=value)

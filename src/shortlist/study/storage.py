@@ -119,6 +119,7 @@ class StoredStudy:
     def __init__(self, storage: str | os.PathLike[str], *, create: bool) -> None:
         self._storage = checked_storage(storage)
         self.where: str | None = shown(self._storage)
+        self.address = self._storage
         self._engine = connect(self._storage, create=create)
         self._owner = [os.getpid()]
         weakref.finalize(self, _close, self._engine, self._owner)

@@ -11,8 +11,9 @@ if TYPE_CHECKING:  # every worker that evaluates loads this file
     from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]
-Origin = Literal["initial", "round", "second of a round", "unasked"]
-ORIGINS: tuple[Origin, ...] = ("initial", "round", "second of a round", "unasked")
+Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried"]
+# In this order: their places enter the fingerprints of stored studies.
+ORIGINS: tuple[Origin, ...] = ("initial", "round", "second of a round", "unasked", "audit", "carried")
 NOBODY = -1
 
 
@@ -127,9 +128,11 @@ class Reason:
         """The reason of a trial, in words."""
         cause, arm = trial.cause, trial.name
         if cause.b == NOBODY:
-            initial = cause.origin == "initial"
-            first = "part of the first plan" if planned else "an initial pull"
-            what = first if initial else "data that nobody asked for"
+            what = {
+                "initial": "part of the first plan" if planned else "an initial pull",
+                "audit": "part of the audit: it tests whether the means are linear in the features",
+                "carried": "a result carried over from another study",
+            }.get(cause.origin, "data that nobody asked for")
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN

@@ -1,0 +1,300 @@
+"""The audit: before an answer is final, fresh evaluations test what it assumes of the features."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.study.linearity import LEVEL, PARTS, Sample, Verdict, evidence, lack_of_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shortlist.problem import Problem
+    from shortlist.study.model import Model
+    from shortlist.study.trial import Trial
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+FEWEST = 20  # evaluations of an audit; with few arms twice their number
+SHARE = 10  # audits are a tenth of the evaluations so far, if that is more
+FIRST_PROBE = 100  # results; from then on half of an audit is made before the stop, in parts
+REPEATS = 4  # evaluations of an arm, where an audit is large
+FIRST_LOOK, NEXT_LOOK = 10, 1.25  # results, and by how much they grow from one look to the next
+CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where there are more
+ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
+ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be off by
+
+
+class Rejection(NamedTuple):
+    """Results that no linear model explains.
+
+    Attributes
+    ----------
+    evaluations : int
+        After how many results.
+    name : str
+        The arm that departs most, for its noise.
+    measured, predicted : float
+        Its mean, and what the features and the other results say it is.
+    """
+
+    evaluations: int
+    name: str
+    measured: float
+    predicted: float
+
+
+class Audit:
+    """Tests, while results come in and at the stop, whether the means are linear in the features.
+
+    Parameters
+    ----------
+    wanted : bool
+        Whether the study is to be audited at all.
+
+    Attributes
+    ----------
+    plan : array of int or None
+        The arms to evaluate once more before the answer is final; None while there is no answer.
+    probes : array of int
+        Before that, arms to evaluate so that a model that is plainly wrong is noticed early.
+    verdict : Verdict or None
+        What the fresh evaluations said; None until all of them are in.
+    rejection : Rejection or None
+        Why the means are not linear, if they are not.
+    """
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.plan: Integers | None = None
+        self.verdict: Verdict | None = None
+        self.rejection: Rejection | None = None
+        self.results: list[Trial] = []  # of the present audit
+        self._audits = 0
+        self._stopped_at = 0  # the number of results at the last stop
+        self._since = 0  # the change of the study at the last stop
+        self.probes = np.zeros(0, np.int64)
+        self._next_look, self._next_probe = FIRST_LOOK, FIRST_PROBE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an answer that is still to be audited."""
+        return self.plan is not None and self.verdict is None
+
+    def watch(self, model: Model, taken: Sequence[Trial]) -> None:
+        """Test the results so far, whenever they have grown by a quarter."""
+        if not self.wanted or not applies(model) or model.bound.problem.noise.is_open:
+            return
+        while self._next_look <= len(taken) and self.rejection is None:
+            self._look(model, taken[: self._next_look])
+            self._next_look = math.ceil(NEXT_LOOK * self._next_look)
+        while self._next_probe <= len(taken):
+            if not model.stopped and model.initialized and not model.bound.misspecification:
+                self._probe(model.bound.problem, taken[: self._next_probe])
+            self._next_probe *= 2
+
+    def _probe(self, problem: Problem, taken: Sequence[Trial]) -> None:
+        """Choose arms far from all that was evaluated; they depend on nothing else."""
+        count = audit_size(problem.arms, len(taken)) // 2 - _audited(taken)
+        pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
+        nobody = np.zeros(0, np.int64)
+        self.probes = _spread_out(problem, nobody, pulls, max(count, 0))
+        self._since = max(trial.closed or 0 for trial in taken)
+
+    def _look(self, model: Model, taken: Sequence[Trial]) -> None:
+        problem = model.bound.problem
+        arms, sample = _sample(problem, taken)
+        if len(arms) > problem.rank:
+            against = evidence(sample, model.bound.misspecification)
+            if against > math.log(PARTS / LEVEL):
+                self._reject(problem, arms, sample, len(taken))
+
+    def open(self, model: Model, taken: Sequence[Trial]) -> None:
+        """Choose the arms of an audit, at a stop."""
+        self.plan = self.verdict = None
+        self.results = []
+        if not self.wanted or not applies(model) or model.bound.misspecification:
+            return
+        self._audits += 1
+        self._stopped_at = model.posterior.observed
+        self._since = max(trial.closed or 0 for trial in taken[: self._stopped_at])
+        self.plan = chosen_arms(model, _audited(taken[: self._stopped_at]))
+        self.probes = self.probes[:0]
+
+    def reopen(self) -> None:
+        """There is no answer any more."""
+        self.plan = self.verdict = None
+        self.results = []
+
+    def missing(self, trials: Sequence[Trial]) -> list[int]:
+        """The arms of the audit, or the probes before it, that are still to be asked for."""
+        plan = self.plan if self.plan is not None else self.probes
+        if not len(plan) or self.verdict is not None:
+            return []
+        # A failure is not asked for again: it might fail for ever.
+        made = Counter(trial.arm for trial in self._own(trials) if trial.state != "cancelled")
+        missing = []
+        for arm in plan.tolist():
+            if made[arm]:
+                made[arm] -= 1
+            else:
+                missing.append(arm)
+        return missing
+
+    def _own(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The trials of the present audit, of those given."""
+        first = bisect_right(trials, self._since, key=attrgetter("opened"))
+        return [trial for trial in trials[first:] if trial.cause.origin == "audit"]
+
+    def conclude(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
+        """Test the audit's results, once all of them are in."""
+        if not self.is_open or self.rejection is not None:
+            return
+        own = self._own(trials)
+        if any(trial.state == "pending" for trial in own) or self.missing(trials):
+            return
+        told = {trial.number for trial in own if trial.state == "told"}
+        since = self._stopped_at
+        places = [k for k, trial in enumerate(taken[since:], since) if trial.number in told]
+        if len(places) < len(told):
+            return  # some wait for an earlier trial
+        problem = model.bound.problem
+        self.results = [taken[k] for k in places]
+        if not self.results:  # all of them failed
+            self.verdict = Verdict(False, np.zeros(3), np.zeros(0), math.inf, math.inf)
+            return
+        _, past = _sample(problem, taken[: self._stopped_at])
+        arms, fresh = _sample(problem, self.results)
+        level = LEVEL * (PARTS - 1) / PARTS / (self._audits * (self._audits + 1))
+        verdict = lack_of_fit(fresh, past, _scale(problem), level)
+        if verdict.rejected:
+            worst = int(np.argmax(np.abs(verdict.misses) * np.sqrt(fresh.counts) / fresh.sigmas))
+            measured, evaluations = float(fresh.means[worst]), max(places) + 1
+            predicted = measured - float(verdict.misses[worst])
+            name = problem.names[int(arms[worst])]
+            self.rejection = Rejection(evaluations, name, measured, predicted)
+            return
+        self._look(model, taken[: max(places) + 1])
+        if self.rejection is None:
+            self.verdict = verdict
+
+    def _reject(self, problem: Problem, arms: Integers, sample: Sample, evaluations: int) -> None:
+        """Name the arm that departs most from a linear model of all the others."""
+        root = np.sqrt(sample.counts) / sample.sigmas
+        rows = sample.features * root[:, None]
+        left, sizes, _ = np.linalg.svd(rows, full_matrices=False)
+        left = left[:, sizes > 1e-8 * sizes[0]]
+        z = root * sample.means
+        misses = z - left @ (left.T @ z)
+        spare = np.maximum(1.0 - (left**2).sum(axis=1), 1e-8)  # what the arm does not say itself
+        worst = int(np.argmax(np.abs(misses) / np.sqrt(spare)))
+        measured = float(sample.means[worst])
+        predicted = measured - float(misses[worst] / spare[worst] / root[worst])
+        name = problem.names[int(arms[worst])]
+        self.rejection = Rejection(evaluations, name, measured, predicted)
+
+
+def applies(model: Model) -> bool:
+    """Whether an answer of the model rests on means that are linear in the features."""
+    bound = model.bound
+    if bound.setting.classical or bound.engine.budget is not None:
+        return False
+    return bound.problem.rank < bound.problem.arms
+
+
+def audit_size(arms: int, evaluations: int) -> int:
+    """How many evaluations audits have, those before the stop included.
+
+    Examples
+    --------
+    >>> audit_size(arms=60, evaluations=100), audit_size(60, 6000), audit_size(4, 50)
+    (20, 600, 8)
+    """
+    return max(min(FEWEST, 2 * arms), evaluations // SHARE)
+
+
+def _audited(taken: Sequence[Trial]) -> int:
+    """How many results were asked for by audits."""
+    return sum(trial.cause.origin == "audit" for trial in taken)
+
+
+def chosen_arms(model: Model, made: int) -> Integers:
+    """The arms of an audit, in the order in which they are to be evaluated.
+
+    ``made`` evaluations of audits were made before, and count.
+
+    Half are contenders: listed arms that were never evaluated, then those nearest to the boundary.
+    Half are spread over the features, each as far as can be from all that was evaluated or chosen.
+    A large audit goes over its arms several times. No result of the audit has a part in the choice,
+    which its test relies on.
+    """
+    problem, posterior = model.bound.problem, model.posterior
+    whole = audit_size(problem.arms, posterior.observed)
+    size = max(whole - made, min(FEWEST // 2, problem.arms))
+    distinct = min(problem.arms, max(FEWEST, size // REPEATS), size)
+    means = np.asarray(model.bound.engine.estimates(posterior, model.round)[0], np.float64)
+    inside, pulls = np.asarray(model.round.inside), posterior.pulls
+    boundary = (float(means[inside].min()) + float(means[~inside].max())) / 2.0
+    unseen = inside & (pulls == 0)
+    contenders = np.lexsort((np.abs(means - boundary), ~unseen))[: (distinct + 1) // 2]
+    spread = _spread_out(problem, contenders, pulls, distinct - len(contenders))
+    order = np.empty(len(contenders) + len(spread), np.int64)
+    order[: 2 * len(spread) : 2] = contenders[: len(spread)]
+    order[1 : 2 * len(spread) : 2] = spread
+    order[2 * len(spread) :] = contenders[len(spread) :]
+    return np.resize(order, size)
+
+
+def _spread_out(
+    problem: Problem, chosen: Integers, pulls: Integers, count: int
+) -> Integers:
+    """Arms that are each as far as can be from those evaluated, the chosen, and one another."""
+    x = problem.orthonormal
+    among = np.setdiff1d(np.arange(problem.arms), chosen)
+    if len(among) > CONSIDERED:
+        among = np.sort(np.random.default_rng(0).choice(among, CONSIDERED, replace=False))
+    anchors = chosen
+    if not pulls[among].all():  # else all were evaluated, and far from the chosen will do
+        often = np.argsort(-pulls, kind="stable")[:ANCHORS]
+        anchors = np.union1d(chosen, often[pulls[often] > 0])
+    points = x[among]
+    distances = np.full(len(among), np.inf)
+    for anchor in anchors.tolist():
+        np.minimum(distances, ((points - x[anchor]) ** 2).sum(axis=1), out=distances)
+    found: list[int] = []
+    for _ in range(min(count, len(among))):
+        if not distances.max() > 0.0:  # what is left are twins of those found: any will do
+            left = np.setdiff1d(np.arange(len(among)), found)
+            found += left[: count - len(found)].tolist()
+            break
+        place = int(np.argmax(distances))
+        found.append(place)
+        np.minimum(distances, ((points - points[place]) ** 2).sum(axis=1), out=distances)
+    return among[found]
+
+
+def _sample(problem: Problem, taken: Sequence[Trial]) -> tuple[Integers, Sample]:
+    """The arms that have results, and these."""
+    told = np.array([trial.arm for trial in taken], np.int64)
+    values = np.array([trial.value for trial in taken], np.float64)
+    counts = np.bincount(told, minlength=problem.arms)
+    arms = np.flatnonzero(counts)
+    means = np.bincount(told, values, problem.arms)[arms] / counts[arms]
+    sigmas = problem.sigma * np.sqrt(problem.relative_noise[arms])
+    off = ROUNDING * float(np.abs(means).max(initial=0.0))
+    sigmas = np.hypot(sigmas, off)
+    return arms, Sample(problem.orthonormal[arms], counts[arms].astype(float), means, sigmas)
+
+
+def _scale(problem: Problem) -> Reals:
+    """What as many evaluations as there are dimensions tell, if they are spread over all arms."""
+    x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
+    return np.asarray(problem.rank / problem.arms * (x.T @ x) / problem.sigma**2)
