@@ -298,6 +298,24 @@ class Engine:
         origin: Posterior | None = None,
     ) -> Runs:
         """One run a seed, from the first pull or from ``origin`` to the stop, compiled."""
+        return self._replicate(reward, parameters, seeds, max_samples, origin)[0]
+
+    def run_once(
+        self, reward: Rule, parameters: NDArray[np.float64], seed: np.uint64, max_samples: int
+    ) -> tuple[Runs, Reals]:
+        """One run, and the sum of each arm's results."""
+        seeds = np.array([seed], np.uint64)
+        runs, posterior = self._replicate(reward, parameters, seeds, max_samples, None)
+        return runs, posterior.state.sums.copy()
+
+    def _replicate(
+        self,
+        reward: Rule,
+        parameters: NDArray[np.float64],
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+        origin: Posterior | None,
+    ) -> tuple[Runs, Posterior]:
         arms, runs, posterior = len(self.features), len(seeds), self.posterior()
         begun = posterior.state, self.round(), np.zeros(2, np.int64), np.zeros(4, np.uint64)
         posterior.state, now, progress, stream = on_own_lines(begun)
@@ -319,7 +337,8 @@ class Engine:
                 break
             now = answered
         check(status, now, self.rules, self.m)
-        return Runs(seeds, pulls.sum(axis=1), stopped == signals.STOPPED, recommended, pulls)
+        made = Runs(seeds, pulls.sum(axis=1), stopped == signals.STOPPED, recommended, pulls)
+        return made, posterior
 
     def _answered(
         self, status: int, posterior: Posterior, now: rounds.Round

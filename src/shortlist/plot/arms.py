@@ -85,8 +85,10 @@ def headline(study: Study, evaluations: int) -> str:
 
 
 def after_stop(study: Study) -> int:
-    """How many results were told after the stop; it does not rest on them."""
-    return study.evaluations - study.answered_at if study.done else 0
+    """How many results were told after the stop, but for an audit's: it does not rest on them."""
+    if not study.done:
+        return 0
+    return study.evaluations - study.answered_at - len(study.audit.results)
 
 
 def past_of(study: Study, history: History | None) -> History:

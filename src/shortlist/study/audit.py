@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.study.linearity import LEVEL, PARTS, Sample, Verdict, evidence, lack_of_fit
+from shortlist.study.linearity import LEVEL, WHILE_RUNNING, Sample, Verdict, evidence, lack_of_fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shortlist.algorithms.bound import Bound
     from shortlist.problem import Problem
     from shortlist.study.model import Model
     from shortlist.study.trial import Trial
@@ -26,7 +27,8 @@ Integers = NDArray[np.int64]
 FEWEST = 20  # evaluations of an audit; with few arms twice their number
 SHARE = 10  # audits are a tenth of the evaluations so far, if that is more
 FIRST_PROBE = 100  # results; from then on half of an audit is made before the stop, in parts
-REPEATS = 4  # evaluations of an arm, where an audit is large
+REPEATS, DISTINCT = 4, 400  # evaluations of an arm, where an audit is large; arms at most
+CONTENDERS = 4  # a fourth of an audit's arms; the rest are spread over the features
 FIRST_LOOK, NEXT_LOOK = 10, 1.25  # results, and by how much they grow from one look to the next
 CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where there are more
 ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
@@ -114,19 +116,23 @@ class Audit:
         arms, sample = _sample(problem, taken)
         if len(arms) > problem.rank:
             against = evidence(sample, model.bound.misspecification)
-            if against > math.log(PARTS / LEVEL):
+            if against > math.log(1.0 / (WHILE_RUNNING * LEVEL)):
                 self._reject(problem, arms, sample, len(taken))
 
     def open(self, model: Model, taken: Sequence[Trial]) -> None:
         """Choose the arms of an audit, at a stop."""
         self.plan = self.verdict = None
         self.results = []
-        if not self.wanted or not applies(model) or model.bound.misspecification:
+        if not self.wanted or not is_audited(model.bound):
             return
         self._audits += 1
         self._stopped_at = model.posterior.observed
         self._since = max(trial.closed or 0 for trial in taken[: self._stopped_at])
-        self.plan = chosen_arms(model, _audited(taken[: self._stopped_at]))
+        means = model.bound.engine.estimates(model.posterior, model.round)[0]
+        made = _audited(taken[: self._stopped_at])
+        self.plan = chosen_arms(
+            model.bound.problem, model.posterior.pulls, means, model.round.inside, made
+        )
         self.probes = self.probes[:0]
 
     def reopen(self) -> None:
@@ -169,12 +175,11 @@ class Audit:
         problem = model.bound.problem
         self.results = [taken[k] for k in places]
         if not self.results:  # all of them failed
-            self.verdict = Verdict(False, np.zeros(3), np.zeros(0), math.inf, math.inf)
+            self.verdict = Verdict(False, 0.0, np.zeros(0), math.inf, math.inf)
             return
         _, past = _sample(problem, taken[: self._stopped_at])
         arms, fresh = _sample(problem, self.results)
-        level = LEVEL * (PARTS - 1) / PARTS / (self._audits * (self._audits + 1))
-        verdict = lack_of_fit(fresh, past, _scale(problem), level)
+        verdict = judge(problem, past, fresh, self._audits)
         if verdict.rejected:
             worst = int(np.argmax(np.abs(verdict.misses) * np.sqrt(fresh.counts) / fresh.sigmas))
             measured, evaluations = float(fresh.means[worst]), max(places) + 1
@@ -204,10 +209,22 @@ class Audit:
 
 def applies(model: Model) -> bool:
     """Whether an answer of the model rests on means that are linear in the features."""
-    bound = model.bound
+    return _rests_on_features(model.bound)
+
+
+def _rests_on_features(bound: Bound) -> bool:
     if bound.setting.classical or bound.engine.budget is not None:
         return False
     return bound.problem.rank < bound.problem.arms
+
+
+def is_audited(bound: Bound) -> bool:
+    """Whether answers are audited by evaluations made for it.
+
+    With a declared misspecification they are not: every arm is evaluated anyhow, and the results
+    are tested as they come in.
+    """
+    return _rests_on_features(bound) and not bound.misspecification
 
 
 def audit_size(arms: int, evaluations: int) -> int:
@@ -226,36 +243,39 @@ def _audited(taken: Sequence[Trial]) -> int:
     return sum(trial.cause.origin == "audit" for trial in taken)
 
 
-def chosen_arms(model: Model, made: int) -> Integers:
+def chosen_arms(
+    problem: Problem, pulls: Integers, means: Reals, inside: NDArray[np.bool_], made: int = 0
+) -> Integers:
     """The arms of an audit, in the order in which they are to be evaluated.
 
-    ``made`` evaluations of audits were made before, and count.
-
-    Half are contenders: listed arms that were never evaluated, then those nearest to the boundary.
-    Half are spread over the features, each as far as can be from all that was evaluated or chosen.
+    A fourth are contenders: listed arms that were never evaluated, then those nearest to the
+    boundary. The others are spread over the features, each as far as can be from all that was evaluated or chosen.
     A large audit goes over its arms several times. No result of the audit has a part in the choice,
     which its test relies on.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose arms.
+    pulls, means : array, K
+        Evaluations of every arm at the stop, and the means as they are estimated.
+    inside : array of bool, K
+        The shortlist.
+    made : int
+        Evaluations of audits before the stop: they count.
     """
-    problem, posterior = model.bound.problem, model.posterior
-    whole = audit_size(problem.arms, posterior.observed)
+    whole = audit_size(problem.arms, int(pulls.sum()))
     size = max(whole - made, min(FEWEST // 2, problem.arms))
-    distinct = min(problem.arms, max(FEWEST, size // REPEATS), size)
-    means = np.asarray(model.bound.engine.estimates(posterior, model.round)[0], np.float64)
-    inside, pulls = np.asarray(model.round.inside), posterior.pulls
+    distinct = min(problem.arms, max(FEWEST, size // REPEATS), size, DISTINCT)
     boundary = (float(means[inside].min()) + float(means[~inside].max())) / 2.0
     unseen = inside & (pulls == 0)
-    contenders = np.lexsort((np.abs(means - boundary), ~unseen))[: (distinct + 1) // 2]
+    contenders = np.lexsort((np.abs(means - boundary), ~unseen))[: -(-distinct // CONTENDERS)]
     spread = _spread_out(problem, contenders, pulls, distinct - len(contenders))
-    order = np.empty(len(contenders) + len(spread), np.int64)
-    order[: 2 * len(spread) : 2] = contenders[: len(spread)]
-    order[1 : 2 * len(spread) : 2] = spread
-    order[2 * len(spread) :] = contenders[len(spread) :]
+    order = np.concatenate([contenders, spread])
     return np.resize(order, size)
 
 
-def _spread_out(
-    problem: Problem, chosen: Integers, pulls: Integers, count: int
-) -> Integers:
+def _spread_out(problem: Problem, chosen: Integers, pulls: Integers, count: int) -> Integers:
     """Arms that are each as far as can be from those evaluated, the chosen, and one another."""
     x = problem.orthonormal
     among = np.setdiff1d(np.arange(problem.arms), chosen)
@@ -286,15 +306,26 @@ def _sample(problem: Problem, taken: Sequence[Trial]) -> tuple[Integers, Sample]
     told = np.array([trial.arm for trial in taken], np.int64)
     values = np.array([trial.value for trial in taken], np.float64)
     counts = np.bincount(told, minlength=problem.arms)
-    arms = np.flatnonzero(counts)
-    means = np.bincount(told, values, problem.arms)[arms] / counts[arms]
+    return sample_of(problem, counts, np.bincount(told, values, problem.arms))
+
+
+def sample_of(problem: Problem, pulls: Integers, sums: Reals) -> tuple[Integers, Sample]:
+    """The arms that have results, and these."""
+    arms = np.flatnonzero(pulls)
+    counts = pulls[arms].astype(np.float64)
+    means = sums[arms] / counts
     sigmas = problem.sigma * np.sqrt(problem.relative_noise[arms])
     off = ROUNDING * float(np.abs(means).max(initial=0.0))
-    sigmas = np.hypot(sigmas, off)
-    return arms, Sample(problem.orthonormal[arms], counts[arms].astype(float), means, sigmas)
+    return arms, Sample(problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
 
 
-def _scale(problem: Problem) -> Reals:
-    """What as many evaluations as there are dimensions tell, if they are spread over all arms."""
+def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verdict:
+    """Test the results of the first audit of a study, or of a later one, at its share of the level.
+
+    The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
+    """
+    level = LEVEL * (1.0 - WHILE_RUNNING) * 3.0 / 4.0**audit
+    # What as many evaluations as there are dimensions would tell, spread over all arms.
     x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
-    return np.asarray(problem.rank / problem.arms * (x.T @ x) / problem.sigma**2)
+    scale = problem.rank / problem.arms * (x.T @ x) / problem.sigma**2
+    return lack_of_fit(fresh, past, np.asarray(scale), level)

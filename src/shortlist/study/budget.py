@@ -78,7 +78,11 @@ def worth_of_budget(study: View, error: float | None) -> str:
         return study.bound.guarantee()
     problem = study.problem
     slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
-    linear = "" if study.bound.setting.classical else " and means linear in the features, which was not tested"
+    linear = (
+        ""
+        if study.bound.setting.classical
+        else " and means linear in the features, which was not tested"
+    )
     return (
         f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: {rounded(error)}. It is an estimate, "
         f"not a bound: of {DRAWS:,} draws of the true means, as these results leave them open, that "

@@ -1,10 +1,11 @@
 """Two tests of whether the means are linear in the features, valid whatever chose the arms.
 
 Both hold for any σ-sub-Gaussian noise, as the guarantee does: normal noise is not assumed, nor a
-design that was fixed in advance. `docs/linearity.md` has the proofs. Together they reject a linear
-truth with probability ``LEVEL`` at most, over a whole study.
+design that was fixed in advance. Both are e-values: numbers whose expectation is at most 1 if the
+means are linear, so that they exceed 1/α with probability α at most. ``docs/linearity.md`` has the
+proofs. Over a whole study a linear truth is rejected with probability ``LEVEL`` at most.
 
-*While results come in* (:func:`evidence`). Let an arm a have n_a results of average ȳ_a. At the true
+*While results come in* (:func:`evidence`). Let arm a have n_a results of average ȳ_a. At the true
 means μ, for every ρ > 0,
 
     Π_a (1 + n_a/ρ)^(−1/2) · exp(½ Σ_a n_a²/(n_a + ρ) · (ȳ_a − μ_a)²/σ_a²)
@@ -13,10 +14,11 @@ is a supermartingale that begins at 1, and ever exceeds 1/α with probability α
 the means are linear, its least value over all linear means is no larger than at the true ones.
 
 *At the stop* (:func:`lack_of_fit`). The arms of an audit are chosen before any of its results is
-known, so given the past its design is fixed. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a. At the true θ, and
-for every positive semidefinite Q, zᵀQz has the exponential moments of normal noise at most (Hsu,
-Kakade and Zhang 2012), and so a bound. The past confines θ to an ellipsoid, and the test takes the
-θ of it that fits best.
+known. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a, and C be a covariance of departures from a line, in the same
+units. At the true θ, given the past, exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The
+past has a supermartingale of its own, exp(½ sᵀ(V + W)⁻¹s)·√(det W/det(V + W)) with s = V(θ̂ − θ) (de la
+Peña et al. 2004). Their product is an e-value at the true θ; the test takes the θ at which it is
+least, and averages over several C.
 """
 
 from __future__ import annotations
@@ -30,11 +32,12 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 
 LEVEL = 0.01
-PARTS = 5  # equal shares of the level: one test while results come in, and four bounds of an audit
-PRIORS = (1.0, 10.0, 100.0)  # ρ: deviations of σ, of σ/√10 and of σ/10; e-values may be averaged
-NINE_TENTHS = 1.2816  # the normal quantile: misfits are stated that are found with probability 0.9
-TRIED = np.linspace(0.02, 0.98, 97)  # of the largest η
-NEGLIGIBLE = 1e-10  # of the largest eigenvalue: rounding, not information
+WHILE_RUNNING = 0.2  # the share of the level for the test while results come in
+PRIORS = (1.0, 10.0, 100.0)  # ρ: deviations of σ, of σ/√10 and of σ/10
+SIZES = (0.1, 0.3, 1.0, 3.0)  # of departures, in σ
+RANGES = (1.0, 0.3)  # over which departures are alike, in usual distances between arms
+DRAWS = 200  # of noise, to find what misfit is found with probability 0.9
+NINE_TENTHS = 1.2816  # the normal quantile
 
 
 class Sample(NamedTuple):
@@ -53,25 +56,24 @@ class Verdict(NamedTuple):
     ----------
     rejected : bool
         Whether the means are not linear.
-    excess : array
-        Of each of the three statistics (all arms together, smooth departures, single arms) over
-        what it may reach under a linear model: above 1 it rejects.
+    evidence : float
+        ln of the e-value against a linear model.
     misses : array
         Of every arm, its average less what the past predicts.
     single, spread : float
-        The misfit of any one arm, and the root mean square misfit spread over all, that is found
-        with probability 0.9 if the noise is normal; infinite where none is.
+        The misfit of any one arm, and the root mean square misfit of random signs over all, that is
+        found with probability 0.9 if the noise is normal; infinite where none is.
     """
 
     rejected: bool
-    excess: Reals
+    evidence: float
     misses: Reals
     single: float
     spread: float
 
 
 def evidence(sample: Sample, slack: float = 0.0) -> float:
-    """ln of the e-value against a linear model; above ln(1/α) it rejects at level α, at any time.
+    """Ln of the e-value against a linear model; above ln(1/α) it rejects at level α, at any time.
 
     Parameters
     ----------
@@ -95,7 +97,12 @@ def evidence(sample: Sample, slack: float = 0.0) -> float:
         misses = sample.means - _nearest(sample, weights, slack)
         penalty = np.log1p(sample.counts / prior).sum()
         values.append(0.5 * float((weights * misses**2).sum() - penalty))
-    return float(np.logaddexp.reduce(values)) - math.log(len(PRIORS))
+    return _log_mean(np.array(values))
+
+
+def _log_mean(logs: Reals) -> float:
+    """Ln of a mean."""
+    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
 def _nearest(sample: Sample, weights: Reals, slack: float) -> Reals:
@@ -124,7 +131,7 @@ def _fit(sample: Sample, weights: Reals) -> Reals:
 
 
 def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verdict:
-    """Test fresh results against every θ that the results of the past allow.
+    """Test fresh results against every θ, each weighed by what the results of the past say of it.
 
     Parameters
     ----------
@@ -133,8 +140,8 @@ def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verd
     past : Sample
         All results until then, however their arms were chosen.
     scale : array, N × N
-        The information that results spread evenly over the features would give: any positive
-        definite matrix that was fixed in advance. It sets the prior of the bound on θ.
+        W: any positive definite matrix that was fixed in advance, best about the information of a
+        few evaluations spread over the features.
     level : float
         The probability with which a linear truth may be rejected.
 
@@ -143,178 +150,116 @@ def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verd
     >>> dose = np.arange(20.0)
     >>> line = np.column_stack([np.ones(20), dose])
     >>> ends = Sample(line[[0, 19]], np.full(2, 50.0), np.array([0.0, 1.0]), np.ones(2))
-    >>> bell = np.exp(-((dose - 8.0) ** 2) / 8.0)
-    >>> fresh = Sample(line, np.ones(20), 8.0 * bell, np.ones(20))
-    >>> verdict = lack_of_fit(fresh, ends, np.eye(2), 0.01)
-    >>> verdict.rejected
+    >>> bell = 5.0 * np.exp(-((dose - 8.0) ** 2) / 8.0)
+    >>> fresh = Sample(line, np.ones(20), bell, np.ones(20))
+    >>> lack_of_fit(fresh, ends, np.eye(2), 0.01).rejected
     True
-    """
-    risk = level / (PARTS - 1)
-    x = math.log(1.0 / risk)
-    root = np.sqrt(fresh.counts) / fresh.sigmas
-    rows = fresh.features * root[:, None]
-    theta, confined, radius = _ellipsoid(past, scale, risk)
-    misses = fresh.means - fresh.features @ theta
-    z = root * misses
-    arms = len(z)
-    rest = _residuals(rows)
-    most = _tail(np.ones(arms), x)
-    excess = np.zeros(3)
-    excess[0] = _least_squares_within(z, rows, confined, radius) / most
-    kernel = rest @ (root[:, None] * _likeness(fresh.features) * root) @ rest
-    values = np.maximum(np.linalg.eigvalsh(kernel), 0.0)
-    if values[-1] > NEGLIGIBLE * float((root**2).max()):
-        excess[1] = float(z @ kernel @ z) / _tail(values, x)
-    widths = math.sqrt(2.0 * math.log(2.0 * arms / risk)) + np.sqrt(
-        radius * _spreads(rows, confined)
-    )
-    excess[2] = float((np.abs(z) / widths).max())
-    single, spread = _detectable(rows, rest, root, widths, confined, radius, most)
-    return Verdict(bool(excess.max() > 1.0), excess, misses, single, spread)
-
-
-def _ellipsoid(past: Sample, scale: Reals, risk: float) -> tuple[Reals, Reals, float]:
-    """θ̂, A and r with (θ − θ̂)ᵀA(θ − θ̂) ≤ r for the true θ, but for a probability ``risk``.
-
-    With V the information of the past and s = Σ x·noise/σ², exp(½ sᵀ(V + W)⁻¹s) (det W/det(V + W))^½
-    is a supermartingale that begins at 1 (de la Peña et al. 2004), and s = V(θ̂ − θ).
+    >>> lack_of_fit(fresh._replace(means=dose / 19.0), ends, np.eye(2), 0.01).rejected
+    False
     """
     weights = past.counts / past.sigmas**2
     known = (past.features.T * weights) @ past.features
     theta = _fit(past, weights)
-    confined = known @ np.linalg.solve(known + scale, known)
-    grown = np.linalg.slogdet(known + scale)[1] - np.linalg.slogdet(scale)[1]
-    return theta, (confined + confined.T) / 2.0, 2.0 * math.log(1.0 / risk) + float(grown)
+    test = _Test(fresh, known, scale)
+    misses = fresh.means - fresh.features @ theta
+    against = float(test.evidence((test.root * misses)[None])[0])
+    single, spread = test.detectable(known, math.log(1.0 / level))
+    return Verdict(against > math.log(1.0 / level), against, misses, single, spread)
 
 
-def _tail(weights: Reals, x: float) -> float:
-    """What Σ_i w_i z_i² exceeds with probability e⁻ˣ at most, by Markov's inequality.
+class _Test:
+    """The e-value of an audit as a function of z at θ̂: quadratic forms, each with a constant.
 
-    E exp(η zᵀQz) ≤ Π_i (1 − 2ηw_i)^(−1/2) for 2ηw < 1, as for normal z: any such η gives a bound.
-
-    Examples
-    --------
-    >>> round(_tail(np.ones(20), math.log(500.0)), 1)  # normal z exceed it once in 7,000 times
-    51.2
+    With A = V(V + W)⁻¹V and H = C(I + C)⁻¹, the least of ½dᵀAd + ½(z − Bd)ᵀH(z − Bd) over d = θ − θ̂ is
+    ½zᵀGz, G = H − HB(A + BᵀHB)⁻¹BᵀH. A departure of one arm alone has H = h e eᵀ, and so h/(1 + h l)
+    for G, l = xᵀA⁻¹x.
     """
-    etas = TRIED / (2.0 * float(weights.max()))
-    logs = np.log1p(-2.0 * etas[:, None] * weights).sum(axis=1)
-    return float(((x - 0.5 * logs) / etas).min())
+
+    def __init__(self, fresh: Sample, known: Reals, scale: Reals) -> None:
+        self.root = np.sqrt(fresh.counts) / fresh.sigmas
+        rows = self._rows = fresh.features * self.root[:, None]
+        confined = known @ np.linalg.solve(known + scale, known)
+        self._paid = 0.5 * (np.linalg.slogdet(known + scale)[1] - np.linalg.slogdet(scale)[1])
+        unit = float(np.median(fresh.sigmas)) * self.root
+        alike = [np.eye(len(rows)), *(_likeness(fresh.features, each) for each in RANGES)]
+        self._forms, constants = [], []
+        for likeness in alike:
+            values, vectors = np.linalg.eigh(unit[:, None] * likeness * unit)
+            values = np.maximum(values, 0.0)
+            for size in SIZES:
+                grown = size**2 * values
+                shrunk = (vectors * (grown / (1.0 + grown))) @ vectors.T
+                seen = shrunk @ rows
+                inverse = np.linalg.pinv(confined + rows.T @ seen, hermitian=True)
+                self._forms.append(shrunk - seen @ inverse @ seen.T)
+                constants.append(-0.5 * float(np.log1p(grown).sum()))
+        self._constants = np.array(constants)
+        self.reach = _reach(rows, confined)
+        grown = (np.array(SIZES)[:, None] * unit) ** 2
+        shares = grown / (1.0 + grown)
+        self._alone = shares / (1.0 + shares * self.reach)  # a row a size, a column an arm
+        self._alone_constants = -0.5 * np.log1p(grown)
+
+    def evidence(self, z: Reals) -> Reals:
+        """Ln of the e-value, of every row of z; departures of single arms are a group of their own."""
+        squares = np.array([np.einsum("ri,ri->r", z @ form, z) for form in self._forms])
+        logs = 0.5 * squares + self._constants[:, None]
+        alone = 0.5 * self._alone * z[:, None, :] ** 2 + self._alone_constants
+        groups = len(RANGES) + 2
+        together = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
+        singles = np.logaddexp.reduce(alone.reshape(len(z), -1), axis=1)
+        singles -= math.log(alone[0].size)
+        share = math.log((groups - 1) / groups), math.log(1 / groups)
+        return np.asarray(np.logaddexp(together + share[0], singles + share[1]) - self._paid)
+
+    def detectable(self, known: Reals, needed: float) -> tuple[float, float]:
+        """The misfit of any one arm, and of random signs over all, found 9 times in 10."""
+        off = _reach(self._rows, known)  # the variance of what the past predicts
+        paid = needed + self._paid + math.log(self._alone.size * (len(RANGES) + 2))
+        squares = 2.0 * (paid - self._alone_constants) / np.maximum(self._alone, 1e-300)
+        alone = (np.sqrt(squares.min(axis=0)) + NINE_TENTHS * np.sqrt(1.0 + off)) / self.root
+        generator = np.random.default_rng(0)
+        arms = len(self.root)
+        noise = generator.standard_normal((DRAWS, arms))
+        noise += (self._rows @ _drawn(known, generator)).T
+        signs = np.where(generator.random((DRAWS, arms)) < 0.5, -1.0, 1.0) * self.root
+        high = float(np.median(1.0 / self.root))
+        while np.mean(self.evidence(noise + high * signs) > needed) < 0.9:
+            high *= 2.0
+            if high > 1e6 * float(np.max(1.0 / self.root)):
+                return float(alone.max()), math.inf
+        low = 0.0
+        while high - low > 0.02 * high:
+            middle = (low + high) / 2.0
+            found = np.mean(self.evidence(noise + middle * signs) > needed) >= 0.9
+            low, high = (low, middle) if found else (middle, high)
+        return float(alone.max()), high
 
 
-def _residuals(rows: Reals) -> Reals:
-    """The projection onto what no linear model can fit."""
-    left, sizes, _ = np.linalg.svd(rows, full_matrices=False)
-    fitted = left[:, sizes > math.sqrt(NEGLIGIBLE) * sizes[0]]
-    return np.asarray(np.eye(len(rows)) - fitted @ fitted.T)
+def _drawn(known: Reals, generator: np.random.Generator) -> Reals:
+    """Errors of θ̂ after normal noise, a column a draw."""
+    values, vectors = np.linalg.eigh(known)
+    seen = values > 1e-12 * values[-1]
+    errors = generator.standard_normal((DRAWS, int(seen.sum()))) / np.sqrt(values[seen])
+    return np.asarray(vectors[:, seen] @ errors.T)
 
 
-def _likeness(features: Reals) -> Reals:
+def _reach(rows: Reals, confined: Reals) -> Reals:
+    """xᵀA⁻¹x of every row; infinite where A says nothing about it."""
+    values, vectors = np.linalg.eigh((confined + confined.T) / 2.0)
+    seen = values > 1e-12 * max(float(values[-1]), np.finfo(float).tiny)
+    along = (rows @ vectors) ** 2
+    size = np.maximum((rows**2).sum(axis=1), np.finfo(float).tiny)
+    reach = (along[:, seen] / values[seen]).sum(axis=1)
+    return np.where(along[:, ~seen].sum(axis=1) > 1e-10 * size, np.inf, reach)
+
+
+def _likeness(features: Reals, reach: float) -> Reals:
     """How alike departures of neighbouring arms are thought to be: 1 for an arm and itself.
 
     Features are in orthonormal columns, so distances are the same in every unit. Any likeness gives
-    a valid test; this one finds departures that change over about half of the feature space.
+    a valid test; this one finds departures that change smoothly.
     """
     squares = ((features[:, None, :] - features[None, :, :]) ** 2).sum(axis=2)
     usual = float(np.median(squares[squares > 0.0])) if (squares > 0.0).any() else 1.0
-    return np.asarray(np.exp(-0.5 * squares / usual))
-
-
-def _spreads(rows: Reals, confined: Reals) -> Reals:
-    """xᵀA⁻¹x of every row; infinite where the past says nothing about it."""
-    values, vectors = np.linalg.eigh(confined)
-    seen = values > NEGLIGIBLE * max(float(values[-1]), np.finfo(float).tiny)
-    along = rows @ vectors
-    unseen = (along[:, ~seen] ** 2).sum(axis=1)
-    spreads = (along[:, seen] ** 2 / values[seen]).sum(axis=1)
-    size = np.maximum((rows**2).sum(axis=1), np.finfo(float).tiny)
-    return np.where(unseen > NEGLIGIBLE * size, np.inf, spreads)
-
-
-def _least_squares_within(z: Reals, rows: Reals, confined: Reals, radius: float) -> float:
-    """The least ‖z − Bd‖² of all d with dᵀAd ≤ r.
-
-    In coordinates in which BᵀB + A is the identity, A is diagonal, and d = g/(1 − a + λa) with the
-    least λ ≥ 0 that keeps within the ellipsoid.
-
-    Examples
-    --------
-    >>> rows = np.eye(2)
-    >>> round(_least_squares_within(np.array([3.0, 0.0]), rows, np.eye(2), 1.0), 9)  # 3 less 1
-    4.0
-    """
-    values, vectors = np.linalg.eigh(rows.T @ rows + confined)
-    seen = values > NEGLIGIBLE * values[-1]
-    to_unit = vectors[:, seen] / np.sqrt(values[seen])
-    shares, turn = np.linalg.eigh(to_unit.T @ confined @ to_unit)
-    shares = np.clip(shares, 0.0, 1.0)
-    gains = (to_unit @ turn).T @ (rows.T @ z)
-
-    def away(multiplier: float) -> Reals:
-        return np.asarray(gains / np.maximum(1.0 - shares + multiplier * shares, 1e-300))
-
-    def outside(log_multiplier: float) -> float:
-        return float((shares * away(math.exp(log_multiplier)) ** 2).sum()) - radius
-
-    low, high = -50.0, 50.0
-    best = away(0.0) if (shares < 1.0 - 1e-14).all() else away(math.exp(low))
-    if float((shares * best**2).sum()) > radius:
-        from scipy.optimize import brentq
-
-        best = away(math.exp(brentq(outside, low, high))) if outside(low) > 0.0 else away(0.0)
-    left = float(z @ z - 2.0 * gains @ best + ((1.0 - shares) * best**2).sum())
-    return max(left, 0.0)
-
-
-def _detectable(
-    rows: Reals,
-    rest: Reals,
-    root: Reals,
-    widths: Reals,
-    confined: Reals,
-    radius: float,
-    most: float,
-) -> tuple[float, float]:
-    """The misfit of one arm, and the root mean square of one spread over all, found 9 times in 10.
-
-    The sum of squares is at least the part that no linear model fits, and by the triangle
-    inequality at least (‖z‖ − κ)², with κ the furthest that the ellipsoid lets a prediction go.
-    """
-    arms, spare = len(root), round(float(np.trace(rest)))
-    free = _spreads_largest(rows, confined) * radius
-    whole = _needed(arms, (math.sqrt(most) + math.sqrt(free)) ** 2)
-    left = _needed(spare, most) if spare > 0 else math.inf
-    alone = np.minimum(widths + NINE_TENTHS, math.sqrt(whole))
-    kept = np.maximum(np.diagonal(rest), NEGLIGIBLE)
-    alone = np.minimum(alone, np.sqrt(left / kept))
-    together = min(whole, left * arms / max(spare, 1))
-    return float((alone / root).max()), math.sqrt(together / float((root**2).sum()))
-
-
-def _spreads_largest(rows: Reals, confined: Reals) -> float:
-    """The largest ‖Bd‖² of all d with dᵀAd ≤ 1."""
-    values, vectors = np.linalg.eigh(confined)
-    seen = values > NEGLIGIBLE * max(float(values[-1]), np.finfo(float).tiny)
-    along = rows @ vectors
-    if (along[:, ~seen] ** 2).sum() > NEGLIGIBLE * (rows**2).sum():
-        return math.inf
-    white = along[:, seen] / np.sqrt(values[seen])
-    return float(np.linalg.norm(white, 2) ** 2) if white.size else 0.0
-
-
-def _needed(degrees: int, bound: float) -> float:
-    """λ for which noncentral χ² exceeds a bound with probability 0.9, by its mean and variance.
-
-    Examples
-    --------
-    >>> round(_needed(20, 50.0), 1)
-    49.8
-    """
-    if math.isinf(bound):
-        return math.inf
-    low, high = 0.0, 4.0 * bound + 100.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        least = degrees + middle - NINE_TENTHS * math.sqrt(2.0 * degrees + 4.0 * middle)
-        low, high = (middle, high) if least < bound else (low, middle)
-    return high
+    return np.asarray(np.exp(-0.5 * squares / (usual * reach**2)))

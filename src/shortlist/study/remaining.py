@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
 from shortlist.core.triangle import solve_lower, solve_upper
-from shortlist.study.audit import applies, audit_size
+from shortlist.study.audit import audit_size, is_audited
 from shortlist.study.budget import evaluations_left
 from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity
 from shortlist.study.stage import makes_plans
@@ -146,9 +146,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
 
 def _with_audit(study: View, more: float) -> float:
     """The evaluations to the stop, and those of the audit at it."""
-    if not study.audit.wanted or not applies(study.model) or study.bound.misspecification:
-        return more
-    if math.isinf(more):
+    if not study.audit.wanted or not is_audited(study.bound) or math.isinf(more):
         return more
     return more + audit_size(study.problem.arms, study.evaluations + int(more))
 

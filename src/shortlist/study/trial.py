@@ -13,7 +13,14 @@ if TYPE_CHECKING:  # every worker that evaluates loads this file
 State = Literal["pending", "told", "failed", "cancelled"]
 Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried"]
 # In this order: their places enter the fingerprints of stored studies.
-ORIGINS: tuple[Origin, ...] = ("initial", "round", "second of a round", "unasked", "audit", "carried")
+ORIGINS: tuple[Origin, ...] = (
+    "initial",
+    "round",
+    "second of a round",
+    "unasked",
+    "audit",
+    "carried",
+)
 NOBODY = -1
 
 

@@ -170,8 +170,9 @@ class View:
 
     def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
         error = None if self.budget is None else estimated_error(self)
-        audited = len(self.audit.results)
-        evaluations = self._answered_at + audited if final else self.evaluations
+        evaluations = self.evaluations
+        if final:  # what came in late has no part in it
+            evaluations = self._answered_at + len(self.audit.results)
         return Shortlist(
             names=tuple(listed["name"]),
             table=listed,
@@ -179,7 +180,7 @@ class View:
             final=final,
             guarantee=worth(self, error).words,
             error=error,
-            audited=audited,
+            audited=sum(trial.cause.origin == "audit" for trial in self.taken),
         )
 
     def table(self) -> pd.DataFrame:
