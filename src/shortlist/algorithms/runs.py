@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ class Runs:
 
 def joined(parts: Iterable[Runs]) -> Runs:
     """Runs one after another."""
-    listed = list(parts)
-    columns = [[getattr(part, field.name) for part in listed] for field in fields(Runs)]
-    return Runs(*(None if column[0] is None else np.concatenate(column) for column in columns))
+    listed, columns = list(parts), {}
+    for field in fields(Runs):
+        values: Any = [getattr(part, field.name) for part in listed]
+        columns[field.name] = None if values[0] is None else np.concatenate(values)
+    made: dict[str, Any] = columns
+    return Runs(**made)

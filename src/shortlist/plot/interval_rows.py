@@ -120,7 +120,7 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
 def _stop(study: Study, look: Look, alone: bool) -> str:
     """What stops the study, in words."""
     engine, m = study.bound.engine, study.problem.m
-    verb = "stopped" if study.done else "stops"
+    verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "

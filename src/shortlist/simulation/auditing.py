@@ -39,7 +39,7 @@ def audited_run(
     with np.errstate(over="ignore"):
         seed_stream(run_seeds(int(seed), 1, SALT)[0], stream)
         values = np.array([reward(int(arm), parameters, stream) for arm in plan])
-    fresh_sums = np.bincount(plan, values, problem.arms)
+    fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
     _, fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
     verdict = judge(problem, past, fresh)
     made = np.array([len(plan)], np.int64)

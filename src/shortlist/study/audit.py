@@ -31,6 +31,7 @@ REPEATS, DISTINCT = 4, 400  # evaluations of an arm, where an audit is large; ar
 CONTENDERS = 4  # a fourth of an audit's arms; the rest are spread over the features
 FIRST_LOOK, NEXT_LOOK = 10, 1.25  # results, and by how much they grow from one look to the next
 CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where there are more
+PRIOR = 10  # evaluations, in the bound on θ: a study has more than that when it stops
 ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
 ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be off by
 
@@ -153,6 +154,8 @@ class Audit:
                 made[arm] -= 1
             else:
                 missing.append(arm)
+        if not missing and self.plan is None:
+            self.probes = self.probes[:0]  # all asked for: no need to look again
         return missing
 
     def _own(self, trials: Sequence[Trial]) -> list[Trial]:
@@ -306,7 +309,7 @@ def _sample(problem: Problem, taken: Sequence[Trial]) -> tuple[Integers, Sample]
     told = np.array([trial.arm for trial in taken], np.int64)
     values = np.array([trial.value for trial in taken], np.float64)
     counts = np.bincount(told, minlength=problem.arms)
-    return sample_of(problem, counts, np.bincount(told, values, problem.arms))
+    return sample_of(problem, counts, np.bincount(told, values, problem.arms).astype(np.float64))
 
 
 def sample_of(problem: Problem, pulls: Integers, sums: Reals) -> tuple[Integers, Sample]:
@@ -325,7 +328,7 @@ def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verd
     The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
     """
     level = LEVEL * (1.0 - WHILE_RUNNING) * 3.0 / 4.0**audit
-    # What as many evaluations as there are dimensions would tell, spread over all arms.
+    # What so many evaluations would tell, spread over all arms.
     x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
-    scale = problem.rank / problem.arms * (x.T @ x) / problem.sigma**2
+    scale = max(PRIOR, problem.rank) / problem.arms * (x.T @ x) / problem.sigma**2
     return lack_of_fit(fresh, past, np.asarray(scale), level)

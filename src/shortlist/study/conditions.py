@@ -41,6 +41,15 @@ def conditions(study: View) -> list[tuple[str, str]]:
                 "did not depend on their values.",
             )
         )
+    carried = sum(trial.cause.origin == "carried" for trial in taken)
+    if carried:
+        found.append(
+            (
+                "Carried over",
+                f"Results carried over from an earlier study: {carried:,}, all that it had, each "
+                "arm's in their order. What an arm gives does not depend on which study asks.",
+            )
+        )
     lost = sum(
         trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
         for trial in study.trials
@@ -68,7 +77,7 @@ def out_of_order(study: View) -> bool:
 def _answer(study: View) -> tuple[list[Trial], int]:
     """The results that the answer rests on, and the last change of the study before it."""
     taken = study.taken
-    if study.done:
+    if study.model.stopped:
         taken = taken[: study.answered_at]
     elif study.trials:
         return taken, max(trial.closed or trial.opened for trial in study.trials)

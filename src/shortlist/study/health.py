@@ -35,7 +35,8 @@ def examine(study: View) -> list[Finding]:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, algorithm="m-LinGapE")
+    >>> features = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    >>> study = Study(features, m=1, sigma=0.1, algorithm="m-LinGapE", audit=False)
     >>> for k in range(30):  # the third mean is not the sum of the others
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [0.5, 0.3, 0.4][trial.arm] + 0.1 * (-1) ** (k // 3))

@@ -102,7 +102,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, -0.5, 0.75][trial.arm] + 2.0 * noise.standard_normal())
     >>> print(remaining(study))
-    about 98 more (80 % range: 35 to 2,500)
+    about 110 more (80 % range: 44 to 2,700)
     """
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")

@@ -99,7 +99,7 @@ class Settings:
     def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
         """Take from what is stored the choices that were left to us; a budget never is."""
         if "audit" not in stored.choices:
-            del self.choices["audit"]
+            self.choices.pop("audit", None)
         algorithm = algorithm and "budget" not in stored.choices["algorithm"]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)

@@ -147,7 +147,8 @@ class View:
     def shortlist(self) -> Shortlist:
         """The answer: final once the study is done, before that the current guess."""
         if not self.done:
-            return self._shortlist(self._listed(), final=False)
+            kept = self._answer if self.model.stopped else None  # while it is audited
+            return self._shortlist(self._listed() if kept is None else kept, final=False)
         changes = self._journal.ledger.changes
         if self._final is None or self._final[0] != changes:
             assert self._answer is not None
