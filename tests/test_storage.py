@@ -47,7 +47,7 @@ def result(trial: shortlist.Study | object, means: np.ndarray = MEANS, sigma: fl
 
 
 def begin(storage: str | None = None, **given: object) -> shortlist.Study:
-    given = {"m": 3, "sigma": 0.4, "seed": 7, **given}
+    given = {"m": 3, "sigma": 0.4, "seed": 7, "audit": False, **given}
     return shortlist.Study(X, storage=storage, **given)  # type: ignore[arg-type]
 
 

@@ -96,8 +96,8 @@ $ shortlist repurpose --synthetic
 $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
-3 data not available, 4 nothing to ask for: the study has stopped, or cannot,
-or its last trials are under way (ask), 5 the storage cannot be used (damaged, foreign, newer, out of
+3 data not available, 4 the study has stopped or cannot stop, or its last
+trials are under way (ask), 5 the storage cannot be used (damaged, foreign, newer, out of
 reach), 6 the output cannot be written, 130 interrupted.""",
 )
 

@@ -67,10 +67,10 @@ def standing_words(study: Study) -> str:
 
 def _linearity(study: Study) -> str:
     """What is known of whether the means are linear in the features, in a word."""
-    from shortlist.study.guarantee import is_linearity_untested, rests_on_features
+    from shortlist.study.guarantee import is_linearity_tested, rests_on_features
 
     if not rests_on_features(study):
         return "not assumed"
     if study.audit.rejection is not None:
         return "rejected"
-    return "tested" if study.done and not is_linearity_untested(study) else "untested"
+    return "tested" if is_linearity_tested(study) else "untested"

@@ -96,7 +96,7 @@ def ask(
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)
     if audited:
-        note(f"{count(audited, 'trial')} of the audit: do the means follow the features?")
+        note(f"{count(audited, 'trial')} of the audit: are the means linear in the features?")
     if not again and len(trials) < n:
         whose = "audit" if opened.audit.is_open else "budget"
         note(f"the {whose} has room for {count(len(trials), 'trial')} only.")

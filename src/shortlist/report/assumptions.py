@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shortlist.study.conditions import conditions, out_of_order
 from shortlist.study.feature_health import is_classical
-from shortlist.study.guarantee import departure, is_linearity_untested, passed
+from shortlist.study.guarantee import departure, is_linearity_tested, passed
 
 if TYPE_CHECKING:
     from shortlist.noise import Noise
@@ -115,6 +115,6 @@ def _model(study: Study) -> str:
     )
     if study.audit.rejection is not None:
         return f"{words} Tests say that they do: {departure(study.audit.rejection)}"
-    if study.done and not is_linearity_untested(study):
+    if is_linearity_tested(study):
         return f"{words} {passed(study)}"
     return f"{words} Nothing has tested it{'' if study.done else ' yet'}."

@@ -77,6 +77,10 @@ def worth(study: View, error: float | None = None) -> Worth:
 
 def _with_budget(study: View, error: float | None) -> Worth:
     words = worth_of_budget(study, error)
+    warnings = doubts(study)
+    if warnings:
+        names = ", ".join(finding.name for finding in warnings)
+        words = f"{words} The results speak against what is supposed: {names}."
     if study.done:
         words = " ".join([words, *(sentence for _, sentence in conditions(study))])
     else:
@@ -137,6 +141,11 @@ def is_linearity_untested(study: View) -> bool:
     if study.bound.misspecification:
         return not study.audit.wanted
     return study.audit.verdict is None or not study.audit.results
+
+
+def is_linearity_tested(study: View) -> bool:
+    """Whether the answer is final, assumes that the means are linear, and was tested for it."""
+    return study.done and rests_on_features(study) and not is_linearity_untested(study)
 
 
 def _linearity(study: View) -> list[str]:
@@ -201,7 +210,7 @@ def departure(rejection: Rejection, c: float = 0.0) -> str:
     what = f"within c = {c:g} of linear" if c else "linear"
     return (
         f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
-        f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
+        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm {rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, and a linear model of the other results gives "
         f"{rejection.predicted:.3g}."
     )

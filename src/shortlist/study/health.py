@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shortlist.study.feature_health import Finding as Finding
 from shortlist.study.feature_health import examine_features as examine_features
 from shortlist.study.feature_health import is_classical
-from shortlist.study.guarantee import advice, is_linearity_untested, passed
+from shortlist.study.guarantee import advice, is_linearity_tested, passed
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -254,7 +254,7 @@ def _fit(study: View, results: _Results) -> Finding:
         return Finding("fit", "note", words, meaning)
     if p >= ALPHA:
         words = f"The means of {len(x)} of {problem.arms} arms agree with a linear model ({test})."
-        if study.done and not is_linearity_untested(study):
+        if is_linearity_tested(study):
             return Finding("fit", "fine", words, passed(study))
         return Finding("fit", "untested", words, f"The others were not looked at. {_when(study)}")
     worst = int(np.argmax(np.abs(misses) * root))
