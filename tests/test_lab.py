@@ -960,7 +960,7 @@ def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
 def test_health_that_is_not_fine_is_shown(screen: Path) -> None:
     """Results whose spread is ten times the σ that was declared."""
     study = shortlist.Study.load("screen.db")
-    with pytest.warns(shortlist.errors.LinearityRejected):
+    with pytest.warns(shortlist.errors.LinearityRejected):  # noqa: PT031
         for k in range(60):
             study.tell(arm=f"C{k % 20 + 1:02}", value=(-1.0) ** (k // 20))
     found = asked("status", "screen.toml")["health"]
