@@ -852,10 +852,13 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
     with Counts(2) as pool:
         with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
             wait_until(lambda: len(one.pending) == 1, "the first evaluation")
-            with other._journal.change() as transaction:
-                trial = other._journal.ledger.find(0)
-                trial.process = None  # as if a lease had been over, and another had come first
-                other._journal._note_renewal(transaction, trial)
+            journal = other._journal
+
+            def take_over(transaction: Any) -> None:
+                # As if a lease had been over, and another had come first.
+                journal._renew(transaction, journal.ledger.find(0), "another", None, None)
+
+            journal.change(take_over)
             wait_for(last)
             if late:
                 with one._journal._lock:  # until both have come

@@ -175,9 +175,8 @@ class Study(View):
     ) -> None:
         self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()
-        self._answer = None
         bound = find_algorithm(algorithm).bind(problem, threshold)
-        self._journal = Journal(bound, settings, self._keep_answer)
+        self._journal = Journal(bound, settings, self._keep_answer, self._forget_answer)
         self._journal.begin()
 
     # Asking
@@ -228,8 +227,7 @@ class Study(View):
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        with self._journal.change() as transaction:
-            return self._journal.add(transaction, index, result)
+        return self._journal.add(index, result)
 
     def tell_many(
         self,
@@ -262,8 +260,7 @@ class Study(View):
 
     def refresh(self) -> None:
         """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
-        with self._journal.change(writing=False):
-            pass
+        self._journal.refresh()
 
     def close(self) -> None:
         """Let go of the storage's connection; the study opens it again when it is used."""

@@ -33,7 +33,7 @@ class View:
     created_at: float
     _journal: Journal
     _answer: Shortlist | None
-    _answered_at: int = 0
+    _answered_at: int
 
     @property
     def bound(self) -> Bound:
@@ -136,6 +136,9 @@ class View:
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
         self._answer = self._shortlist(final=True)
+
+    def _forget_answer(self) -> None:
+        self._answer, self._answered_at = None, 0
 
     def _final(self) -> Shortlist:
         assert self._answer is not None
