@@ -40,7 +40,9 @@ class Strategy(ABC):
     arm a that came in after the plan was made. What comes in beyond that it never sees, so the
     design of each plan was fixed before any of its rewards was known.
 
-    A strategy replaces its arrays and never writes into them: then a copy costs nothing.
+    A strategy replaces its arrays and never writes into them: then a copy costs nothing. It
+    computes first and assigns last: an exception on the way, such as Ctrl-C, then leaves it as it
+    was, and no result counts twice.
 
     Attributes
     ----------

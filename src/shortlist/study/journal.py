@@ -61,13 +61,15 @@ class Journal:
     @property
     def ledger(self) -> Ledger:
         """The trials."""
-        self._mend()
+        if not self._at_work:
+            self._mend()
         return self._ledger
 
     @property
     def model(self) -> Model:
         """What the algorithm makes of their results."""
-        self._mend()
+        if not self._at_work:
+            self._mend()
         return self._model
 
     def _mend(self) -> None:

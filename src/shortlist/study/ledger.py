@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import numbers
+import struct
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -30,6 +31,7 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 CHANGE = np.dtype(
     [("change", "<i8"), ("kind", "<i8"), ("trial", "<i8"), ("arm", "<i8"), ("value", "<f8")]
 )
+ONE_CHANGE = struct.Struct("<4qd")  # the same bytes, six times as fast for one
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
@@ -192,7 +194,7 @@ class Ledger:
             self._moves.append((trial.opened, 1))
 
     def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
-        self._hash.update(np.array([(self.changes, kind, trial, arm, value)], CHANGE).tobytes())
+        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, arm, value))
 
     # Changes of others
 
