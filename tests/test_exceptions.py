@@ -24,6 +24,8 @@ from shortlist.study.trial import Trial
 PACKAGE = str(Path(shortlist.__file__).parent)
 FEATURES = np.array([[1.0, 0.0], [0.9, 0.4], [0.2, 0.9], [0.0, 1.0], [-0.5, 0.3]])
 MEANS = FEATURES @ np.array([0.8, 0.3])
+# Also called when an object is thrown away: what is raised then has nobody to go to.
+THROWN_AWAY = ("_close", "<genexpr>")
 MOST = 60  # moments within one call; where it has more Python calls, they are spread over it
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -66,7 +68,10 @@ class Interruption:
         self.calls, self._at = 0, at
 
     def _profile(self, frame: FrameType, event: str, _: Any) -> None:
-        if event != "call" or not frame.f_code.co_filename.startswith(PACKAGE):
+        code = frame.f_code
+        if event != "call" or code.co_name in THROWN_AWAY:
+            return
+        if not code.co_filename.startswith(PACKAGE):
             return
         self.calls += 1
         if self.calls in self._at:
@@ -121,7 +126,8 @@ def check_is_its_log(study: Study) -> None:
 
 def story(study: Study) -> list[Any]:
     """All that is known of the trials but the time of day."""
-    rows = [(t.number, t.arm, t.state, t.value, t.reason, t.cause) for t in study.trials]
+    # Causes in words, since a statistic that is NaN is not equal to itself.
+    rows = [(t.number, t.arm, t.state, t.value, t.reason, repr(t.cause)) for t in study.trials]
     return [*rows, study.fingerprint, [t.number for t in study.pending]]
 
 
