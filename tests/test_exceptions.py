@@ -120,8 +120,9 @@ def check_is_its_log(study: Study) -> None:
     )
     if model.decision is not None:
         assert np.array_equal(model.round.inside, study.round.inside)
-        C = model.bound.engine.threshold(model.posterior, model.round)
-        assert C == model.bound.engine.threshold(study.posterior, study.round)
+        threshold = model.bound.engine.threshold
+        own = threshold(study.posterior, study.round)
+        assert own == threshold(model.posterior, model.round)
 
 
 def story(study: Study) -> list[Any]:
@@ -203,9 +204,7 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
 
 @pytest.mark.parametrize("kind", ["LUCB both", "Phased", "sigma estimated"])
 @pytest.mark.parametrize("stored", [False, True])
-def test_every_change_is_made_wholly_or_not_at_all(
-    kind: str, stored: bool, tmp_path: Path
-) -> None:
+def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_path: Path) -> None:
     places: list[dict[str, Any]] = [
         {"storage": tmp_path / f"{name}.db"} if stored else {} for name in ("shaken", "calm")
     ]

@@ -58,9 +58,7 @@ class Phased(Strategy):
         self.inside, self.b, self.c = inside, b, c
         self.statistic, self.threshold = statistic, threshold
 
-    def _designed(
-        self, contrasts: Contrasts, means: Reals, inside: Mask
-    ) -> tuple[Reals, Integers]:
+    def _designed(self, contrasts: Contrasts, means: Reals, inside: Mask) -> tuple[Reals, Integers]:
         """The weights of the next phase, and its counts."""
         task, made = self._task, float(contrasts.pulls.sum())
         b, c = open_pairs(contrasts, inside)

@@ -47,7 +47,7 @@ class Study(View):
     epsilon : float
         The slack allowed in the means.
     S : float, optional
-        A bound on ‖θ‖, for thresholds that need one.
+        A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
     budget : int, optional
         Stop after so many results, neither earlier nor later, and estimate how probable a wrong
         answer is. Without it the study stops when it is certain enough.

@@ -165,7 +165,9 @@ class View:
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind, as it last looked (KL-LUCB, MisLid); they are missing before
         :attr:`stage` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
-        means and bounds are those of the evaluations since: it is set aside.
+        means and bounds are those of the evaluations since: it is set aside. With a budget nothing
+        is proven: the bounds hold the mean of an arm named beforehand with probability about 1 − δ,
+        and less often those of the shortlist, which was chosen because it came out best.
         """
         model = self._journal.model
         now = None if model.decision is None else self.round
