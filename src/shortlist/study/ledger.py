@@ -11,10 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
 from shortlist.core.random import run_seeds
-from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.errors import DamagedStorage, TrialClosed, UnknownTrial
 from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial
 
 Event = Literal["renewed", "reopened"]
@@ -346,31 +345,3 @@ def check_pending(trial: Trial) -> None:
         raise TrialClosed(
             f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
         )
-
-
-def checked_value(value: object, bound: Bound | None = None) -> float:
-    """A result that can be told, and that the algorithm can take in.
-
-    Examples
-    --------
-    >>> checked_value(float("nan"))
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that came to nothing.
-    """
-    if not isinstance(value, (numbers.Real, np.bool_)):
-        raise InvalidInput(
-            f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = np.inf
-    if not np.isfinite(number):
-        raise InvalidInput(
-            f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
-            "an evaluation that came to nothing."
-        )
-    if bound is not None:
-        bound.check(number)
-    return number

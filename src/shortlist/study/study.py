@@ -19,7 +19,7 @@ from shortlist.study.budget import check_reopening, nothing_to_ask
 from shortlist.study.evaluation import Objective, evaluate
 from shortlist.study.feature_health import warn_of_features
 from shortlist.study.journal import Journal
-from shortlist.study.ledger import checked_value
+from shortlist.study.outcome import checked_value
 from shortlist.study.settings import Settings, checked_lease
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
