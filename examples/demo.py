@@ -34,7 +34,9 @@ def main() -> None:
     print(outcome, end="\n\n")
 
     print("The same question 200 times on rewards recorded from this screen: evaluations until the")
-    print("stop, with the features (m-LinGapE) and without (the others), each with its own threshold:")
+    print(
+        "stop, with the features (m-LinGapE) and without (the others), each with its own threshold:"
+    )
     instance = screen.instance(M, repeats=30)
     names = ["Racing (paired)", "m-LinGapE", "LUCB"]
     results = shortlist.compare(names, instance, runs=200, epsilon=EPSILON, seed=0)

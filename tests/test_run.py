@@ -25,6 +25,7 @@ import shortlist
 from shortlist import errors
 from shortlist.study import evaluation, progress, remaining
 from shortlist.study.evaluation import WAITING
+from shortlist.study.model import Model
 from shortlist.study.outcome import evaluate_trial
 from shortlist.study.trial import Trial
 
@@ -857,10 +858,13 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
     with Counts(2) as pool:
         with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
             wait_until(lambda: len(one.pending) == 1, "the first evaluation")
-            with other._journal.change() as transaction:
-                trial = other._journal.ledger.find(0)
-                trial.process = None  # as if a lease had been over, and another had come first
-                other._journal._note_renewal(transaction, trial)
+            journal = other._journal
+
+            def take_over(transaction: Any) -> None:
+                # As if a lease had been over, and another had come first.
+                journal._renew(transaction, journal.ledger.find(0), "another", None, None)
+
+            journal.change(take_over)
             wait_for(last)
             if late:
                 with one._journal._lock:  # until both have come
@@ -872,6 +876,33 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
         assert [trial.number for trial in one.taken] == [1, 2, 3]
         assert one.trials[0].state == "pending"
         assert one.trials[0].expires_at is None  # not given back: it is not ours
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_result_that_was_interrupted_on_its_way_in_is_told_at_the_end(
+    stored: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    s = study(**({"storage": tmp_path / "study.db"} if stored else {}))
+    evaluated: list[int] = []
+    take = Model.take
+
+    def objective(trial: Trial) -> float:
+        evaluated.append(trial.number)
+        return by_seed(trial)
+
+    def interrupted(self: Model, steps: Any, at_stop: Any) -> None:
+        take(self, steps, at_stop)
+        if len(evaluated) == 5:
+            evaluated.append(-1)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Model, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        s.run(objective, progress=False)
+    assert [trial.number for trial in s.taken] == evaluated[:5] == [0, 1, 2, 3, 4]
+    assert s.evaluations == 5
+    s.run(objective, progress=False, max_evaluations=3)
+    assert evaluated == [0, 1, 2, 3, 4, -1, 5, 6, 7]  # none was evaluated twice
 
 
 # The stop

@@ -48,7 +48,8 @@ class GIFA:
     initialization : {"auto", "each", "span", None}
         Pulls before the first round: every arm once, a spanning set of arms once, or none;
         ``auto`` is ``each`` while K ≤ 4 rank X, else ``span``, as many times over as the threshold
-        profits from (ten for ``self_normalized``, once for the others).
+        profits from (ten for ``self_normalized``, five for ``levels``, for ``pilot`` until there
+        are twenty, once for the others).
     elimination : bool
         Whether a difference that was once bounded stays so (see ``eliminating``).
     classical : bool
@@ -221,6 +222,7 @@ class GIFA:
             classical=self.classical or problem.is_classical,
             indices=self.rules["indices"].name,
             m=problem.m,
+            features_unused=self.classical and not problem.is_classical,
         )
         return features, initial, setting
 

@@ -76,12 +76,13 @@ class Course:
 
     def decide(self, seed: int) -> None:
         """Show the strategy the results of its plan."""
+        nothing = self.nothing()
         self.strategy.decide(self.sums, seed)
-        self.begin()
+        self.pulls, self.sums = nothing
 
-    def begin(self) -> None:
-        """Forget the results: they belong to the plan before."""
-        self.pulls, self.sums = np.zeros_like(self.pulls), np.zeros_like(self.sums)
+    def nothing(self) -> tuple[Integers, Reals]:
+        """The pulls and sums of a plan before its first result."""
+        return np.zeros_like(self.pulls), np.zeros_like(self.sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +238,7 @@ class StepwiseEngine:
         def go_on() -> None:
             if not beyond.missing.any():
                 beyond.strategy.suppose(posterior.means)
-                beyond.begin()
+                beyond.pulls, beyond.sums = beyond.nothing()
 
         def decide(supposing: list[int]) -> Decision:
             for arm in supposing:

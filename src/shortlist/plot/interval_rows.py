@@ -135,8 +135,9 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
         rows = ""
     if engine.budget is not None:
         return (
-            f"{rows}Each interval holds its difference with probability {1 - study.problem.delta:g}, "
-            f"by itself; dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
+            f"{rows}Each interval would hold the difference of two arms named beforehand with "
+            f"probability {1 - study.problem.delta:g}; of arms chosen by the results it holds less "
+            f"often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
             f"after {engine.budget:,} evaluations, wherever they are. "
         )
     if engine.lagged:

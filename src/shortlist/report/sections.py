@@ -100,8 +100,10 @@ def _intervals(study: Study) -> str:
         return f"{own} The stop compares these intervals."
     if study.budget is not None:
         return (
-            f"{own} It holds the mean with probability {1 - study.problem.delta:g}, by itself and for "
-            "normal noise. Differences of two means are known more precisely."
+            f"{own} For normal noise it holds the mean of an arm named beforehand with probability "
+            f"{1 - study.problem.delta:g}, or about that. These arms are listed because they came out "
+            "best: their intervals hold their means less often. Differences of two means are known "
+            "more precisely."
         )
     return (
         f"{own} The stop compares differences of two means, which are known more precisely. So "

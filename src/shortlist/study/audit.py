@@ -154,8 +154,6 @@ class Audit:
                 made[arm] -= 1
             else:
                 missing.append(arm)
-        if not missing and self.plan is None:
-            self.probes = self.probes[:0]  # all asked for: no need to look again
         return missing
 
     def _own(self, trials: Sequence[Trial]) -> list[Trial]:
@@ -165,6 +163,8 @@ class Audit:
 
     def conclude(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
         """Test the audit's results, once all of them are in."""
+        if self.plan is None and len(self.probes) and not self.missing(trials):
+            self.probes = self.probes[:0]  # all asked for: no need to look again
         if not self.is_open or self.rejection is not None:
             return
         own = self._own(trials)

@@ -37,8 +37,8 @@ def conditions(study: View) -> list[tuple[str, str]]:
         found.append(
             (
                 "Data nobody asked for",
-                f"Results told without having been asked for: {unasked:,}. Whether they were told "
-                "did not depend on their values.",
+                f"Results told without having been asked for: {unasked:,}. Whether and when they "
+                "were told did not depend on their values.",
             )
         )
     carried = sum(trial.cause.origin == "carried" for trial in taken)

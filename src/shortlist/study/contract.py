@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from shortlist.study.ledger import Event
@@ -61,10 +60,15 @@ class Unstored:
     address: Any = None
     standing: Standing | None = None
 
-    @contextmanager
-    def transaction(self, *, writing: bool) -> Iterator[Unstored]:
+    def transaction(self, *, writing: bool) -> Unstored:
         """Itself."""
-        yield self
+        return self
+
+    def __enter__(self) -> Unstored:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing to do."""
 
     def close(self) -> None:
         """Nothing to do."""

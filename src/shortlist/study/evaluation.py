@@ -12,6 +12,7 @@ from uuid import uuid4
 from shortlist.errors import BudgetSpent, InvalidInput, unknown_name
 from shortlist.problem import whole_number
 from shortlist.study.budget import no_room
+from shortlist.study.contract import Transaction
 from shortlist.study.executors import check_sendable, find_executor, is_lost
 from shortlist.study.journal import Journal, is_free
 from shortlist.study.outcome import Objective as Objective
@@ -179,10 +180,13 @@ class Flight:
 
     def _take(self, back: list[Future[Any]]) -> tuple[list[Trial], BaseException | None]:
         """Tell what came, in one transaction; returns what was lost, and what is to end the run."""
-        come = [(self._sent.pop(future), _outcome(future)) for future in back]
+        come = [(self._sent[future], _outcome(future)) for future in back]
         lost: list[Trial] = []
         ending: BaseException | None = None
-        with self._journal.change() as transaction:
+        told, failures = self._told, self._failures
+
+        def act(transaction: Transaction) -> None:
+            nonlocal ending, told, failures
             for sent, (value, error, words) in come:
                 trial = self._journal.ledger.find(sent)
                 if trial.state != "pending":
@@ -193,18 +197,28 @@ class Flight:
                         # No failure, however many may be: to leave such results out would bias
                         # what is kept. The trial stays open.
                         ending = ending or outside
-                    elif not self.is_full:
+                    elif told != self._most:
                         self._journal.close(transaction, trial, "told", value=value)
-                        self._told += 1
+                        told += 1
                     continue
-                self._failures += 1
+                failures += 1
                 if words is None:
                     lost.append(trial)
                 else:
                     self._journal.close(transaction, trial, "failed", reason=words)
                 hopeless = words is None and not is_lost(error)
-                if ending is None and (hopeless or self._failures > self._max_failures):
+                if ending is None and (hopeless or failures > self._max_failures):
                     ending = error
+
+        try:
+            self._journal.change(act)
+        except BaseException:
+            for future in back:  # nothing was told: ``end`` tries once more
+                self._back.put(future)
+            raise
+        self._told, self._failures = told, failures
+        for future in back:
+            del self._sent[future]
         for sent, _ in come:
             if sent.state != "pending":
                 self._trials.pop(sent.number, None)
@@ -220,17 +234,16 @@ class Flight:
 
     def end(self, *, cancel: bool) -> None:
         """Tell what is there, and cancel the rest, or give it back to be asked for again."""
-        self._take(self._others_back())
-        for future in self._sent:
-            future.cancel()
-        own = [trial for trial in self._trials.values() if trial.process == self._process]
-        if not cancel:
-            self._journal.release(own)
-            return
-        with self._journal.change() as transaction:
-            for trial in map(self._journal.ledger.find, own):
-                if trial.state == "pending":
-                    self._journal.close(transaction, trial, "cancelled")
+        try:
+            self._take(self._others_back())
+        finally:
+            for future in self._sent:
+                future.cancel()
+            own = [trial for trial in self._trials.values() if trial.process == self._process]
+            if cancel:
+                self._journal.cancel(own)
+            else:
+                self._journal.release(own)
 
 
 def _outcome(future: Future[Any]) -> Outcome:

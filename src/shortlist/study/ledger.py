@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import numbers
+import struct
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
 from shortlist.core.random import run_seeds
-from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.errors import DamagedStorage, TrialClosed, UnknownTrial
 from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial
 
 Event = Literal["renewed", "reopened"]
@@ -30,10 +30,27 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 CHANGE = np.dtype(
     [("change", "<i8"), ("kind", "<i8"), ("trial", "<i8"), ("arm", "<i8"), ("value", "<f8")]
 )
+ONE_CHANGE = struct.Struct("<4qd")  # the same bytes, six times as fast for one
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
 NEVER = np.iinfo(np.int64).max
+
+
+class Mark(NamedTuple):
+    """What a ledger was at one moment: its lists with their lengths then, since they only grow."""
+
+    trials: int
+    taken: int
+    events: int
+    changes: int
+    seconds: list[Cause]
+    unsettled: dict[int, Trial]
+    hash: Any
+    moves: tuple[list[tuple[int, int]], int]
+    reopened: tuple[list[int], int]
+    has_news: bool
+    touched: list[tuple[Trial, tuple[Any, ...]]]  # trials changed since, with what they were
 
 
 class Ledger:
@@ -61,6 +78,7 @@ class Ledger:
         self._reopened: list[int] = []
         self._events: list[tuple[int, Event, int]] = []
         self.has_news = False  # for the model
+        self._touched: list[tuple[Trial, tuple[Any, ...]]] = []  # the last mark's
 
     @property
     def pending(self) -> list[Trial]:
@@ -82,6 +100,39 @@ class Ledger:
         """A digest of the settings and of every change so far."""
         return self._hash.hexdigest()
 
+    # Changes, and taking them back
+
+    def mark(self) -> Mark:
+        """The present moment, for ``restore``; it holds until another one is marked."""
+        self._touched = []
+        return Mark(
+            trials=len(self.trials),
+            taken=len(self.taken),
+            events=len(self._events),
+            changes=self.changes,
+            seconds=self.seconds,
+            unsettled=self._unsettled,
+            hash=self._hash.copy(),
+            moves=(self._moves, len(self._moves)),
+            reopened=(self._reopened, len(self._reopened)),
+            has_news=self.has_news,
+            touched=self._touched,
+        )
+
+    def restore(self, mark: Mark) -> None:
+        """Be what it was at the last mark, and so every trial. If cut short, it is called again."""
+        for trial, before in reversed(mark.touched):
+            trial.put_back(before)
+        del self.trials[mark.trials :], self.taken[mark.taken :], self._events[mark.events :]
+        known = mark.unsettled.items()  # trials may have been added to it since
+        self._unsettled = {number: trial for number, trial in known if number < mark.trials}
+        (moves, moved), (reopened, times) = mark.moves, mark.reopened
+        self.seconds, self._moves, self._reopened = mark.seconds, moves[:moved], reopened[:times]
+        self._hash, self.changes, self.has_news = mark.hash.copy(), mark.changes, mark.has_news
+
+    def _touch(self, trial: Trial) -> None:
+        self._touched.append((trial, trial.fields))
+
     # Changes of this process
 
     def open(self, arm: int, cause: Cause, *, in_turn: bool = False) -> Trial:
@@ -95,16 +146,28 @@ class Ledger:
         self._note(_asked(trial), number, arm, cause.second)
         return trial
 
-    def close(self, trial: Trial, state: State, value: float | None = None) -> None:
+    def close(
+        self,
+        trial: Trial,
+        state: State,
+        value: float | None = None,
+        *,
+        at: float | None = None,
+        reason: str | None = None,
+    ) -> None:
         """End a pending trial."""
         check_pending(trial)
+        self._touch(trial)
         self.changes += 1
         trial.state, trial.value, trial.closed = state, value, self.changes
+        trial.closed_at, trial.reason = at, reason
         self.has_news = True
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
 
-    def renew(self, trial: Trial) -> int:
-        """Count that a pending trial was given out again, or back."""
+    def renew(self, trial: Trial, worker: str, process: str | None, expires: float | None) -> int:
+        """Note who has a pending trial now that it was given out again, or back."""
+        self._touch(trial)
+        trial.worker, trial.process, trial.expires_at = worker, process, expires
         self.changes += 1
         self._events.append((self.changes, "renewed", trial.number))
         self._note(RENEWED, trial.number, trial.arm, 0.0)
@@ -123,14 +186,14 @@ class Ledger:
         self.trials.append(trial)
         self._unsettled[trial.number] = trial
         if trial.cause.origin == "second of a round":
-            del self.seconds[:1]
+            self.seconds = self.seconds[1:]
             self._moves.append((trial.opened, -1))
         if trial.cause.second != NOBODY:
-            self.seconds.append(trial.cause)
+            self.seconds = [*self.seconds, trial.cause]
             self._moves.append((trial.opened, 1))
 
     def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
-        self._hash.update(np.array([(self.changes, kind, trial, arm, value)], CHANGE).tobytes())
+        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, arm, value))
 
     # Changes of others
 
@@ -166,6 +229,7 @@ class Ledger:
             if new:
                 self._enter(trial)
             else:
+                self._touch(self.trials[number])
                 self.trials[number].become(trial)
             touched.append(trial)
         return touched
@@ -221,9 +285,8 @@ class Ledger:
         places = np.concatenate([leaving, np.full(len(reopened), NOBODY)])[order]
         steps = [None if place == NOBODY else unsettled[place] for place in places.tolist()]
         held = self._held(changes[order])
-        for trial in steps:
-            if trial is not None:
-                del self._unsettled[trial.number]
+        leaves = {trial.number for trial in steps if trial is not None}
+        self._unsettled = {t.number: t for t in unsettled if t.number not in leaves}
         self.taken += [trial for trial in steps if trial is not None and trial.state == "told"]
         self._moves, self._reopened, self.has_news = [], [], False
         return Steps(
@@ -282,31 +345,3 @@ def check_pending(trial: Trial) -> None:
         raise TrialClosed(
             f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
         )
-
-
-def checked_value(value: object, bound: Bound | None = None) -> float:
-    """A result that can be told, and that the algorithm can take in.
-
-    Examples
-    --------
-    >>> checked_value(float("nan"))
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that came to nothing.
-    """
-    if not isinstance(value, (numbers.Real, np.bool_)):
-        raise InvalidInput(
-            f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = np.inf
-    if not np.isfinite(number):
-        raise InvalidInput(
-            f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
-            "an evaluation that came to nothing."
-        )
-    if bound is not None:
-        bound.check(number)
-    return number

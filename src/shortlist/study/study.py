@@ -32,7 +32,7 @@ from shortlist.study.evaluation import Objective, evaluate
 from shortlist.study.feature_health import warn_of_features
 from shortlist.study.guarantee import advice, doubts
 from shortlist.study.journal import Journal
-from shortlist.study.ledger import checked_value
+from shortlist.study.outcome import checked_value
 from shortlist.study.settings import Settings, checked_flag, checked_lease
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -60,7 +60,7 @@ class Study(View):
     epsilon : float
         The slack allowed in the means.
     S : float, optional
-        A bound on ‖θ‖, for thresholds that need one.
+        A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
     budget : int, optional
         Stop after so many results, neither earlier nor later, and estimate how probable a wrong
         answer is. Without it the study stops when it is certain enough.
@@ -267,9 +267,7 @@ class Study(View):
     def _tell_carried(self, results: Iterable[tuple[int, float]]) -> None:
         """Take in results of another study, as (row of the features, value), in one transaction."""
         checked = [(arm, checked_value(value, self.bound)) for arm, value in results]
-        with self._journal.change() as transaction:
-            for arm, value in checked:
-                self._journal.add(transaction, arm, value, "carried")
+        self._journal.add(checked, "carried")
         self._warn()
 
     def _keep_in(self, kept: StoredStudy) -> None:
@@ -281,10 +279,9 @@ class Study(View):
     ) -> None:
         self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()
-        self._answer = self._final = None
         self._warned = False
         bound = find_algorithm(algorithm).bind(problem, threshold)
-        self._journal = Journal(bound, settings, self._keep_answer)
+        self._journal = Journal(bound, settings, self._keep_answer, self._forget_answer)
         self._journal.begin()
 
     # Asking
@@ -335,8 +332,7 @@ class Study(View):
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        with self._journal.change() as transaction:
-            added = self._journal.add(transaction, index, result)
+        [added] = self._journal.add([(index, result)])
         self._warn()
         return added
 
@@ -379,8 +375,7 @@ class Study(View):
 
     def refresh(self) -> None:
         """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
-        with self._journal.change(writing=False):
-            pass
+        self._journal.refresh()
         self._warn()
 
     def close(self) -> None:

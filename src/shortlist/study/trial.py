@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
@@ -91,8 +92,17 @@ class Trial:
 
     def become(self, other: Trial) -> None:
         """Take over all that another says of the same trial."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(other, name))
+        self.put_back(other.fields)
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """All that it says now, for ``put_back``."""
+        return tuple(_FIELDS(self))
+
+    def put_back(self, fields: tuple[Any, ...]) -> None:
+        """Say again what it said when these were its fields."""
+        for name, value in zip(self.__slots__, fields, strict=True):
+            setattr(self, name, value)
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -100,6 +110,9 @@ class Trial:
         fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
         return (*fields, *rest, *self.cause, self.opened, self.closed)
+
+
+_FIELDS = attrgetter(*Trial.__slots__)
 
 
 @dataclass(frozen=True)

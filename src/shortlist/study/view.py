@@ -35,8 +35,8 @@ class View:
     created_at: float
     _journal: Journal
     _answer: pd.DataFrame | None  # the arms of the shortlist, as they stood at the stop
-    _answered_at: int = 0
-    _final: tuple[int, Shortlist] | None = None  # as of so many changes of the study
+    _answered_at: int
+    _final: tuple[int, Shortlist] | None  # as of so many changes of the study
 
     @property
     def bound(self) -> Bound:
@@ -164,6 +164,9 @@ class View:
         self._answered_at = self.evaluations
         self._answer = self._listed()
 
+    def _forget_answer(self) -> None:
+        self._answer, self._final, self._answered_at = None, None, 0
+
     def _listed(self) -> pd.DataFrame:
         table = self.table()
         chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
@@ -190,7 +193,9 @@ class View:
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind, as it last looked (KL-LUCB, MisLid); they are missing before
         :attr:`stage` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
-        means and bounds are those of the evaluations since: it is set aside.
+        means and bounds are those of the evaluations since: it is set aside. With a budget nothing
+        is proven: the bounds hold the mean of an arm named beforehand with probability about 1 − δ,
+        and less often those of the shortlist, which was chosen because it came out best.
         """
         model = self._journal.model
         now = None if model.decision is None else self.round
