@@ -112,9 +112,6 @@ class AnyEngine(Protocol):
     def again(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
         """The last decision and its round, told by the posterior if nothing came in since."""
 
-    def missing(self, posterior: Posterior, now: Any) -> Integers:
-        """How many results of each arm it waits for before it decides again."""
-
     def until_look(self, now: Any) -> int:
         """How many more results until it looks again whether to stop."""
 

@@ -164,10 +164,6 @@ class Engine:
         """The rules by kind and name."""
         return {kind: rule.name for kind, rule in self.rules.items()}
 
-    def missing(self, posterior: Posterior, now: rounds.Round) -> NDArray[np.int64]:
-        """What the initial pulls still lack of each arm; every later result is looked at."""
-        return np.maximum(self.wanted - posterior.pulls, 0)
-
     def until_look(self, now: rounds.Round) -> int:
         """It looks at every result."""
         return 1

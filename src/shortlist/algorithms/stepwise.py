@@ -188,10 +188,6 @@ class StepwiseEngine:
         """A course before its first result."""
         return Course(self._first.copy())
 
-    def missing(self, posterior: Posterior, now: Course) -> Integers:
-        """What the plan still lacks of each arm."""
-        return now.missing
-
     def until_look(self, now: Course) -> int:
         """What the plan still lacks."""
         return int(now.missing.sum())

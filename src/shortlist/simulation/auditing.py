@@ -31,16 +31,18 @@ def audited_run(
     if not run.stopped[0]:
         return replace(run, audited=none, rejected=none > 0)
     pulls = run.pulls[0]
-    arms, past = sample_of(problem, pulls, sums)
+    past = sample_of(problem, pulls, sums)
     means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
-    means[arms] = past.means  # where it was evaluated, what was measured will do for the choice
+    means[past.arms] = (
+        past.means
+    )  # where it was evaluated, what was measured will do for the choice
     plan = chosen_arms(problem, pulls, means, run.recommended[0])
     stream = np.zeros(4, np.uint64)
     with np.errstate(over="ignore"):
         seed_stream(run_seeds(int(seed), 1, SALT)[0], stream)
         values = np.array([reward(int(arm), parameters, stream) for arm in plan])
     fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
-    _, fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
+    fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
     verdict = judge(problem, past, fresh)
     made = np.array([len(plan)], np.int64)
     return replace(

@@ -94,13 +94,13 @@ class Audit:
 
     def watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
-        if not self.wanted or not applies(model) or model.bound.problem.noise.is_open:
+        if not self.wanted or not applies(model) or not model.initialized:
             return
         while self._next_look <= len(taken) and self.rejection is None:
             self._look(model, taken[: self._next_look])
             self._next_look = math.ceil(NEXT_LOOK * self._next_look)
         while self._next_probe <= len(taken):
-            if not model.stopped and model.initialized and not model.bound.misspecification:
+            if not model.stopped and not model.bound.misspecification:
                 self._probe(model.bound.problem, taken[: self._next_probe])
             self._next_probe *= 2
 
@@ -114,11 +114,11 @@ class Audit:
 
     def _look(self, model: Model, taken: Sequence[Trial]) -> None:
         problem = model.bound.problem
-        arms, sample = _sample(problem, taken)
-        if len(arms) > problem.rank:
+        sample = _sample(problem, taken)
+        if len(sample.arms) > problem.rank:
             against = evidence(sample, model.bound.misspecification)
             if against > math.log(1.0 / (WHILE_RUNNING * LEVEL)):
-                self._reject(problem, arms, sample, len(taken))
+                self._reject(problem, sample, len(taken))
 
     def open(self, model: Model, taken: Sequence[Trial]) -> None:
         """Choose the arms of an audit, at a stop."""
@@ -170,31 +170,28 @@ class Audit:
         own = self._own(trials)
         if any(trial.state == "pending" for trial in own) or self.missing(trials):
             return
-        told = {trial.number for trial in own if trial.state == "told"}
-        since = self._stopped_at
-        places = [k for k, trial in enumerate(taken[since:], since) if trial.number in told]
-        if len(places) < len(told):
-            return  # some wait for an earlier trial
-        problem = model.bound.problem
-        self.results = [taken[k] for k in places]
+        self.results = [trial for trial in own if trial.state == "told"]
         if not self.results:  # all of them failed
             self.verdict = Verdict(False, 0.0, np.zeros(0), math.inf, math.inf)
             return
-        _, past = _sample(problem, taken[: self._stopped_at])
-        arms, fresh = _sample(problem, self.results)
-        verdict = judge(problem, past, fresh, self._audits)
+        assert self.plan is not None
+        problem, before = model.bound.problem, taken[: self._stopped_at]
+        # All arms of the plan, also those whose evaluations failed: the test was fixed with it.
+        arms = np.unique(self.plan)
+        fresh = _sample(problem, self.results, arms)
+        verdict = judge(problem, _sample(problem, before), fresh, self._audits)
         if verdict.rejected:
             worst = int(np.argmax(np.abs(verdict.misses) * np.sqrt(fresh.counts) / fresh.sigmas))
-            measured, evaluations = float(fresh.means[worst]), max(places) + 1
+            measured = float(fresh.means[worst])
             predicted = measured - float(verdict.misses[worst])
-            name = problem.names[int(arms[worst])]
+            name, evaluations = problem.names[int(arms[worst])], len(before) + len(self.results)
             self.rejection = Rejection(evaluations, name, measured, predicted)
             return
-        self._look(model, taken[: max(places) + 1])
+        self._look(model, [*before, *self.results])
         if self.rejection is None:
             self.verdict = verdict
 
-    def _reject(self, problem: Problem, arms: Integers, sample: Sample, evaluations: int) -> None:
+    def _reject(self, problem: Problem, sample: Sample, evaluations: int) -> None:
         """Name the arm that departs most from a linear model of all the others."""
         root = np.sqrt(sample.counts) / sample.sigmas
         rows = sample.features * root[:, None]
@@ -206,7 +203,7 @@ class Audit:
         worst = int(np.argmax(np.abs(misses) / np.sqrt(spare)))
         measured = float(sample.means[worst])
         predicted = measured - float(misses[worst] / spare[worst] / root[worst])
-        name = problem.names[int(arms[worst])]
+        name = problem.names[int(sample.arms[worst])]
         self.rejection = Rejection(evaluations, name, measured, predicted)
 
 
@@ -304,22 +301,26 @@ def _spread_out(problem: Problem, chosen: Integers, pulls: Integers, count: int)
     return among[found]
 
 
-def _sample(problem: Problem, taken: Sequence[Trial]) -> tuple[Integers, Sample]:
-    """The arms that have results, and these."""
+def _sample(problem: Problem, taken: Sequence[Trial], arms: Integers | None = None) -> Sample:
+    """Results, by default of the arms that have any."""
     told = np.array([trial.arm for trial in taken], np.int64)
     values = np.array([trial.value for trial in taken], np.float64)
     counts = np.bincount(told, minlength=problem.arms)
-    return sample_of(problem, counts, np.bincount(told, values, problem.arms).astype(np.float64))
+    sums = np.bincount(told, values, problem.arms).astype(np.float64)
+    return sample_of(problem, counts, sums, arms)
 
 
-def sample_of(problem: Problem, pulls: Integers, sums: Reals) -> tuple[Integers, Sample]:
-    """The arms that have results, and these."""
-    arms = np.flatnonzero(pulls)
+def sample_of(
+    problem: Problem, pulls: Integers, sums: Reals, arms: Integers | None = None
+) -> Sample:
+    """Results, by default of the arms that have any."""
+    arms = np.flatnonzero(pulls) if arms is None else arms
     counts = pulls[arms].astype(np.float64)
-    means = sums[arms] / counts
+    means = sums[arms] / np.maximum(counts, 1.0)
     sigmas = problem.sigma * np.sqrt(problem.relative_noise[arms])
-    off = ROUNDING * float(np.abs(means).max(initial=0.0))
-    return arms, Sample(problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
+    # An average is off by rounding however many results it has.
+    off = ROUNDING * float(np.abs(means).max(initial=0.0)) * np.sqrt(counts)
+    return Sample(arms, problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
 
 
 def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verdict:

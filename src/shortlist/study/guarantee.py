@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from shortlist.study.audit import applies, audit_size
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.conditions import conditions
-from shortlist.study.linearity import LEVEL
+from shortlist.study.linearity import LEVEL, WHILE_RUNNING
 
 if TYPE_CHECKING:
     from shortlist.study.audit import Rejection
@@ -169,14 +170,17 @@ def passed(study: View) -> str:
     audit, problem = study.audit, study.problem
     seen = f"{_evaluated(study):,} of {problem.arms:,} arms were evaluated"
     if study.bound.misspecification:
-        return f"That they are was tested as the results came in (level {LEVEL * 100:g} %); {seen}."
+        level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
+        return f"That they are was tested as the results came in ({level}); {seen}."
     assert audit.verdict is not None
     tested = len({trial.arm for trial in audit.results})
     single, spread = audit.verdict.single, audit.verdict.spread
-    found = (
-        f"a misfit of {single:.2g} at one of them, or of {spread:.2g} spread over them, would have "
-        "been found with probability 0.9"
-    )
+    alone = "any one of them" if tested > 1 else "it"
+    sizes = [f"of {single:.2g} at {alone}"] if math.isfinite(single) else []
+    sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
+    found = "no misfit could have been found with so few"
+    if sizes:
+        found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
     return (
         f"That they are was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
         f"(level {LEVEL * 100:g} %; {found}); {seen}."

@@ -15,7 +15,7 @@ the means are linear, its least value over all linear means is no larger than at
 
 *At the stop* (:func:`lack_of_fit`). The arms of an audit are chosen before any of its results is
 known. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a, and C be a covariance of departures from a line, in the same
-units. At the true θ, given the past, exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The
+units, that the plan of the audit fixes. At the true θ, given the past, exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The
 past has a supermartingale of its own, exp(½ sᵀ(V + W)⁻¹s)·√(det W/det(V + W)) with s = V(θ̂ − θ) (de la
 Peña et al. 2004). Their product is an e-value at the true θ; the test takes the θ at which it is
 least, and averages over several C.
@@ -36,13 +36,15 @@ WHILE_RUNNING = 0.2  # the share of the level for the test while results come in
 PRIORS = (1.0, 10.0, 100.0)  # ρ: deviations of σ, of σ/√10 and of σ/10
 SIZES = (0.1, 0.3, 1.0, 3.0)  # of departures, in σ
 RANGES = (1.0, 0.3)  # over which departures are alike, in usual distances between arms
-DRAWS = 200  # of noise, to find what misfit is found with probability 0.9
-NINE_TENTHS = 1.2816  # the normal quantile
+DRAWS, FOUND = 200, 0.9  # of noise, to find what misfit is found with probability 0.9
+HARDEST = 3  # arms of which it is looked at how large a misfit of theirs must be
+ROUNDING = 1e-14  # of the largest singular value
 
 
 class Sample(NamedTuple):
-    """Results of some arms: their features, how many, their averages, and the noise of one."""
+    """Results of some arms: which, their features, how many, their averages, the noise of one."""
 
+    arms: NDArray[np.int64]
     features: Reals
     counts: Reals
     means: Reals
@@ -61,8 +63,9 @@ class Verdict(NamedTuple):
     misses : array
         Of every arm, its average less what the past predicts.
     single, spread : float
-        The misfit of any one arm, and the root mean square misfit of random signs over all, that is
-        found with probability 0.9 if the noise is normal; infinite where none is.
+        The misfit of any one arm of the audit, and the root mean square misfit of random signs over
+        all arms evaluated, that is found with probability 0.9 if the noise is normal; infinite
+        where none is.
     """
 
     rejected: bool
@@ -86,7 +89,7 @@ def evidence(sample: Sample, slack: float = 0.0) -> float:
     --------
     >>> line = np.column_stack([np.ones(5), np.arange(5.0)])
     >>> many = np.full(5, 10.0)
-    >>> straight = Sample(line, many, 2.0 * np.arange(5.0), np.ones(5))
+    >>> straight = Sample(np.arange(5), line, many, 2.0 * np.arange(5.0), np.ones(5))
     >>> bent = straight._replace(means=np.arange(5.0) ** 2)
     >>> evidence(straight) < 0.0, evidence(bent) > math.log(1000.0)
     (True, True)
@@ -118,15 +121,22 @@ def _nearest(sample: Sample, weights: Reals, slack: float) -> Reals:
 
 
 def _fit(sample: Sample, weights: Reals) -> Reals:
-    """Weighted least squares; of arms that do not span the features, the shortest solution.
+    """Weighted least squares; of arms that do not span the features, a solution.
 
-    By the normal equations, as there may be many arms, made good by two steps of refinement.
+    Weights may differ by many orders of magnitude, and a direction that is lost would make the
+    least value too large. So nothing is squared, and long rows come first, as Householder's
+    method wants them.
     """
-    inverse = np.linalg.pinv((sample.features.T * weights) @ sample.features, hermitian=True)
-    theta = np.zeros(sample.features.shape[1])
-    for _ in range(3):
-        misses = sample.means - sample.features @ theta
-        theta = theta + inverse @ (sample.features.T @ (weights * misses))
+    rows = sample.features * np.sqrt(weights)[:, None]
+    order = np.argsort(-np.abs(rows).max(axis=1, initial=0.0), kind="stable")
+    scale = np.linalg.norm(rows, axis=0)
+    scale[scale == 0.0] = 1.0
+    left, triangle = np.linalg.qr(rows[order] / scale)
+    theta = np.zeros(rows.shape[1])
+    for _ in range(2):  # and once more for what rounding left
+        misses = (sample.means - sample.features @ theta) * np.sqrt(weights)
+        step = np.linalg.lstsq(triangle, left.T @ misses[order], rcond=ROUNDING)[0]
+        theta = theta + step / scale
     return theta
 
 
@@ -149,21 +159,20 @@ def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verd
     --------
     >>> dose = np.arange(20.0)
     >>> line = np.column_stack([np.ones(20), dose])
-    >>> ends = Sample(line[[0, 19]], np.full(2, 50.0), np.array([0.0, 1.0]), np.ones(2))
+    >>> two = np.array([0, 19])
+    >>> ends = Sample(two, line[two], np.full(2, 50.0), np.array([0.0, 1.0]), np.ones(2))
     >>> bell = 5.0 * np.exp(-((dose - 8.0) ** 2) / 8.0)
-    >>> fresh = Sample(line, np.ones(20), bell, np.ones(20))
+    >>> fresh = Sample(np.arange(20), line, np.ones(20), bell, np.ones(20))
     >>> lack_of_fit(fresh, ends, np.eye(2), 0.01).rejected
     True
     >>> lack_of_fit(fresh._replace(means=dose / 19.0), ends, np.eye(2), 0.01).rejected
     False
     """
-    weights = past.counts / past.sigmas**2
-    known = (past.features.T * weights) @ past.features
-    theta = _fit(past, weights)
-    test = _Test(fresh, known, scale)
+    theta = _fit(past, past.counts / past.sigmas**2)
+    test = _Test(fresh, past, scale)
     misses = fresh.means - fresh.features @ theta
     against = float(test.evidence((test.root * misses)[None])[0])
-    single, spread = test.detectable(known, math.log(1.0 / level))
+    single, spread = test.detectable(math.log(1.0 / level))
     return Verdict(against > math.log(1.0 / level), against, misses, single, spread)
 
 
@@ -171,15 +180,26 @@ class _Test:
     """The e-value of an audit as a function of z at θ̂: quadratic forms, each with a constant.
 
     With A = V(V + W)⁻¹V and H = C(I + C)⁻¹, the least of ½dᵀAd + ½(z − Bd)ᵀH(z − Bd) over d = θ − θ̂ is
-    ½zᵀGz, G = H − HB(A + BᵀHB)⁻¹BᵀH. A departure of one arm alone has H = h e eᵀ, and so h/(1 + h l)
-    for G, l = xᵀA⁻¹x.
+    half of what is left of H^½z by least squares on A^½ and H^½B, one above the other. A departure
+    of one arm alone has H = h e eᵀ, and so h/(1 + h l) for the square of z, l = xᵀA⁻¹x. Arms of the
+    plan without results have z = 0 and count as departures that nothing speaks for or against.
     """
 
-    def __init__(self, fresh: Sample, known: Reals, scale: Reals) -> None:
+    def __init__(self, fresh: Sample, past: Sample, scale: Reals) -> None:
+        self._fresh, self._past = fresh, past
         self.root = np.sqrt(fresh.counts) / fresh.sigmas
         rows = self._rows = fresh.features * self.root[:, None]
-        confined = known @ np.linalg.solve(known + scale, known)
-        self._paid = 0.5 * (np.linalg.slogdet(known + scale)[1] - np.linalg.slogdet(scale)[1])
+        # In coordinates in which W is the identity, V is diagonal, with these squares.
+        corner = np.linalg.cholesky(scale)
+        weighted = past.features * (np.sqrt(past.counts) / past.sigmas)[:, None]
+        triangle = np.linalg.qr(np.linalg.solve(corner, weighted.T).T)[1]
+        _, sizes, turn = np.linalg.svd(triangle)
+        self._sizes = np.concatenate([sizes, np.zeros(len(scale) - len(sizes))])
+        self._axes = np.linalg.solve(corner, fresh.features.T).T @ turn.T
+        self._into = turn @ np.linalg.inv(corner)
+        along = self._axes * self.root[:, None]  # B in these coordinates
+        confined = self._sizes**2 / np.sqrt(self._sizes**2 + 1.0)  # A^½
+        self._paid = 0.5 * float(np.log1p(self._sizes**2).sum())
         unit = float(np.median(fresh.sigmas)) * self.root
         alike = [np.eye(len(rows)), *(_likeness(fresh.features, each) for each in RANGES)]
         self._forms, constants = [], []
@@ -188,16 +208,15 @@ class _Test:
             values = np.maximum(values, 0.0)
             for size in SIZES:
                 grown = size**2 * values
-                shrunk = (vectors * (grown / (1.0 + grown))) @ vectors.T
-                seen = shrunk @ rows
-                inverse = np.linalg.pinv(confined + rows.T @ seen, hermitian=True)
-                self._forms.append(shrunk - seen @ inverse @ seen.T)
+                shrunk = (vectors * np.sqrt(grown / (1.0 + grown))) @ vectors.T
+                self._forms.append(shrunk @ _left_over(confined, shrunk @ along) @ shrunk)
                 constants.append(-0.5 * float(np.log1p(grown).sum()))
         self._constants = np.array(constants)
-        self.reach = _reach(rows, confined)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(along == 0.0, 0.0, (along / confined) ** 2).sum(axis=1)
         grown = (np.array(SIZES)[:, None] * unit) ** 2
         shares = grown / (1.0 + grown)
-        self._alone = shares / (1.0 + shares * self.reach)  # a row a size, a column an arm
+        self._alone = shares / (1.0 + shares * reach)  # a row a size, a column an arm
         self._alone_constants = -0.5 * np.log1p(grown)
 
     def evidence(self, z: Reals) -> Reals:
@@ -212,46 +231,67 @@ class _Test:
         share = math.log((groups - 1) / groups), math.log(1 / groups)
         return np.asarray(np.logaddexp(together + share[0], singles + share[1]) - self._paid)
 
-    def detectable(self, known: Reals, needed: float) -> tuple[float, float]:
-        """The misfit of any one arm, and of random signs over all, found 9 times in 10."""
-        off = _reach(self._rows, known)  # the variance of what the past predicts
-        paid = needed + self._paid + math.log(self._alone.size * (len(RANGES) + 2))
-        squares = 2.0 * (paid - self._alone_constants) / np.maximum(self._alone, 1e-300)
-        alone = (np.sqrt(squares.min(axis=0)) + NINE_TENTHS * np.sqrt(1.0 + off)) / self.root
+    def detectable(self, needed: float) -> tuple[float, float]:
+        """The misfit of any one arm of the audit, and of random signs over all, found 9 times in 10.
+
+        A misfit of an arm that was evaluated before is in θ̂ as well. θ̂ is taken to be normal, which
+        it is but for the choice of the arms.
+        """
         generator = np.random.default_rng(0)
-        arms = len(self.root)
-        noise = generator.standard_normal((DRAWS, arms))
-        noise += (self._rows @ _drawn(known, generator)).T
-        signs = np.where(generator.random((DRAWS, arms)) < 0.5, -1.0, 1.0) * self.root
-        high = float(np.median(1.0 / self.root))
-        while np.mean(self.evidence(noise + high * signs) > needed) < 0.9:
+        noise = generator.standard_normal((DRAWS, len(self.root)))
+        seen = self._sizes > ROUNDING * self._sizes[0]
+        errors = generator.standard_normal((DRAWS, int(seen.sum()))) / self._sizes[seen]
+        noise += errors @ (self._axes[:, seen] * self.root[:, None]).T
+        every = np.union1d(self._fresh.arms, self._past.arms)
+        shifts = self._shifts(every)
+        signs = np.where(generator.random((DRAWS, len(every))) < 0.5, -1.0, 1.0)
+        spread = self._found(noise, signs @ shifts, needed)
+        own = shifts[np.isin(every, self._fresh.arms[self._fresh.counts > 0.0])]
+        # The hardest to find are those of which least is left in every form.
+        left = [np.einsum("ai,ij,aj->a", own, form, own) for form in self._forms]
+        alone = (self._alone[:, None, :] * own**2).max(axis=(0, 2))
+        hardest = np.argsort(np.maximum(np.max(left, axis=0), alone), kind="stable")[:HARDEST]
+        single = max(self._found(noise, own[[arm]], needed) for arm in hardest)
+        return single, spread
+
+    def _shifts(self, arms: NDArray[np.int64]) -> Reals:
+        """What a misfit of 1 at each arm does to z, a row an arm."""
+        fresh, past = self._fresh, self._past
+        shifts = (arms[:, None] == fresh.arms) * self.root
+        seen = self._sizes > ROUNDING * self._sizes[0]
+        into = (past.features @ self._into.T)[:, seen] / self._sizes[seen] ** 2
+        moved = into * (past.counts / past.sigmas**2)[:, None]  # θ̂ per misfit of a past arm
+        predicted = moved @ (self._axes[:, seen] * self.root[:, None]).T
+        shifts[np.searchsorted(arms, past.arms)] -= predicted
+        return np.asarray(shifts)
+
+    def _found(self, noise: Reals, shift: Reals, needed: float) -> float:
+        """The size of a shift that takes the e-value over its limit in 9 of 10 draws."""
+
+        def share(size: float) -> float:
+            return float(np.mean(self.evidence(noise + size * shift) > needed))
+
+        high = float(np.median(1.0 / self.root[self.root > 0.0]))
+        largest = 1e4 * high
+        while share(high) < FOUND:
             high *= 2.0
-            if high > 1e6 * float(np.max(1.0 / self.root)):
-                return float(alone.max()), math.inf
+            if high > largest:
+                return math.inf
         low = 0.0
         while high - low > 0.02 * high:
             middle = (low + high) / 2.0
-            found = np.mean(self.evidence(noise + middle * signs) > needed) >= 0.9
-            low, high = (low, middle) if found else (middle, high)
-        return float(alone.max()), high
+            low, high = (low, middle) if share(middle) >= FOUND else (middle, high)
+        return high
 
 
-def _drawn(known: Reals, generator: np.random.Generator) -> Reals:
-    """Errors of θ̂ after normal noise, a column a draw."""
-    values, vectors = np.linalg.eigh(known)
-    seen = values > 1e-12 * values[-1]
-    errors = generator.standard_normal((DRAWS, int(seen.sum()))) / np.sqrt(values[seen])
-    return np.asarray(vectors[:, seen] @ errors.T)
-
-
-def _reach(rows: Reals, confined: Reals) -> Reals:
-    """xᵀA⁻¹x of every row; infinite where A says nothing about it."""
-    values, vectors = np.linalg.eigh((confined + confined.T) / 2.0)
-    seen = values > 1e-12 * max(float(values[-1]), np.finfo(float).tiny)
-    along = (rows @ vectors) ** 2
-    size = np.maximum((rows**2).sum(axis=1), np.finfo(float).tiny)
-    reach = (along[:, seen] / values[seen]).sum(axis=1)
-    return np.where(along[:, ~seen].sum(axis=1) > 1e-10 * size, np.inf, reach)
+def _left_over(confined: Reals, rows: Reals) -> Reals:
+    """The projection onto what least squares leaves of the lower part of [diag(confined); rows]."""
+    stacked = np.vstack([np.diag(confined), rows])
+    scale = np.linalg.norm(stacked, axis=0)
+    scale[scale == 0.0] = 1.0
+    left, sizes, _ = np.linalg.svd(stacked / scale, full_matrices=False)
+    lower = left[len(confined) :, sizes > ROUNDING * sizes[0]]
+    return np.asarray(np.eye(len(rows)) - lower @ lower.T)
 
 
 def _likeness(features: Reals, reach: float) -> Reals:

@@ -27,7 +27,6 @@ from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.budget import check_reopening, nothing_to_ask
-from shortlist.study.carrying import carry_over
 from shortlist.study.evaluation import Objective, evaluate
 from shortlist.study.feature_health import warn_of_features
 from shortlist.study.guarantee import advice, doubts
@@ -259,12 +258,13 @@ class Study(View):
         called = f"{self.name}, {suffix}" if name is None else name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
-            rehearsal = Study(**given, **alike)
             into = Study(**given, **alike, storage=place, name=called)
-        carry_over(self, rehearsal, into)
+        if not into.trials:  # else it was done before
+            # In the order in which they came: whether one counts must be known before its value.
+            into._tell_carried((trial.arm, trial.value) for trial in self.taken)
         return into
 
-    def _tell_carried(self, results: Iterable[tuple[int, float]]) -> None:
+    def _tell_carried(self, results: Iterable[tuple[int, float | None]]) -> None:
         """Take in results of another study, as (row of the features, value), in one transaction."""
         checked = [(arm, checked_value(value, self.bound)) for arm, value in results]
         self._journal.add(checked, "carried")
