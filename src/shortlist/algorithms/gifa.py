@@ -16,6 +16,7 @@ from shortlist.algorithms.named_rules import RULES, Choice, find_rule, find_thre
 from shortlist.algorithms.requests import optimal_shares
 from shortlist.algorithms.resident import GRAM_LIMIT
 from shortlist.core.rule import Rule
+from shortlist.core.tall import squared_norms
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
 from shortlist.rules.allocation import ALLOCATIONS
@@ -173,6 +174,7 @@ class GIFA:
         settings = {
             name: self._setting(problem, each, choosing=True)[2]
             for name, each in THRESHOLDS.items()
+            if problem.keeps_units or not each.needs_S
         }
         return least_demanding(settings)
 
@@ -184,12 +186,54 @@ class GIFA:
         To choose among thresholds all that counts is whether the initial pulls span. Where the
         features are even they do in any basis, and the orthonormal one need not be made.
         """
-        features = np.eye(problem.arms) if self.classical else problem.reduced
+        regularization = self._regularization(problem, chosen)
         orthonormal = self._is_orthonormal(chosen) and not (choosing and problem.is_even)
-        if orthonormal:
-            features = problem.orthonormal
+        features = self._basis(problem, orthonormal=orthonormal, regularized=regularization > 0.0)
+        initial = self._initial(problem, chosen, features, orthonormal=orthonormal)
         noise = problem.relative_noise
-        shown = in_units(features, noise)
+        weakest = weakest_direction(in_units(features, noise), initial)
+        longest = float(noise.min()) ** -0.5 if self.classical else problem.longest
+        if weakest == 0.0 and len(initial) and regularization == 0.0 and not self.classical:
+            # Some direction is too short to be told from none; in orthonormal columns none is.
+            features = self._basis(problem, orthonormal=True, regularized=False)
+            initial = self._initial(problem, chosen, features, orthonormal=True)
+            weakest = weakest_direction(in_units(features, noise), initial)
+            longest = float(np.sqrt((squared_norms(features) / noise).max()))
+        setting = Setting(
+            arms=problem.arms,
+            dimension=problem.arms if self.classical else problem.dimension,
+            rank=features.shape[1],
+            longest=longest,
+            sigma=problem.sigma,
+            delta=problem.noise.left_of(problem.delta),
+            S=problem.S,
+            regularization=regularization,
+            weakest=weakest,
+            classical=self.classical or problem.is_classical,
+            indices=self.rules["indices"].name,
+            m=problem.m,
+        )
+        return features, initial, setting
+
+    def _basis(
+        self, problem: Problem, *, orthonormal: bool, regularized: bool
+    ) -> NDArray[np.float64]:
+        if self.classical:
+            return np.eye(problem.arms)
+        if orthonormal:
+            return problem.orthonormal
+        return problem.isometric if regularized else problem.reduced
+
+    def _initial(
+        self,
+        problem: Problem,
+        chosen: Threshold,
+        features: NDArray[np.float64],
+        *,
+        orthonormal: bool,
+    ) -> NDArray[np.int64]:
+        """The initial pulls."""
+        shown = in_units(features, problem.relative_noise)
         first = self.initialization
         if first == "auto":
             first = "each" if problem.arms <= 4 * features.shape[1] else "span"
@@ -201,28 +245,14 @@ class GIFA:
         if problem.noise.kind == "estimate":
             initial = initial if len(initial) else auto(shown)
             rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
-        initial = np.tile(initial, rounds)
+        return np.tile(initial, rounds)
+
+    def _regularization(self, problem: Problem, chosen: Threshold) -> float:
         if self.regularization is None:
-            regularization = chosen.regularization(problem.sigma, problem.S)
-        elif callable(self.regularization):
-            regularization = self.regularization(problem.sigma)
-        else:
-            regularization = float(self.regularization)
-        setting = Setting(
-            arms=problem.arms,
-            dimension=problem.arms if self.classical else problem.dimension,
-            rank=features.shape[1],
-            longest=float(noise.min()) ** -0.5 if self.classical else problem.longest,
-            sigma=problem.sigma,
-            delta=problem.noise.left_of(problem.delta),
-            S=problem.S,
-            regularization=regularization,
-            weakest=weakest_direction(shown, initial),
-            classical=self.classical or problem.is_classical,
-            indices=self.rules["indices"].name,
-            m=problem.m,
-        )
-        return features, initial, setting
+            return chosen.regularization(problem.sigma, problem.S)
+        if callable(self.regularization):
+            return self.regularization(problem.sigma)
+        return float(self.regularization)
 
     def _is_orthonormal(self, chosen: Threshold) -> bool:
         return "pilot" in chosen.rule.traits and not self.classical
