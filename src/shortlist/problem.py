@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.core.posterior import in_own_units, reduce_to_rank
+from shortlist.core.posterior import LOST, in_own_units, reduce_to_rank
 from shortlist.core.tall import (
     WHOLE,
     blocks,
+    even,
     exponents,
     first_like,
     gram,
@@ -140,12 +141,13 @@ class Problem:
     @cached_property
     def reduced(self) -> NDArray[np.float64]:
         """The features in a basis of their row space, whatever the units of their columns."""
+        if self._own_units is not None and self._own_units[1] < LOST:
+            return self._own_units[0]
         return reduce_to_rank(self.features)
 
     @cached_property
-    def _own_units(self) -> NDArray[np.float64] | None:
-        kept = in_own_units(self.features)
-        return None if kept is None else kept[0]
+    def _own_units(self) -> tuple[NDArray[np.float64], float] | None:
+        return in_own_units(self.features)
 
     @property
     def keeps_units(self) -> bool:
@@ -155,15 +157,19 @@ class Problem:
     @cached_property
     def isometric(self) -> NDArray[np.float64]:
         """The same in a basis that keeps ‖θ‖: for what uses S or a regularisation, in these units."""
-        if not self.keeps_units:
+        if self._own_units is None:
             raise InvalidFeatures(
-                "a regularization, and a threshold that uses S, depend on the units of the features, "
-                "and the columns' sizes are too far apart for it: divide each column by its standard "
-                "deviation and give S in these units, or use threshold='self_normalized', which needs "
-                "neither."
+                "a threshold that uses S, and a regularization, depend on the units of the features, "
+                "and the sizes of the columns are too far apart for them: divide each column by its "
+                "largest absolute value and give S in these units, or use "
+                "threshold='self_normalized' without a regularization."
             )
-        assert self._own_units is not None
-        return self._own_units
+        return self._own_units[0]
+
+    @cached_property
+    def scaled(self) -> NDArray[np.float64]:
+        """The features with their columns brought to the same size, in a basis of their row space."""
+        return reduce_to_rank(even(self.features))
 
     @cached_property
     def orthonormal(self) -> NDArray[np.float64]:

@@ -35,6 +35,7 @@ from shortlist.errors import InvalidFeatures, SingularDesign
 
 LOST = 1e7  # condition number: from here on, its square leaves too few digits
 LARGEST = 500  # powers of two: the squares of larger numbers are out of range
+BEFORE_SPAN = 1e9  # L²/λ: with more, V is decided by λ until the pulls span, and nothing is certain
 UNSEEN = 1e-6  # of an arm's features, that a basis of lower rank may leave out
 
 
@@ -42,9 +43,10 @@ def reduce_to_rank(features: Reals) -> Reals:
     """The features in a basis of their row space: K × rank.
 
     The basis is orthonormal, so that inner products are unchanged, and features of full column rank
-    are returned as they are, in the same memory. Where too many digits would be lost in that (see
-    ``in_own_units``), it is a basis in which the columns of the result are orthonormal: every mean and
-    variance is the same. The rank is that of columns brought to the same size, in any case.
+    are returned as they are, in the same memory. Where numbers of this precision cannot do that (see
+    ``in_own_units``), the columns are brought to the same size first; where that is not enough, the
+    columns of the result are orthonormal. Every mean and variance is the same in any basis. The rank is
+    always that of columns brought to the same size.
 
     Examples
     --------
@@ -54,6 +56,9 @@ def reduce_to_rank(features: Reals) -> Reals:
     (3, 2)
     """
     kept = in_own_units(features)
+    if kept is None:
+        features = even(features)
+        kept = in_own_units(features)
     if kept is not None and kept[1] < LOST:
         return kept[0]
     table, right = even(features), _row_space(features)
@@ -116,7 +121,7 @@ def width_floor(features: Reals, regularization: float = 0.0) -> float:
     V is off by rounding as much as its condition number says, which is at most that of XᵀX for even
     pulls, columns brought to the same size: 2 ε κ² was the most seen, ε being 2.2e-16. With a
     regularisation V begins at λI, and what G has lost since its last refresh counts too: at most
-    STEEPEST times in one step; 12 ε L²/λ was the most seen, and ε L²/(2λ) in the first steps.
+    STEEPEST times in one step; 12 ε L²/λ was the most seen, and ε L²/λ before the pulls span.
 
     Examples
     --------
@@ -129,7 +134,8 @@ def width_floor(features: Reals, regularization: float = 0.0) -> float:
     floor = max(LEAST_SHARE, 16.0 * rounding * condition(features) ** 2)
     if regularization > 0.0:
         ratio = float(squared_norms(features).max()) / regularization
-        floor = max(floor, rounding * (128.0 * min(ratio, STEEPEST) + 4.0 * ratio))
+        lost = 128.0 * min(ratio, STEEPEST) + 4.0 * min(ratio, BEFORE_SPAN)
+        floor = max(floor, rounding * lost)
     return min(floor, 1.0)
 
 

@@ -74,17 +74,6 @@ def exponents(table: Reals) -> Integers:
     return np.asarray(np.frexp(largest)[1], np.int64)
 
 
-def even(table: Reals) -> Reals:
-    """The table with every column in units of a power of two near its size: no digit is lost.
-
-    Examples
-    --------
-    >>> even(np.array([[1.0, 1e300], [0.5, -2e300]])).round(3).tolist()
-    [[0.5, 0.336], [0.25, -0.672]]
-    """
-    return np.asarray(np.ldexp(table, -exponents(table)))
-
-
 def sizes(table: Reals) -> Reals:
     """The root mean square of every column, also where squares are no numbers any more.
 
@@ -97,6 +86,19 @@ def sizes(table: Reals) -> Reals:
     for rows in blocks(table):
         squares += (np.ldexp(table[rows], -powers) ** 2).sum(axis=0)
     return np.asarray(np.ldexp(np.sqrt(squares / len(table)), powers))
+
+
+def even(table: Reals) -> Reals:
+    """The table with every column brought to a root mean square of 1; a column of zeros stays.
+
+    Examples
+    --------
+    >>> even(np.array([[3e200, 0.0], [4e200, 0.0]])).round(3).tolist()
+    [[0.849, 0.0], [1.131, 0.0]]
+    """
+    table = np.ldexp(table, -exponents(table))  # exact, and then squares are in range
+    size = sizes(table)
+    return np.asarray(table / np.where(size > 0.0, size, 1.0))
 
 
 def triangle_of(table: Reals, powers: Integers | None = None) -> Reals:
