@@ -129,7 +129,8 @@ def test_arms_that_are_lost_beside_larger_ones_are_refused() -> None:
         Study([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0)
     with pytest.raises(errors.InvalidFeatures, match="arm '2'"):
         Study([[1.0, 0.0], [0.0, 1.0], [1e-160, 1e-170]], 1, sigma=1.0)
-    assert Study([[1e20, 0.0], [0.0, 1e20], [1.0, 0.0], [0.0, 2.0]], 1, sigma=1.0).problem.rank == 2
+    large_and_small = [[1e20, 0.0], [0.0, 1e20], [1.0, 0.0], [0.0, 2.0]]
+    assert Problem.of(large_and_small, 1, sigma=1.0).rank == 2
 
 
 # Nearly equal arms.
@@ -164,7 +165,7 @@ SETTINGS: list[tuple[Any, str | None]] = [
 def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: float) -> int:
     x, theta = nearly_equal(apart)
     instance = shortlist.instances.from_arrays(x, theta=theta, m=1, sigma=1.0)
-    runs, most = (60, 20_000) if isinstance(algorithm, str) else (8, 4_000)
+    runs, most = (40, 5_000) if isinstance(algorithm, str) else (8, 2_000)
     got = shortlist.compare(
         [algorithm],
         instance,
@@ -176,19 +177,19 @@ def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: f
         workers=1,
         progress=False,
     )
-    return int(round(float(got.summary()["error_rate"].iloc[0]) * runs))
+    return round(float(got.summary()["error_rate"].iloc[0]) * runs)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.02])
-@pytest.mark.parametrize("apart", [1e-3, 1e-7, 1e-9, 1e-12])
+@pytest.mark.parametrize("apart", [1e-7, 1e-9, 1e-12])
 @pytest.mark.parametrize(("algorithm", "threshold"), SETTINGS, ids=str)
 def test_nearly_equal_arms_are_not_told_apart_by_rounding(
     algorithm: Any, threshold: str | None, apart: float, epsilon: float
 ) -> None:
-    assert errors_among(apart, algorithm, threshold, epsilon) <= 3  # of 60 at δ = 0.05
+    assert errors_among(apart, algorithm, threshold, epsilon) <= 3  # of 40 at δ = 0.05
 
 
-@pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14])
+@pytest.mark.parametrize("apart", [1e-3, 1e-8, 1e-12])
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_no_study_of_nearly_equal_arms_raises(algorithm: Any, apart: float) -> None:
     x, theta = nearly_equal(apart)
@@ -299,9 +300,9 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         ],
     ),
     (
-        make(sigma=[1.0, 1.0, 1e-9, 1e-9], algorithm="m-LinGapE"),
+        make(sigma=[1e-9, 1.0, 1.0, 1.0], algorithm="m-LinGapE"),
         "give the arms of small σ a larger one, such as a thousandth of the largest",
-        [make(sigma=[1.0, 1.0, 1e-3, 1e-3], algorithm="m-LinGapE")],
+        [make(sigma=[1e-3, 1.0, 1.0, 1.0], algorithm="m-LinGapE")],
     ),
     (
         make(m=2, algorithm="LinGapE"),
@@ -343,7 +344,7 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         "pass budget=… to Study",
         [make(algorithm="XY-halving", budget=20)],
     ),
-    (make(budget=1), "Pass at least 2", [make(budget=2)]),
+    (make(budget=1), "Pass at least budget=2", [make(budget=2)]),
     (
         make(np.vstack([X, X[0]])),
         "Keep one of them, give them different features, or set epsilon > 0",
