@@ -139,7 +139,11 @@ def _scaling(problem: Problem) -> Finding:
     with np.errstate(over="ignore"):
         ratio = float(size[large] / size[small])
     singular = singular_values(problem.reduced)
-    uneven, bent = float(singular[0] / singular[-1]), condition(problem.reduced)
+    uneven, bent = float(singular[0] / singular[-1]), 1.0
+    if problem.rank == problem.dimension:
+        bent = condition(problem.features)
+    if bent > LOST:  # the reduced features are then others
+        uneven = max(uneven, bent)
     words = (
         f"Column {large} is {ratio:.3g} times as large as column {small} (root mean square); "
         f"the condition number is {uneven:.3g}."
