@@ -167,8 +167,11 @@ def _scaling(problem: Problem) -> Finding:
 
 
 def _norms(problem: Problem) -> Finding:
-    power = int(exponents(problem.features).max())  # or squares might be out of range
-    norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(problem.features, -power))), power)
+    power = int(exponents(problem.features).max())
+    if abs(power) > FAR:
+        norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(problem.features, -power))), power)
+    else:
+        norms = np.sqrt(squared_norms(problem.features))
     arm, median = int(np.argmax(norms)), float(np.median(norms))
     ratio = float(norms[arm] / median) if median > 0.0 else math.inf
     words = (
