@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shortlist.core.lines import on_own_lines
 from shortlist.core.notice import compiling
 from shortlist.core.pilot import pilot_threshold
-from shortlist.core.posterior import Posterior
+from shortlist.core.posterior import Posterior, width_floor
 from shortlist.core.rule import Rule
 from shortlist.core.state import Reals
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
@@ -139,7 +139,12 @@ class Engine:
             levels="levels" in self.rules["threshold"].traits,
             resident=self._resident(),
             noise=self.noise,
+            floor=self._floor,
         )
+
+    @cached_property
+    def _floor(self) -> float:
+        return width_floor(self.features, self.regularization)
 
     @property
     def alone(self) -> bool:

@@ -115,7 +115,7 @@ class Threshold:
         if self.needs_span and setting.weakest <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs initial pulls that span the features: use "
-                "initialization='span' or 'each', or threshold='determinant' with S=…."
+                "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
             )
 
     def inside(self, setting: Setting) -> float:
