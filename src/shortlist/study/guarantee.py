@@ -127,7 +127,9 @@ def doubts(study: View) -> list[Finding]:
     >>> doubts(Study(arms=["a", "b"], m=1, sigma=0.5))
     []
     """
-    return [finding for finding in study.health() if finding.level == "warning"]
+    # Arms that are nearly alike may cost evaluations, and never the guarantee.
+    found = study.health()
+    return [each for each in found if each.level == "warning" and each.name != "alike"]
 
 
 def rests_on_features(study: View) -> bool:
