@@ -94,13 +94,13 @@ class Audit:
 
     def watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
-        if not self.wanted or not applies(model) or not model.initialized:
+        if not self.wanted or not applies(model) or model.bound.problem.noise.is_open:
             return
         while self._next_look <= len(taken) and self.rejection is None:
             self._look(model, taken[: self._next_look])
             self._next_look = math.ceil(NEXT_LOOK * self._next_look)
         while self._next_probe <= len(taken):
-            if not model.stopped and not model.bound.misspecification:
+            if not model.stopped and model.initialized and not model.bound.misspecification:
                 self._probe(model.bound.problem, taken[: self._next_probe])
             self._next_probe *= 2
 
