@@ -11,8 +11,9 @@ from shortlist.cli.layout import count, plain, say_json
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.plate import study_digest
 from shortlist.cli.trials import trial_report
-from shortlist.cli.writing import new_file
 from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.files.cells import csv_of
+from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ def export(
     opened = open_study(study, name)
     frame = opened.table() if table else _trials(opened)
     if out is not None:
-        with new_file(out, force=force) as file:
+        with new_file(out, replace=force) as file:
             file.write(_encoded(frame, out.suffix.lower()))
     if as_json:
         rows = frame.to_dict(orient="records")
@@ -65,7 +66,7 @@ def export(
         typer.echo(f"{out}: {count(len(frame), 'row')}")
     else:
         # As in a file: a stdout in another encoding would lose signs.
-        typer.echo(frame.to_csv(index=False).encode(), nl=False)
+        typer.echo(csv_of(frame, index=False), nl=False)
 
 
 def report(
@@ -86,7 +87,7 @@ def report(
 
     opened = open_study(study, name)
     signature = f"<!-- shortlist report {study_digest(opened)} -->\n".encode()
-    with new_file(out, force=force or _ends_with(out, signature)) as file:
+    with new_file(out, replace=force or _ends_with(out, signature)) as file:
         file.write(reports.html(opened).encode() + signature)
     if as_json:
         say_json({"study": opened.name, "file": str(out)})
@@ -113,7 +114,7 @@ def _encoded(frame: pd.DataFrame, suffix: str) -> bytes:
     import json
 
     if suffix == ".csv":
-        return frame.to_csv(index=False).encode()
+        return csv_of(frame, index=False)
     if suffix == ".json":
         rows = plain(frame.to_dict(orient="records"))
         return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()

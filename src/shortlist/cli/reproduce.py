@@ -42,21 +42,15 @@ def reproduce(
     What is finished is kept: after an interruption, run the same command again.
     """
     from shortlist import paper
-    from shortlist.errors import InvalidSetting
 
     if show:
         _list()
         return
     if not names:
         raise typer.BadParameter("name a figure or a table, or 'all'; --list lists them.")
-    try:
-        page = paper.reproduce(
-            names, runs=runs, seed=seed, out=out, workers=workers, progress=not quiet
-        )
-    except (PermissionError, FileExistsError, NotADirectoryError) as error:
-        raise InvalidSetting(
-            f"cannot write to --out {out} ({error.strerror}): name another folder."
-        ) from None
+    page = paper.reproduce(
+        names, runs=runs, seed=seed, out=out, workers=workers, progress=not quiet
+    )
     typer.echo(page if quiet else f"The page: {page}")
 
 

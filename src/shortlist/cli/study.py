@@ -17,7 +17,6 @@ from shortlist.cli.plate import Intake, Row, match, read_plate, write_plate
 from shortlist.cli.screen_files import note
 from shortlist.cli.standing import standing, standing_words
 from shortlist.cli.trials import by_number, find_trials, in_rows, trial_report
-from shortlist.cli.writing import new_file
 from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
@@ -25,6 +24,7 @@ from shortlist.errors import (
     TrialClosed,
     UnknownName,
 )
+from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -91,7 +91,7 @@ def ask(
         trials = _ask(opened, n, again)
     else:
         rescue = "The trials are open: `shortlist ask --again --out FILE` writes them."
-        with new_file(out, force=force, rescue=rescue) as file:
+        with new_file(out, replace=force, rescue=rescue) as file:
             trials = _ask(opened, n, again)
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)

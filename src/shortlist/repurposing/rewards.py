@@ -7,6 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from shortlist.errors import InvalidSetting
+from shortlist.files.cells import as_it_was, guarded
+from shortlist.files.writing import refuse_link
 
 TITLE = "# rewards of the screen"
 COLUMNS = "drug,seed,reward"
@@ -51,12 +53,13 @@ class RewardCache:
 
     def put(self, drug: str, seed: int, reward: float) -> None:
         """Keep a reward, in the file at once."""
+        refuse_link(self.path)
         new = not self.path.exists()
         # Opened for each line: nothing is lost when the program is ended, whatever ends it.
         with self.path.open("a", encoding="utf-8", newline="") as file:
             if new:
                 file.write(self._heading)
-            csv.writer(file, lineterminator="\n").writerow([drug, seed, repr(reward)])
+            csv.writer(file, lineterminator="\n").writerow([guarded(drug), seed, repr(reward)])
         self._known[drug, seed] = reward
 
     @property
@@ -84,7 +87,7 @@ class RewardCache:
         for number, cells in enumerate(csv.reader(rows[1:]), 3):
             try:
                 drug, seed, reward = cells
-                self._known[drug, int(seed)] = float(reward)
+                self._known[as_it_was(drug), int(seed)] = float(reward)
             except ValueError:
                 raise self._strange(number) from None
         if len(lines) < len(whole):
