@@ -201,18 +201,14 @@ def _is_parquet(file: Path) -> bool:
 def _read_parquet(file: Path) -> pd.DataFrame:
     import pandas as pd
 
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            "reading Parquet needs pyarrow: pip install 'shortlist[parquet]', or convert it to CSV."
-        ) from None
-    try:
-        table = pd.read_parquet(file)
-    except FileNotFoundError:
-        raise InvalidFeatures(f"there is no file {file}: check the path.") from None
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InvalidFeatures(f"{file}: this is not a Parquet file ({error}).") from None
+    from shortlist.arrow import read_frame, require_pyarrow
+
+    require_pyarrow("reading Parquet needs pyarrow")
+    if not file.exists():
+        raise InvalidFeatures(f"there is no file {file}: check the path.")
+    table = read_frame(file, InvalidFeatures)
+    if not table.shape[1]:
+        raise InvalidFeatures(f"{file} has no columns: a name and numbers are expected.")
     if isinstance(table.index, pd.RangeIndex):  # it only counts the rows, and names nothing
         table = table.set_index(table.columns[0])
     for column in table.columns[table.isna().any()]:

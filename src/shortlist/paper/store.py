@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.errors import InvalidInput
 from shortlist.files.writing import PART, make_folder, new_file
 from shortlist.paper.writing import going_on
 
@@ -52,13 +53,13 @@ class Store:
 
     def read(self, name: str, key: str, valid: Callable[[pd.DataFrame], bool]) -> Any:
         """The rows kept for a task, or None; ``valid`` says whether they can be its rows."""
-        from pyarrow import ArrowException, parquet
+        from shortlist.arrow import read_table
 
         path = self._path(name, key)
         if not path.is_file():
             return None
         try:
-            table = parquet.read_table(path)
+            table = read_table(path, InvalidInput)
             metadata = table.schema.metadata or {}
             if metadata.get(ROWS) != _rows_digest(table):
                 reason = "it is damaged"
@@ -66,7 +67,7 @@ class Store:
                 return frame
             else:
                 reason = "its content belongs to something else"
-        except (ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # the file may be damaged in any way
             reason = next(iter(str(error).splitlines()), type(error).__name__)
         print(f"shortlist: {path} is not used ({reason}); its runs are made again", file=sys.stderr)
         return None
