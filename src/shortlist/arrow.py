@@ -163,9 +163,7 @@ def _opened(path: str) -> Any:
     return parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
 
 
-def _send_columns(
-    file: Any, columns: list[str], kinds: list[Any], most: int, send: Send
-) -> None:
+def _send_columns(file: Any, columns: list[str], kinds: list[Any], most: int, send: Send) -> None:
     """Column by column: of a group of rows a file has each column in one piece.
 
     To read all of them a batch of rows at a time, all those pieces would be held, and decoded.

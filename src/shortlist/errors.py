@@ -41,6 +41,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from shortlist.printable import on_one_line
+
 
 class ShortlistError(Exception):
     """Anything this package raises on purpose."""
@@ -196,7 +198,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     lower = {candidate.lower(): candidate for candidate in names}
     near = difflib.get_close_matches(str(name).lower(), list(lower), n=1, cutoff=0.5)
     hint = f" did you mean {lower[near[0]]!r}?" if near else ""
-    shown = ", ".join(names[:NAMES_SHOWN])
+    shown = ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
     if len(names) > NAMES_SHOWN:
         shown += f" … ({len(names):,} in all)"
     return UnknownName(f"unknown {kind} {name!r}:{hint} Known: {shown}.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.layout import count, plain, say_json
+from shortlist.cli.layout import count, plain, say, say_json
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.plate import study_digest
 from shortlist.cli.trials import trial_report
@@ -63,10 +64,13 @@ def export(
         what = {"file": str(out), "rows": len(rows)} if out else {"rows": rows}
         say_json({"study": opened.name, **what})
     elif out is not None:
-        typer.echo(f"{out}: {count(len(frame), 'row')}")
+        say(f"{out}: {count(len(frame), 'row')}")
     else:
-        # As in a file: a stdout in another encoding would lose signs.
-        typer.echo(csv_of(frame, index=False), nl=False)
+        text = csv_of(frame, index=False)
+        if sys.stdout.isatty():
+            say(text.decode().removesuffix("\n"))
+        else:  # as in a file: a stdout in another encoding would lose signs
+            typer.echo(text, nl=False)
 
 
 def report(
@@ -92,7 +96,7 @@ def report(
     if as_json:
         say_json({"study": opened.name, "file": str(out)})
     else:
-        typer.echo(f"The page: {out}")
+        say(f"The page: {out}")
 
 
 def _ends_with(file: Path, signature: bytes) -> bool:

@@ -103,10 +103,12 @@ def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
             "with a comma in quotes, and write decimals with a point."
         )
     cell = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
-    number = re.fullmatch(r"(\d+)(\.0+)?", cell["trial"], re.ASCII)  # pandas makes floats of them
+    number = re.fullmatch(
+        r"0*(\d{1,18})(\.0+)?", cell["trial"], re.ASCII
+    )  # pandas makes floats of them
     if number is None:
         raise InvalidInput(
-            f"{file}, line {line}: {cell['trial']!r} is not the number of a trial. Put back the "
+            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back the "
             "number that was asked for, or drop the line."
         )
     return Row(line, int(number[1]), cell["arm"], cell["value"], cell.get("study", ""))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shortlist.cli.layout import say
+
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist reproduce --list
 $ shortlist reproduce figure-1a figure-1b --runs 500 --workers 2
@@ -51,7 +53,7 @@ def reproduce(
     page = paper.reproduce(
         names, runs=runs, seed=seed, out=out, workers=workers, progress=not quiet
     )
-    typer.echo(page if quiet else f"The page: {page}")
+    say(page if quiet else f"The page: {page}")
 
 
 def _list() -> None:
@@ -59,5 +61,5 @@ def _list() -> None:
 
     width = max(map(len, paper.EXPERIMENTS))
     for name, experiment in paper.EXPERIMENTS.items():
-        typer.echo(f"{name:{width}}  {experiment.title}")
-    typer.echo(f"{'all':{width}}  every one of these")
+        say(f"{name:{width}}  {experiment.title}")
+    say(f"{'all':{width}}  every one of these")

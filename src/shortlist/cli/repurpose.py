@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shortlist.cli.layout import say_json
+from shortlist.cli.layout import say, say_json
 from shortlist.cli.screen_files import note, noting_warnings, read_screen, select_drugs
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -187,11 +187,11 @@ def repurpose(
             m, sigma=sigma, delta=delta, epsilon=epsilon, algorithm=algorithm, classical=classical
         )
     if not as_json:
-        typer.echo(_heading(screen))
+        say(_heading(screen))
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
     if not as_json:
-        typer.echo(f"\n{outcome}\n")
+        say(f"\n{outcome}\n")
     written = [out / PULLS, outcome.write(out, replace=force)]
     try:
         written += outcome.draw(out, replace=force)
@@ -200,7 +200,7 @@ def repurpose(
     if as_json:
         say_json({**outcome.to_dict(), "files": [str(path) for path in written]})
     else:
-        typer.echo(f"Written: {', '.join(map(str, written))}")
+        say(f"Written: {', '.join(map(str, written))}")
 
 
 def _synthetic(seed: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from shortlist.cli.decimals import read_numbers, resembles_number
 from shortlist.errors import InvalidFeatures, InvalidInput
+from shortlist.files.paths import checked_path
 
 Line = tuple[int, list[str]]  # its number in the file, and its cells
 
@@ -86,6 +87,7 @@ def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
 
     Spaces separate too where there is none of these and ``spaced`` says so: names may have spaces.
     """
+    file = checked_path(file, InvalidFeatures)
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

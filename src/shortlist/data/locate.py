@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from shortlist.data.files import BASE_URL, FILES, File
 from shortlist.errors import DataUnavailable, unknown_name
+from shortlist.files.paths import from_home
 
 MIRROR = "SHORTLIST_DATA"
 CACHE = "SHORTLIST_CACHE"
@@ -83,13 +84,13 @@ def fetch(
 def mirror() -> Path | None:
     """The folder that ``SHORTLIST_DATA`` names, if any."""
     named = os.environ.get(MIRROR)
-    return Path(named).expanduser() if named else None
+    return from_home(named, DataUnavailable) if named else None
 
 
 def cache() -> Path:
     """The folder that downloads are kept in, laid out like the repository's ``DR_Data/``."""
     named = os.environ.get(CACHE)
-    root = Path(named).expanduser() if named else Path(_pooch().os_cache("shortlist"))
+    root = from_home(named, DataUnavailable) if named else Path(_pooch().os_cache("shortlist"))
     return root / "linear-top-m"
 
 

@@ -32,9 +32,7 @@ from shortlist.files.paths import checked_path
 from shortlist.printable import on_one_line
 
 LENGTHS = struct.Struct(">IQ")  # of a message: of its JSON, and of the block that follows
-BEGIN = (
-    "import sys; sys.path[:] = sys.argv[1:]; from shortlist.files.child import serve; serve()"
-)
+BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from shortlist.files.child import serve; serve()"
 SAID = 200  # signs of a library's own message that are shown
 
 Block = NDArray[Any]

@@ -167,9 +167,7 @@ def _fields(stored: Stored, path: str, size: int, at: list[int] | None) -> dict[
     return found
 
 
-def _send_rows(
-    stored: Stored, samples: int, genes: int, at: list[int] | None, send: Send
-) -> None:
+def _send_rows(stored: Stored, samples: int, genes: int, at: list[int] | None, send: Send) -> None:
     matrix = stored.find(MATRIX)
     shape = getattr(matrix, "shape", None)
     if shape != (samples, genes):
@@ -272,20 +270,29 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> None:
 
 
 def _checked_parts(
-    data: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], shape: list[int], *, turned: bool
+    data: NDArray[Any],
+    columns: NDArray[Any],
+    starts: NDArray[Any],
+    shape: list[int],
+    *,
+    turned: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """The parts of a sparse matrix; an index outside would be read outside the memory."""
     if len(shape) != 2 or min(shape) < 0:
         raise ValueError(f"its shape is {shape}")
     rows, width = (shape[1], shape[0]) if turned else (shape[0], shape[1])
-    if data.dtype.kind not in "iufb" or columns.dtype.kind not in "iu" or starts.dtype.kind not in "iu":
+    if (
+        data.dtype.kind not in "iufb"
+        or columns.dtype.kind not in "iu"
+        or starts.dtype.kind not in "iu"
+    ):
         raise ValueError("data, indices or indptr hold no numbers")
     starts, columns = starts.astype(np.int64), columns.astype(np.int64)
     if starts.shape != (rows + 1,) or data.shape != columns.shape or data.ndim != 1:
         raise ValueError("the lengths of data, indices and indptr do not fit its shape")
     if starts[0] != 0 or starts[-1] > len(data) or (np.diff(starts) < 0).any():
         raise ValueError("indptr does not rise from 0")
-    if len(columns) and not (0 <= columns.min() and columns.max() < width):
+    if len(columns) and not (columns.min() >= 0 and columns.max() < width):
         raise ValueError("an index lies outside its shape")
     return data.astype(np.float64), columns, starts
 
@@ -304,9 +311,7 @@ def _frame(stored: Stored, path: str) -> dict[str, Any]:
             f"{stored.source}: /{path} names its index {index[:60]!r}, and has none."
         )
     names = [str(name) for name in _column(stored, stored.find(index, group))]
-    columns = {
-        name: _column(stored, stored.find(name, group)) for name in group if name != index
-    }
+    columns = {name: _column(stored, stored.find(name, group)) for name in group if name != index}
     fields = {name: column for name, column in columns.items() if len(column) == len(names)}
     return {"names": names, "fields": fields}
 
@@ -318,9 +323,7 @@ def _column(stored: Stored, found: Any) -> list[Any]:
     codes, categories = stored.find("codes", found), stored.find("categories", found)
     if codes is not None and categories is not None:
         named = stored.values(categories)
-        return [
-            named[code] if 0 <= code < len(named) else None for code in stored.values(codes)
-        ]
+        return [named[code] if 0 <= code < len(named) else None for code in stored.values(codes)]
     values, mask = stored.find("values", found), stored.find("mask", found)
     if values is not None and mask is not None:
         pairs = zip(stored.values(values), stored.values(mask), strict=True)

@@ -60,6 +60,4 @@ def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
         raise ValueError(
             f"its header speaks of {needed:,} bytes, and {max(0, size - offset):,} are there"
         )
-    return np.memmap(
-        path, dtype, "r", offset, extents or (1,), "F" if order[1] == "True" else "C"
-    )
+    return np.memmap(path, dtype, "r", offset, extents or (1,), "F" if order[1] == "True" else "C")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import write_file
+from shortlist.printable import printable
 from shortlist.repurposing.screen import DrugScreen
 from shortlist.repurposing.validation import assumptions, drug_table, measures
 
@@ -110,7 +111,7 @@ class Outcome:
                 "No hit rates and no AUC: they need drugs that are known to work (label 1) and "
                 "drugs that are known not to (−1), with scores.",
             ]
-        return "\n".join(text)
+        return printable("\n".join(text))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -25,7 +25,6 @@ from shortlist.repurposing.logic import (
 from shortlist.repurposing.network import BooleanNetwork
 from shortlist.repurposing.parser import is_name
 
-
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq,
     "ne": operator.ne,

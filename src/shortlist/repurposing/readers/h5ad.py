@@ -29,6 +29,8 @@ def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay
     Assay
     """
     answer, matrix = read_hdf5(path, "h5ad")
-    genes, samples = (annotation(answer[part]["names"], answer[part]["fields"]) for part in ("genes", "samples"))
+    genes, samples = (
+        annotation(answer[part]["names"], answer[part]["fields"]) for part in ("genes", "samples")
+    )
     values = matrix.rows if matrix.turned else matrix.rows.T
     return make_assay(values, genes, samples, path, symbols)
