@@ -327,7 +327,7 @@ def test_features_from_parquet_are_those_from_csv(folder: Path, indexed: bool) -
     Path("screen.toml").write_text(text.replace("features.csv", "features.parquet"))
     assert asked("new", "screen.toml")["made"] is False
     Path("features.parquet").write_bytes(b"PAR1")
-    fails(run("new", "screen.toml"), 2, "features.parquet", "not a Parquet file")
+    fails(run("new", "screen.toml"), 2, "features.parquet", "cannot be read: it is damaged")
     Path("features.parquet").unlink()
     fails(run("new", "screen.toml"), 2, "there is no file features.parquet")
 

@@ -120,8 +120,9 @@ def _print(instance: Instance, report: dict[str, Any]) -> None:
     unit = "" if report["sigma"] is not None else " σ²"
     low, high = report["bracket"]
     say(f"T*           {report['t_star']:.6g}{unit}  (between {low:.6g} and {high:.6g})")
-    say(f"evaluations  {report['samples']:.6g}{unit}  at least, on average, at δ = ", nl=False)
-    say(f"{report['delta']:g}")
+    say(
+        f"evaluations  {report['samples']:.6g}{unit}  at least, on average, at δ = {report['delta']:g}"
+    )
     if unit:
         say("σ was not given: put its square for σ², or pass --sigma.")
     width = max(3, *(len(name) for name in instance.names))

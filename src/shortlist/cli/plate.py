@@ -16,12 +16,14 @@ from shortlist.cli.decimals import read_results
 from shortlist.cli.moments import iso
 from shortlist.cli.tables import read_lines
 from shortlist.errors import InvalidInput
+from shortlist.files.cells import guarded
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
 NEEDED = ("trial", "arm", "value")
+NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of them
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,14 @@ def write_plate(study: Study, trials: Iterable[Trial], separator: str = ",") -> 
     writer.writerow(["study", "trial", "arm", *(["due"] if due else []), "value"])
     for trial in trials:
         when = [iso(trial.expires_at)] if due else []
-        writer.writerow([study_mark(study), trial.number, trial.name, *when, ""])
+        mark = guarded(study_mark(study))
+        writer.writerow([mark, trial.number, guarded(trial.name), *when, ""])
     return text.getvalue() if text.getvalue().isascii() else "\ufeff" + text.getvalue()
 
 
 def read_plate(file: Path) -> list[Row]:
     """Read a plate: columns trial, arm and value, and study if it is there; others are notes."""
-    (first, heading), *lines = read_lines(file)
+    (first, heading), *lines = read_lines(file, is_cut_right=_is_trial)
     titles = [title.lower() for title in heading]
     for title in (*NEEDED, "study"):
         if titles.count(title) > 1:
@@ -96,6 +99,14 @@ def read_plate(file: Path) -> list[Row]:
     return rows
 
 
+def _is_trial(heading: list[str], cells: list[str]) -> bool:
+    """Whether a line was cut at the right places: its trial is a number."""
+    titles = [title.lower() for title in heading]
+    if "trial" not in titles or len(cells) <= titles.index("trial"):
+        return False
+    return NUMBER.fullmatch(cells[titles.index("trial")]) is not None
+
+
 def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
     if len(cells) > len(titles):  # 0,5 unquoted is two cells, and the first alone is a number
         raise InvalidInput(
@@ -103,9 +114,7 @@ def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
             "with a comma in quotes, and write decimals with a point."
         )
     cell = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
-    number = re.fullmatch(
-        r"0*(\d{1,18})(\.0+)?", cell["trial"], re.ASCII
-    )  # pandas makes floats of them
+    number = NUMBER.fullmatch(cell["trial"])
     if number is None:
         raise InvalidInput(
             f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back the "
@@ -124,7 +133,7 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
     # In the order of asking, whatever order the lines are in.
     for row in sorted(rows, key=lambda row: row.trial):
         where = f"{file}, line {row.line}"
-        if row.study not in ("", mark):
+        if row.study and not _is_same(row.study, mark):
             raise InvalidInput(
                 f"{where}: this plate belongs to the study {row.study!r} and not to {mark!r}. Tell "
                 "it to its own study."
@@ -135,7 +144,7 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
                 f"{len(study.trials)} so far, numbered from 0."
             )
         trial = study.trials[row.trial]
-        if row.arm != trial.name.strip():
+        if not _is_same(row.arm, trial.name):
             raise InvalidInput(
                 f"{where}: trial {row.trial} is of {trial.name!r} and the line says {row.arm!r}. "
                 "Check which was measured; a spreadsheet may have changed the name."
@@ -154,6 +163,20 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
         else:
             raise InvalidInput(f"{where}: {_closed(trial, values[row])}")
     return intake
+
+
+def _is_same(cell: str, text: str) -> bool:
+    """Whether a cell holds this text, as a plate has it or as a spreadsheet may give it back.
+
+    Blanks around a cell are lost when it is read, and line ends are those of the system.
+
+    Examples
+    --------
+    >>> _is_same("'=1+2", "=1+2"), _is_same("=1+2", "=1+2"), _is_same("C07", " C07")
+    (True, True, True)
+    """
+    wanted = ["\n".join(each.splitlines()).strip() for each in (text, guarded(text))]
+    return "\n".join(cell.splitlines()).strip() in wanted
 
 
 def _closed(trial: Trial, value: float) -> str:
