@@ -41,10 +41,10 @@ def fetch(
     """Download what is missing or damaged, and check the rest."""
     from shortlist.data import FILES, locate
 
-    def say(name: str, _: Path) -> None:
+    def say_file(name: str, _: Path) -> None:
         say(f"{name}  {_size(FILES[name].size)}")
 
-    paths = locate.fetch(names or None, progress=None if quiet else say)
+    paths = locate.fetch(names or None, progress=None if quiet else say_file)
     if not quiet:
         folder = locate.mirror()
         where = locate.cache() if folder is None else f"{folder} (SHORTLIST_DATA)"

@@ -42,7 +42,7 @@ def csv_of(frame: pd.DataFrame, **options: Any) -> bytes:
     for place, kind in enumerate(frame.dtypes):
         if not _is_plain(kind):
             column = frame.iloc[:, place].astype(object)
-            safe.isetitem(place, column.map(_cell, na_action="ignore"))
+            safe.isetitem(place, column.map(_cell, na_action="ignore").to_numpy())
     if not _is_plain(frame.index.dtype):
         safe.index = frame.index.map(_cell)
     safe.columns = frame.columns.map(_cell)

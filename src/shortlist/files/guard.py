@@ -172,7 +172,7 @@ class _Child:
     def _message(self) -> tuple[dict[str, Any], Block]:
         try:
             lengths = self._read(LENGTHS.size)
-            words, size = LENGTHS.unpack(lengths)
+            words, size = LENGTHS.unpack(lengths.tobytes())
             said: dict[str, Any] = json.loads(self._read(words).tobytes())
             block = self._read(size)
         except (EOFError, OSError):
@@ -190,7 +190,7 @@ class _Child:
     def _read(self, count: int) -> NDArray[np.uint8]:
         assert self._process.stdout is not None
         data = np.empty(count, np.uint8)
-        left = memoryview(data)
+        left = data.data
         while left:
             got = self._process.stdout.readinto(left)  # type: ignore[attr-defined]
             if not got:

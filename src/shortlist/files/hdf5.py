@@ -250,7 +250,7 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> None:
     try:
         parts = [stored.whole(stored.find(part, group)) for part in ("data", "indices", "indptr")]
         shape = [int(extent) for extent in group.attrs["shape"]]
-        data, columns, starts = _checked_parts(*parts, shape, turned=kind == SPARSE[1])
+        data, columns, starts = _checked_parts(parts, shape, turned=kind == SPARSE[1])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidExpression(
             f"{stored.source}: /X is damaged ({error}); write it again."
@@ -270,14 +270,10 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> None:
 
 
 def _checked_parts(
-    data: NDArray[Any],
-    columns: NDArray[Any],
-    starts: NDArray[Any],
-    shape: list[int],
-    *,
-    turned: bool,
+    parts: list[NDArray[Any]], shape: list[int], *, turned: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """The parts of a sparse matrix; an index outside would be read outside the memory."""
+    data, columns, starts = parts
     if len(shape) != 2 or min(shape) < 0:
         raise ValueError(f"its shape is {shape}")
     rows, width = (shape[1], shape[0]) if turned else (shape[0], shape[1])

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 MAGIC = b"\x93NUMPY"
 LONGEST = 65_536  # bytes of a header
 KINDS = "biuf"
+MOST = 32  # dimensions
 
 _TYPE = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[a-zA-Z]\d{0,3})['"]""")
 _ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
-_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(((?:\s*\d{1,18}L?\s*,?){0,32})\s*\)""")
+_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\s,L]{0,400})\)""")
 
 
 def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
@@ -51,6 +52,8 @@ def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
     if dtype.kind not in KINDS:
         raise ValueError(f"it holds {dtype}, not numbers")
     extents = tuple(int(extent) for extent in re.findall(r"\d+", shape[1]))
+    if len(extents) > MOST:
+        raise ValueError(f"it has {len(extents)} dimensions")
     needed = dtype.itemsize
     for extent in extents:
         needed *= extent

@@ -265,6 +265,8 @@ def translated(storage: str) -> Iterator[None]:
         raise _translation(said, shown(storage)) from cause
     except sqlite3.Error as error:
         raise _translation(str(error), shown(storage)) from error
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged table's definition
+        raise _translation("malformed text", shown(storage)) from error
 
 
 def _translation(words: str, where: str) -> StorageError:

@@ -125,7 +125,7 @@ def stored_version(connection: sql.Connection) -> int:
         raise DamagedStorage(
             f"the version of the stored tables reads {str(found)[:40]!r}, not a number."
         )
-    return int(found)
+    return int(str(found))
 
 
 def check_version(version: int, where: str) -> None:
