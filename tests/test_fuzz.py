@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import fuzz
 import pytest
+
+import fuzz
 
 
 @pytest.mark.parametrize("kind", fuzz.KINDS)

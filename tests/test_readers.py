@@ -209,7 +209,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     with pytest.raises(InvalidExpression, match="unpack it if it is compressed"):
         read_expression(path)
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(InvalidExpression, match="cannot be read: .*not a parquet file"):
+    with pytest.raises(InvalidExpression, match=r"cannot be read: .*not a parquet file"):
         read_expression(path)
     for read in (read_expression, read_gctx, read_parquet):
         with pytest.raises(FileNotFoundError, match="nowhere"):

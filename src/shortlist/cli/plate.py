@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterable
@@ -16,7 +14,7 @@ from shortlist.cli.decimals import read_results
 from shortlist.cli.moments import iso
 from shortlist.cli.tables import read_lines
 from shortlist.errors import InvalidInput
-from shortlist.files.cells import guarded
+from shortlist.files.cells import csv_line, guarded
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -63,14 +61,12 @@ def write_plate(study: Study, trials: Iterable[Trial], separator: str = ",") -> 
     """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
     trials = list(trials)
     due = any(trial.expires_at is not None for trial in trials)
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-    writer.writerow(["study", "trial", "arm", *(["due"] if due else []), "value"])
+    rows: list[list[object]] = [["study", "trial", "arm", *["due"] * due, "value"]]
     for trial in trials:
-        when = [iso(trial.expires_at)] if due else []
-        mark = guarded(study_mark(study))
-        writer.writerow([mark, trial.number, guarded(trial.name), *when, ""])
-    return text.getvalue() if text.getvalue().isascii() else "\ufeff" + text.getvalue()
+        when = [iso(trial.expires_at)] * due
+        rows.append([study_mark(study), trial.number, trial.name, *when, ""])
+    text = "".join(csv_line(row, separator) for row in rows)
+    return text if text.isascii() else "\ufeff" + text
 
 
 def read_plate(file: Path) -> list[Row]:

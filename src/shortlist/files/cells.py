@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,6 +37,20 @@ def as_it_was(cell: str) -> str:
     ('=1+2', "'=1+2", "'C07")
     """
     return cell[1:] if cell.startswith(MARK) and FORMULA.match(cell) else cell
+
+
+def csv_line(cells: Iterable[object], separator: str = ",") -> str:
+    r"""A line of CSV; its texts are guarded, and in quotes where one ends a line.
+
+    Examples
+    --------
+    >>> csv_line(["=1+2", 7, "a\rb"])
+    '\'=1+2,7,"a\rb"\n'
+    """
+    text = io.StringIO()
+    # Only with both signs in its line end the writer puts both in quotes.
+    csv.writer(text, delimiter=separator, lineterminator="\r\n").writerow(map(_cell, cells))
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def csv_of(frame: pd.DataFrame, **options: Any) -> bytes:

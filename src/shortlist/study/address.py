@@ -10,11 +10,12 @@ from shortlist.errors import StorageError
 
 HIDDEN = "***"
 SECRET = re.compile("pass|secret|token|_key$", re.I)  # names of settings
-_ALMOST_URL = re.compile(r"\s*[a-z][a-z0-9+.-]+:/", re.I)
+# A scheme, or a user with a password; what begins with . or / or C:\ is a path.
+_ALMOST_URL = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+:/|(?![./\\~]|[a-z]:[/\\]).*:.*@)", re.I)
 _SETTINGS = re.compile(r"\b\w*(?:pass|secret|token)\w*\s*=", re.I)
 EXPECTED = (
     "expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, where a password has %40 for @, %3A "
-    "for :, %2F for / and %25 for %, and the port is a number. It is not shown here, as it may "
+    "for :, %2F for /, %3F for ? and %25 for %, and the port is a number. It is not shown here, as it may "
     "hold a password."
 )
 
@@ -54,8 +55,10 @@ def parsed_url(storage: str) -> sql.URL:
         raise StorageError(
             f"storage is a path (SQLite) or a postgresql:// URL, got {url.drivername!r}."
         )
-    if "@" in f"{url.host}{url.database}":
-        raise StorageError(f"the storage URL has an @ too many: {EXPECTED}")
+    # Where an @ stands out of place, part of a password is taken for a host or a database.
+    before, at, after = storage.partition("@")
+    if "@" in after or (at and "?" in before) or re.search("[:@#]", url.database or ""):
+        raise StorageError(f"the storage URL can be read in two ways: {EXPECTED}")
     return url.set(drivername="postgresql+psycopg")
 
 
