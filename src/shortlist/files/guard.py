@@ -81,7 +81,12 @@ def read_guarded(
     words = {"function": function, "request": request, "most": most, "seconds": most_seconds()}
     with _LOCK:
         for _ in range(2):
-            child = _the_child()
+            try:
+                child = _the_child()
+            except OSError as failure:
+                raise error(
+                    f"{source}: no process could be started to read it ({failure.strerror})."
+                ) from None
             ended = child.answer(words, take)
             if ended["kind"] not in ("died", "memory") or child.is_new:
                 break
