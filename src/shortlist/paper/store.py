@@ -67,7 +67,9 @@ class Store:
                 return frame
             else:
                 reason = "its content belongs to something else"
-        except Exception as error:  # the file may be damaged in any way
+        except InvalidInput:
+            reason = "it is damaged"
+        except Exception as error:  # whole, but with anything in it
             reason = next(iter(str(error).splitlines()), type(error).__name__)
         print(f"shortlist: {path} is not used ({reason}); its runs are made again", file=sys.stderr)
         return None
