@@ -273,7 +273,10 @@ def kept_runs(path: Path) -> object:
     from shortlist.paper.store import Store
 
     with contextlib.redirect_stderr(io.StringIO()):
-        return Store(path.parent).read("a", "k" * 64, lambda frame: list(frame) == ["run", "pulls"])
+        kept = Store(path.parent).read("a", "k" * 64, lambda rows: list(rows) == ["run", "pulls"])
+    if kept is None:
+        raise ShortlistError("it is set aside")
+    return kept
 
 
 CSV = "gene,rep1,rep2\nSCN1A,7.5,7.25\nGABRA1,9.0,\nKCNA2,-1.5,3e3\n"
