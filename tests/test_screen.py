@@ -524,6 +524,14 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     assert report["evaluations"] == len(pulls.splitlines()) - 2 == table["pulls"].sum()
     assert report["measures"]["study"]["HR@2"] == 1.0
     assert report["drugs"][0]["name"] in report["shortlist"]
+
+
+def test_the_command_overwrites_another_answer_only_by_force(
+    files: list[object], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert run(*files).exit_code == 0
+    assert run(*files).exit_code == 0  # the same answer once more
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     other = run(*files, "--epsilon", 0.4)
     assert other.exit_code == 2
