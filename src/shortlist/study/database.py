@@ -17,6 +17,7 @@ from sqlalchemy.pool import QueuePool
 
 from shortlist.errors import DamagedStorage, ForeignStorage, StorageError, StudyNotFound
 from shortlist.study import schema
+from shortlist.study.address import check_address, is_url, parsed_url, shown, without_secrets
 
 MAGIC = b"SQLite format 3\x00"
 APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
@@ -24,37 +25,6 @@ APPLICATION_ID_AT = 68
 HEADER = 100
 PATIENCE = 60.0  # seconds that a writer waits for another
 ADVISORY_LOCK = 0x53484C54
-
-
-def is_url(storage: str) -> bool:
-    """Whether a storage is named by a URL rather than by a path."""
-    return "://" in storage
-
-
-def shown(storage: str) -> str:
-    """A storage's name without its password.
-
-    Examples
-    --------
-    >>> shown("postgresql://ann:secret@db/screens")
-    'postgresql+psycopg://ann:***@db/screens'
-    """
-    if not is_url(storage):
-        return storage
-    url = _url(storage)
-    return str(url.difference_update_query(["password"]))
-
-
-def _url(storage: str) -> sql.URL:
-    try:
-        url = sql.make_url(storage)
-    except sql.exc.ArgumentError as error:
-        raise StorageError(f"the storage URL cannot be read: {error}.") from None
-    if url.get_backend_name() != "postgresql":
-        raise StorageError(
-            f"storage is a path (SQLite) or a postgresql:// URL, got {url.drivername!r}."
-        )
-    return url.set(drivername="postgresql+psycopg")
 
 
 def connect(storage: str, *, create: bool) -> sql.Engine:
@@ -67,6 +37,7 @@ def connect(storage: str, *, create: bool) -> sql.Engine:
     create : bool
         Whether to make what is missing.
     """
+    check_address(storage)
     engine = _postgres(storage) if is_url(storage) else _sqlite(Path(storage), create=create)
     with translated(storage):
         try:
@@ -266,7 +237,7 @@ def _use_wal(engine: sql.Engine) -> None:
 def _postgres(storage: str) -> sql.Engine:
     try:
         return sql.create_engine(
-            _url(storage),
+            parsed_url(storage),
             pool_size=1,
             max_overflow=0,
             pool_pre_ping=True,
@@ -289,9 +260,13 @@ def translated(storage: str) -> Iterator[None]:
     try:
         yield
     except sql.exc.DBAPIError as error:
-        raise _translation(str(error.orig), shown(storage)) from error
+        said = without_secrets(str(error.orig), storage)
+        cause = error if said == str(error.orig) else None
+        raise _translation(said, shown(storage)) from cause
     except sqlite3.Error as error:
         raise _translation(str(error), shown(storage)) from error
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged table's definition
+        raise _translation("malformed text", shown(storage)) from error
 
 
 def _translation(words: str, where: str) -> StorageError:

@@ -19,8 +19,9 @@ from shortlist.errors import (
     StudyNotFound,
     unknown_name,
 )
+from shortlist.study.address import is_url, shown
 from shortlist.study.contract import Standing
-from shortlist.study.database import connect, identity, is_url, reading, shown, translated
+from shortlist.study.database import connect, identity, reading, translated
 from shortlist.study.ledger import ROW, Event
 from shortlist.study.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
 from shortlist.study.settings import Settings
@@ -272,8 +273,9 @@ def study_names(storage: str | os.PathLike[str]) -> list[str]:
 def checked_storage(storage: object) -> str:
     """A path or URL."""
     if not isinstance(storage, str | os.PathLike) or not str(storage):
+        kind = type(storage).__name__  # and not what it holds, which may be a password
         raise InvalidSetting(
-            f"storage is a path or a postgresql:// URL, got {storage!r} ({type(storage).__name__})."
+            f"storage is a path or a postgresql:// URL as text, got an empty one or a {kind}."
         )
     if str(storage) == ":memory:":
         raise InvalidSetting("leave storage= out to keep a study in memory only.")

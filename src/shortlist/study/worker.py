@@ -23,7 +23,8 @@ def worker() -> str:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = "somebody"
-    return f"{user}@{socket.gethostname()}"
+    # A name that is not UTF-8 could neither be stored nor printed.
+    return f"{user}@{socket.gethostname()}".encode(errors="replace").decode()
 
 
 @contextmanager
@@ -54,7 +55,7 @@ def has_ended(run: str) -> bool:
         return False
     if parts[1] != here[1]:
         return True  # the machine was started again since
-    if parts[2] != here[2] or not parts[3].isdecimal():
+    if parts[2] != here[2] or not parts[3].isdecimal() or len(parts[3]) > 18:
         return False
     if int(parts[3]) == os.getpid():
         return run not in _RUNNING
