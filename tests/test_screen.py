@@ -498,7 +498,7 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     for word in (
         "8 drugs, 5 patients",
         "reverser 1",
-        "Proven",
+        "In doubt: the results speak against what is assumed (fit)",
         "baseline's",
         "HR@2",
         "AUC",

@@ -99,7 +99,7 @@ class Outcome:
             f"(simulated: every drug on all {patients} patients, {walks} walks each, not seen by "
             "the study; baseline: L1000 CDS²)",
             "",
-            f"{answer.evaluations} evaluations, {'stopped' if answer.final else 'still running'}",
+            answer.effort,
             answer.guarantee,
             *self.notes,
         ]
