@@ -162,7 +162,9 @@ def test_an_own_rule_out_of_bounds_is_caught() -> None:
         for bad in (algorithm, algorithm.interpreted()):
             with pytest.raises(shortlist.errors.InvalidSetting, match=words):
                 shortlist.compare(bad, instance, runs=2, progress=False)
-            study = shortlist.Study(instance.features, 2, sigma=0.5, algorithm=bad, seed=0)
+            study = shortlist.Study(
+                instance.features, 2, sigma=0.5, algorithm=bad, seed=0, audit=False
+            )
             with pytest.raises(shortlist.errors.InvalidSetting, match=words):
                 study.run(lambda trial: 0.0, progress=False)
 
@@ -198,7 +200,9 @@ def test_a_rule_that_does_not_compile_runs_interpreted_with_a_warning() -> None:
     algorithm = shortlist.GIFA(selection=by_dict, name="by dict")
     frame = shortlist.compare(algorithm, instance, runs=2, progress=False).frame
     assert frame["correct"].all()
-    study = shortlist.Study(instance.features, 2, sigma=0.5, algorithm=algorithm, seed=0)
+    study = shortlist.Study(
+        instance.features, 2, sigma=0.5, algorithm=algorithm, seed=0, audit=False
+    )
     study.run(lambda trial: instance.means[trial.arm], progress=False)
     assert set(study.shortlist) == {"0", "1"}
 

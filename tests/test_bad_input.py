@@ -74,7 +74,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("lambda = 0 without spanning pulls",
      lambda: study(algorithm=shortlist.GIFA(
          threshold="heuristic", regularization=0.0, initialization=None)),
-     errors.InvalidSetting, "regularization=0.0 without spanning initial pulls .* use initialization="),
+     errors.InvalidSetting, "regularization=0.0 without spanning initial pulls .* use GIFA\\(…, initialization="),
     ("self_normalized without spanning pulls",
      lambda: study(algorithm=shortlist.GIFA(initialization=None)), errors.InvalidSetting,
      "'self_normalized' needs initial pulls that span .* or threshold='determinant'"),

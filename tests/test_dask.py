@@ -114,7 +114,7 @@ def client(cluster: Cluster, connection: Any) -> Any:
 
 def study(**settings: Any) -> shortlist.Study:
     settings = {"m": 2, "sigma": 0.6, "seed": 1, **settings}
-    return shortlist.Study(X, **settings)
+    return shortlist.Study(X, **settings, audit=False)
 
 
 def results(s: shortlist.Study) -> list[tuple[int, int, int, float | None]]:

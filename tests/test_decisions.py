@@ -71,6 +71,7 @@ class Case:
             S=self.S,
             algorithm=algorithm,
             seed=seed,
+            audit=False,
         )
 
 
@@ -417,8 +418,8 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
         return reward
 
     settings: dict[str, Any] = {"sigma": 1.0, "S": 1.2, "seed": 3}
-    fast = shortlist.Study(features, m, algorithm=algorithm, **settings)
-    slow = shortlist.Study(features, m, algorithm=plain, **settings)
+    fast = shortlist.Study(features, m, algorithm=algorithm, **settings, audit=False)
+    slow = shortlist.Study(features, m, algorithm=plain, **settings, audit=False)
     assert fast.bound.engine.compiled
     assert not slow.bound.engine.compiled
     assert pulled(fast, stream()) == pulled(slow, stream())
@@ -551,6 +552,7 @@ def test_the_simulator_pulls_as_a_study(name: str) -> None:
                 S=1.0,
                 algorithm=ALL[name],
                 seed=int(row["seed"]),
+                audit=False,
             )
             assert_same_as_study(row, study, reward, most)
 

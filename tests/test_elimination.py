@@ -17,7 +17,9 @@ OMEGA = 0.6
 
 def study(algorithm: str | GIFA, seed: int = 3) -> shortlist.Study:
     instance = shortlist.instances.classic(K=5, m=2, omega=OMEGA)
-    return shortlist.Study(instance.features, 2, sigma=0.5, algorithm=algorithm, seed=seed)
+    return shortlist.Study(
+        instance.features, 2, sigma=0.5, algorithm=algorithm, seed=seed, audit=False
+    )
 
 
 def rewards(trial: shortlist.Trial) -> float:
@@ -108,4 +110,4 @@ def test_refused() -> None:
         GIFA(stopping="lucb_lagged", elimination=True)
     many = np.random.default_rng(0).standard_normal((2_049, 3))
     with pytest.raises(shortlist.errors.InvalidSetting, match="2,048 arms at most, got 2,049"):
-        shortlist.Study(many, 3, sigma=1.0, algorithm="m-LinGapE with elimination")
+        shortlist.Study(many, 3, sigma=1.0, algorithm="m-LinGapE with elimination", audit=False)

@@ -53,7 +53,7 @@ def many() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def study(many: np.ndarray) -> shortlist.Study:
-    made = shortlist.Study(many, m=10, sigma=0.3, seed=0, algorithm="m-LinGapE")
+    made = shortlist.Study(many, m=10, sigma=0.3, seed=0, algorithm="m-LinGapE", audit=False)
     theta, noise = normal(1, 50, 1)[0] / 7.0, np.random.default_rng(2)
     for _ in range(520):
         trial = made.ask()
@@ -88,8 +88,12 @@ def test_a_study_asks_and_tells_in_no_time(study: shortlist.Study) -> None:
 @pytest.mark.parametrize("algorithm", ["m-LinGapE", None])
 def test_a_study_makes_no_second_table(algorithm: str | None) -> None:
     x = normal(30_000, 80)
-    shortlist.Study(x[:200], m=2, sigma=1.0, seed=0, algorithm=algorithm)  # loads what it needs
-    made, most = peak(lambda: shortlist.Study(x, m=10, sigma=1.0, seed=0, algorithm=algorithm))
+    shortlist.Study(
+        x[:200], m=2, sigma=1.0, seed=0, algorithm=algorithm, audit=False
+    )  # loads what it needs
+    made, most = peak(
+        lambda: shortlist.Study(x, m=10, sigma=1.0, seed=0, algorithm=algorithm, audit=False)
+    )
     assert np.shares_memory(made.posterior.state.features, x)
     assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
 
@@ -141,7 +145,9 @@ def test_names_are_found_without_a_search(many: np.ndarray) -> None:
 
 def test_features_are_stored_once(tmp_path: Path) -> None:
     file, x = tmp_path / "study.db", normal(20_000, 20)
-    kept = shortlist.Study(x, m=3, sigma=1.0, seed=0, storage=file, algorithm="m-LinGapE")
+    kept = shortlist.Study(
+        x, m=3, sigma=1.0, seed=0, storage=file, algorithm="m-LinGapE", audit=False
+    )
     kept.tell(kept.ask(), 1.0)
     written = []
     for _ in range(20):
@@ -163,7 +169,9 @@ def test_features_are_stored_once(tmp_path: Path) -> None:
 
 def test_large_tables_of_an_older_file_are_set_apart(tmp_path: Path) -> None:
     file, x = tmp_path / "study.db", normal(3000, 4)
-    kept = shortlist.Study(x, m=3, sigma=1.0, seed=0, storage=file, algorithm="m-LinGapE")
+    kept = shortlist.Study(
+        x, m=3, sigma=1.0, seed=0, storage=file, algorithm="m-LinGapE", audit=False
+    )
     trial = kept.ask()
     kept.close()
     with sqlite3.connect(file) as connection:  # as version 1 had it
@@ -268,15 +276,15 @@ def test_a_memory_map_is_used_where_it_is(tmp_path: Path) -> None:
     x = normal(20_000, 60)
     np.save(tmp_path / "x.npy", x)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    shortlist.Study(x[:300], m=2, sigma=1.0, seed=0, algorithm="m-LinGapE")
+    shortlist.Study(x[:300], m=2, sigma=1.0, seed=0, algorithm="m-LinGapE", audit=False)
     settings: dict[str, Any] = {"m": 3, "sigma": 1.0, "seed": 0, "algorithm": "m-LinGapE"}
-    made, most = peak(lambda: shortlist.Study(mapped, **settings))
+    made, most = peak(lambda: shortlist.Study(mapped, **settings, audit=False))
     assert np.shares_memory(made.problem.features, mapped)
     assert np.shares_memory(made.posterior.state.features, mapped)
     assert not made.problem.features.flags.writeable
     assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
-    plain = shortlist.Study(x, **settings)
-    by_path = shortlist.Study(tmp_path / "x.npy", **settings)
+    plain = shortlist.Study(x, **settings, audit=False)
+    by_path = shortlist.Study(tmp_path / "x.npy", **settings, audit=False)
     assert made.fingerprint == plain.fingerprint == by_path.fingerprint
     for each in (made, plain):
         for k in range(5):
@@ -314,7 +322,7 @@ def test_parquet_and_arrow(tmp_path: Path) -> None:
     assert np.array_equal(Problem.of(rows, 1, sigma=1.0).features, x)
     flat = rows.column("x").chunk(0).flatten().to_numpy()
     assert np.shares_memory(Problem.of(rows, 1, sigma=1.0).features, flat)
-    assert shortlist.Study(rows, m=1, sigma=1.0, seed=0).ask().arm >= 0
+    assert shortlist.Study(rows, m=1, sigma=1.0, seed=0, audit=False).ask().arm >= 0
 
 
 def test_parquet_is_read_a_few_columns_at_a_time(

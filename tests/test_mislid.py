@@ -531,6 +531,7 @@ def begin(c: float = LIE, **settings: Any) -> shortlist.Study:
         LIAR.features,
         3,
         **{"sigma": 0.3, "seed": 1, "algorithm": MisLid(misspecification=c), **settings},
+        audit=False,
     )
 
 
@@ -657,7 +658,7 @@ def test_other_words_are_refused_with_reasons() -> None:
 def test_more_arms_than_tables_are_kept_for_are_refused() -> None:
     features = np.random.default_rng(0).standard_normal((mislid.MOST + 1, 2))
     with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
-        shortlist.Study(features, 2, sigma=1.0, algorithm=MisLid(misspecification=0.1))
+        shortlist.Study(features, 2, sigma=1.0, algorithm=MisLid(misspecification=0.1), audit=False)
 
 
 def test_auto_leaves_it_its_own_threshold() -> None:

@@ -41,7 +41,7 @@ NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
 
 def begin(**given: Any) -> shortlist.Study:
     settings = {"m": 2, "seed": 3, "sigma": 0.4, "algorithm": "m-LinGapE", **given}
-    return shortlist.Study(X, arms=NAMES, **settings)
+    return shortlist.Study(X, arms=NAMES, **settings, audit=False)
 
 
 def value(trial: Any, sigma: float | list[float] = 0.4) -> float:

@@ -49,7 +49,7 @@ def pulls_of(
 ) -> tuple[list[int], Study]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.UnhealthyFeatures)
-        study = Study(features, sigma=sigma, seed=1, **settings)
+        study = Study(features, sigma=sigma, seed=1, **settings, audit=False)
     rng, pulls = np.random.default_rng(1), []
     while not study.done and len(pulls) < most:
         trial = study.ask()
@@ -126,9 +126,9 @@ def test_what_keeps_the_norm_of_theta_keeps_the_units_or_says_so() -> None:
 
 def test_arms_that_are_lost_beside_larger_ones_are_refused() -> None:
     with pytest.raises(errors.InvalidFeatures, match="row 1 "):
-        Study([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0)
+        Study([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0, audit=False)
     with pytest.raises(errors.InvalidFeatures, match="arm '2'"):
-        Study([[1.0, 0.0], [0.0, 1.0], [1e-160, 1e-170]], 1, sigma=1.0)
+        Study([[1.0, 0.0], [0.0, 1.0], [1e-160, 1e-170]], 1, sigma=1.0, audit=False)
     large_and_small = [[1e20, 0.0], [0.0, 1e20], [1.0, 0.0], [0.0, 2.0]]
     assert Problem.of(large_and_small, 1, sigma=1.0).rank == 2
 
@@ -252,7 +252,7 @@ MANY = np.random.default_rng(0).standard_normal((4001, 2))
 
 
 def make(features: Any = X, m: int = 1, *, sigma: Any = 1.0, **settings: Any) -> Callable[[], Any]:
-    return lambda: Study(features, m, sigma=sigma, **settings)
+    return lambda: Study(features, m, sigma=sigma, **settings, audit=False)
 
 
 ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [

@@ -129,7 +129,9 @@ def test_the_size_of_a_feature_plays_no_part() -> None:
     x = rng.normal(size=(7, 3))
     pulls = []
     for scale in (1.0, 1e5):
-        study = shortlist.Study(x * [1.0, 1.0, scale], m=2, sigma=0.3, threshold="pilot", seed=1)
+        study = shortlist.Study(
+            x * [1.0, 1.0, scale], m=2, sigma=0.3, threshold="pilot", seed=1, audit=False
+        )
         noise = np.random.default_rng(4)
         while not study.done:
             trial = study.ask()
@@ -140,7 +142,9 @@ def test_the_size_of_a_feature_plays_no_part() -> None:
 
 def test_why_in_a_pilot_promises_no_stop() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
-    study = shortlist.Study(instance.features, m=2, sigma=0.5, threshold="pilot", seed=2)
+    study = shortlist.Study(
+        instance.features, m=2, sigma=0.5, threshold="pilot", seed=2, audit=False
+    )
     while study.stage != "pilot":
         trial = study.ask()
         study.tell(trial, float(instance.means[trial.arm]))
@@ -154,7 +158,13 @@ def test_why_in_a_pilot_promises_no_stop() -> None:
 def test_a_study_goes_through_its_stages_and_back_from_storage(tmp_path: Path) -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     study = shortlist.Study(
-        instance.features, m=2, sigma=0.5, threshold="pilot", seed=2, storage=tmp_path / "s.db"
+        instance.features,
+        m=2,
+        sigma=0.5,
+        threshold="pilot",
+        seed=2,
+        storage=tmp_path / "s.db",
+        audit=False,
     )
     stages, noise = [study.stage], np.random.default_rng(0)
     while not study.done:

@@ -29,14 +29,16 @@ def run(study: shortlist.Study) -> shortlist.Study:
 
 
 def test_auto_is_proven_and_answers() -> None:
-    study = run(shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", seed=0))
+    study = run(shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", seed=0, audit=False))
     assert study.bound.name == "Phased"
     assert study.bound.proven
     assert study.shortlist.names == ("0",)
 
 
 def test_auto_of_a_threshold_is_named_in_the_guarantee() -> None:
-    study = shortlist.Study(X, m=1, sigma=0.3, algorithm="m-LinGapE", threshold="auto", seed=0)
+    study = shortlist.Study(
+        X, m=1, sigma=0.3, algorithm="m-LinGapE", threshold="auto", seed=0, audit=False
+    )
     assert study.bound.threshold.name == "pilot"
     assert "'pilot'" in study.shortlist.guarantee
 
@@ -69,7 +71,7 @@ def test_few_dimensions_want_a_pilot_and_many_want_plans(
 
 
 def test_the_pilot_of_few_dimensions_is_a_proven_one_with_elimination() -> None:
-    study = shortlist.Study(problem(60, 3).features, m=5, sigma=1.0)
+    study = shortlist.Study(problem(60, 3).features, m=5, sigma=1.0, audit=False)
     assert study.bound.name == "m-LinGapE with a pilot and elimination"
     assert study.bound.threshold.name == "pilot"
     assert study.bound.proven
@@ -121,30 +123,32 @@ def test_arms_that_tell_nothing_of_others_race() -> None:
 
 def test_a_named_threshold_wants_rounds() -> None:
     for threshold in ("self_normalized", "heuristic", "pilot"):
-        study = shortlist.Study(X, m=1, sigma=0.3, threshold=threshold)
+        study = shortlist.Study(X, m=1, sigma=0.3, threshold=threshold, audit=False)
         assert (study.bound.name, study.bound.threshold.name) == ("m-LinGapE", threshold)
-    assert shortlist.Study(X, m=1, sigma=0.3, threshold="auto").bound.name == "Phased"
-    assert shortlist.Study(X, m=1, sigma=0.3, budget=20).bound.name == "XY-halving"
+    assert shortlist.Study(X, m=1, sigma=0.3, threshold="auto", audit=False).bound.name == "Phased"
+    assert shortlist.Study(X, m=1, sigma=0.3, budget=20, audit=False).bound.name == "XY-halving"
 
 
 def test_what_is_named_is_taken() -> None:
     for name in ("m-LinGapE", "LinGIFA", "LUCB", "Uniform"):
-        assert shortlist.Study(X, m=1, sigma=0.3, algorithm=name).bound.name == name
-    assert shortlist.Study(X, m=1, sigma=0.3).bound.name == "Phased"  # none is
+        assert shortlist.Study(X, m=1, sigma=0.3, algorithm=name, audit=False).bound.name == name
+    assert shortlist.Study(X, m=1, sigma=0.3, audit=False).bound.name == "Phased"  # none is
 
 
 def test_a_stored_study_keeps_what_auto_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"m": 1, "sigma": 0.3, "algorithm": "auto", "storage": tmp_path / "study.db"}
-    begun = shortlist.Study(X, **settings)
+    begun = shortlist.Study(X, **settings, audit=False)
     for trial in begun.ask(3):
         begun.tell(trial, 0.5)
     monkeypatch.setattr(recommendation, "recommended", lambda problem: find_algorithm("m-LinGapE"))
-    later = shortlist.Study(X, **settings)
+    later = shortlist.Study(X, **settings, audit=False)
     assert later.bound.name == "Phased"
     assert later.evaluations == 3
-    assert shortlist.Study(X, m=1, sigma=0.3, algorithm="auto").bound.name == "m-LinGapE"
+    assert (
+        shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", audit=False).bound.name == "m-LinGapE"
+    )
 
 
 @pytest.mark.parametrize("begun_with", ["m-LinGapE", "Uniform", "Phased", None])
@@ -152,23 +156,23 @@ def test_a_stored_study_keeps_what_it_was_begun_with(
     tmp_path: Path, begun_with: str | None
 ) -> None:
     place = {"m": 1, "sigma": 0.3, "seed": 1, "storage": tmp_path / "study.db"}
-    begun = shortlist.Study(X, **place, algorithm=begun_with)
+    begun = shortlist.Study(X, **place, algorithm=begun_with, audit=False)
     for trial in begun.ask(3):
         begun.tell(trial, 0.5)
     for given in ({}, {"algorithm": "auto"}, {"threshold": "auto"}):
-        opened = shortlist.Study(X, **place, **given)
+        opened = shortlist.Study(X, **place, **given, audit=False)
         assert opened.bound.name == (begun_with or "Phased")
         assert opened.fingerprint == begun.fingerprint
     with pytest.raises(shortlist.errors.StudyMismatch, match="algorithm"):
-        shortlist.Study(X, **place, algorithm="LinGIFA")
+        shortlist.Study(X, **place, algorithm="LinGIFA", audit=False)
 
 
 def test_a_named_threshold_is_not_overruled_by_what_is_stored(tmp_path: Path) -> None:
     place = {"m": 1, "sigma": 0.3, "seed": 1, "storage": tmp_path / "study.db"}
-    shortlist.Study(X, **place, threshold="self_normalized")
-    assert shortlist.Study(X, **place).bound.threshold.name == "self_normalized"
+    shortlist.Study(X, **place, threshold="self_normalized", audit=False)
+    assert shortlist.Study(X, **place, audit=False).bound.threshold.name == "self_normalized"
     with pytest.raises(shortlist.errors.StudyMismatch, match="threshold = 'self_normalized'"):
-        shortlist.Study(X, **place, threshold="heuristic")
+        shortlist.Study(X, **place, threshold="heuristic", audit=False)
     screen = tmp_path / "screen.toml"
     described = 'arms = ["a", "b", "c"]\nm = 1\nsigma = 0.3\n'
     screen.write_text(described)

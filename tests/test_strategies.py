@@ -58,7 +58,9 @@ COINS = shortlist.instances.from_arrays(X, means=CHANCES, m=2, sigma=0.5, noise=
 
 def begin(name: str, **settings: Any) -> shortlist.Study:
     sigma = QUIET if name and is_classical(name) else SIGMA
-    return shortlist.Study(X, **{"m": 2, "sigma": sigma, "seed": 1, "algorithm": name, **settings})
+    return shortlist.Study(
+        X, **{"m": 2, "sigma": sigma, "seed": 1, "algorithm": name, **settings}, audit=False
+    )
 
 
 def result(trial: Any, sigma: float = SIGMA) -> float:
@@ -688,7 +690,7 @@ def test_two_arms_are_pulled_alike() -> None:
 def test_too_many_arms_are_refused() -> None:
     features = np.random.default_rng(0).standard_normal((MOST + 1, 2))
     with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
-        shortlist.Study(features, 2, sigma=1.0, algorithm="Phased")
+        shortlist.Study(features, 2, sigma=1.0, algorithm="Phased", audit=False)
 
 
 @pytest.mark.parametrize("name", ["Phased", "Uniform", MisLid(misspecification=0.05)], ids=str)

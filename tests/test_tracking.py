@@ -190,7 +190,9 @@ def test_exploration_is_forced_at_squares() -> None:
 def test_many_tied_pieces_find_room() -> None:
     """Equal challengers: the step must look at all eleven at once."""
     means = np.array([1.0] + [0.0] * 11)
-    study = shortlist.Study(np.eye(12), m=1, sigma=3.0, epsilon=0.01, seed=1, algorithm="FWS")
+    study = shortlist.Study(
+        np.eye(12), m=1, sigma=3.0, epsilon=0.01, seed=1, algorithm="FWS", audit=False
+    )
     while study.evaluations < 300:
         trial = study.ask()
         study.tell(trial, float(means[trial.arm]))
@@ -294,7 +296,7 @@ def test_a_direction_nobody_wants_is_explored_all_the_same() -> None:
         X, m=1, sigma=0.01, epsilon=0.0, seed=0, S=100.0,
         algorithm=shortlist.GIFA(
             selection="tracking", allocation="lazy", threshold="determinant", initialization=None
-        ),
+        ), audit=False,
     )  # fmt: skip
     means = np.array([1.0, 0.999, -50.0])
     while study.evaluations < 400:
@@ -311,7 +313,7 @@ def test_a_direction_nobody_wants_is_explored_all_the_same() -> None:
 
 def followed(name: str, features: np.ndarray, theta: np.ndarray, rounds: int, **more: Any) -> Any:
     """A study after so many results."""
-    study = shortlist.Study(features, seed=0, algorithm=name, **more)
+    study = shortlist.Study(features, seed=0, algorithm=name, **more, audit=False)
     rng = np.random.default_rng(1)
     for _ in range(rounds):
         trial = study.ask()
@@ -424,7 +426,7 @@ def test_slack_moves_the_pulls_to_where_they_are_worth_more_with_it(name: str) -
 
 @pytest.mark.parametrize("name", ["FWS", "lazy track-and-stop"])
 def test_results_that_tell_nothing_are_shared_out_evenly(name: str) -> None:
-    study = shortlist.Study(np.eye(4), m=2, sigma=1.0, seed=0, algorithm=name)
+    study = shortlist.Study(np.eye(4), m=2, sigma=1.0, seed=0, algorithm=name, audit=False)
     while study.evaluations < 200:
         study.tell(study.ask(), 0.0)
     assert np.ptp(study.posterior.pulls) <= 1
