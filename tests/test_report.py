@@ -322,7 +322,7 @@ def test_the_answer() -> None:
     assert places == sorted(places)
     assert f"after {study.evaluations} evaluations" in words
     assert study.bound.guarantee().removeprefix("Proven:") in words
-    assert "Proven: with probability at least 0.95" in words
+    assert "with probability at least 0.95" in words
     assert "stopped after" in words
 
 
@@ -932,9 +932,9 @@ def test_the_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             report.write(study, place)
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     assert place.read_text() == "old"
-    with pytest.raises(InvalidSetting, match="(?i)name a file in a folder that exists"):
+    with pytest.raises(InvalidSetting, match=r"[Nn]ame a file in a folder that exists"):
         report.write(study, tmp_path / "nowhere" / "report.html")
-    with pytest.raises(InvalidSetting, match="cannot be written"):
+    with pytest.raises(InvalidSetting, match="is not a plain file"):
         report.write(study, tmp_path)
 
 
