@@ -506,7 +506,8 @@ TAMPERED = {
     "all trials": "DELETE FROM shortlist_trials",
     "an added trial": """INSERT INTO shortlist_trials SELECT study, 122, arm, state, value, reason,
         asked_at, closed_at, expires_at, worker, process, in_turn, origin, b, c, gap, statistic,
-        second, opened, closed, touched FROM shortlist_trials WHERE number = 60""",
+        second, opened, closed, touched, key, opened_by, closed_by
+        FROM shortlist_trials WHERE number = 60""",
     "a text for a value": "UPDATE shortlist_trials SET value = 'one' WHERE number = 60",
     "a turn": "UPDATE shortlist_trials SET in_turn = 1 - in_turn WHERE number = 121",
     "an origin": "UPDATE shortlist_trials SET origin = 'unasked' WHERE number = 60",
@@ -532,8 +533,8 @@ TAMPERED = {
     "the posterior": "UPDATE shortlist_studies SET posterior = 'x'",
     "the version": "UPDATE shortlist_meta SET value = 'one'",
     "a lost table": "DROP TABLE shortlist_events",
-    "a false event": "INSERT INTO shortlist_events VALUES (1, 500, 'reopened', -1, 0, '')",
-    "a strange event": "INSERT INTO shortlist_events VALUES (1, 300, 'nonsense', -1, 0, '')",
+    "a false event": "INSERT INTO shortlist_events VALUES (1, 500, 'reopened', -1, 0, '', 0)",
+    "a strange event": "INSERT INTO shortlist_events VALUES (1, 300, 'nonsense', -1, 0, '', 0)",
 }  # fmt: skip
 
 
@@ -625,7 +626,7 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
 
 
 def test_a_newer_file_is_refused_and_left_as_it_is(file: Path) -> None:
-    edit(file, "UPDATE shortlist_meta SET value = '3' WHERE key = 'version'")
+    edit(file, "UPDATE shortlist_meta SET value = '4' WHERE key = 'version'")
     before = file.read_bytes()
     for attempt in (lambda: begin(str(file)), lambda: shortlist.Study.load(file)):
         with pytest.raises(NewerSchema, match="pip install --upgrade"):
@@ -646,17 +647,17 @@ def test_an_older_file_is_migrated(
         migrate(connection)
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(schema, "VERSION", 3)
-    with pytest.raises(DamagedStorage, match="no way is known from version 2"):
+    monkeypatch.setattr(schema, "VERSION", 4)
+    with pytest.raises(DamagedStorage, match="no way is known from version 3"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 2, fail)
+    monkeypatch.setitem(schema.MIGRATIONS, 3, fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 2, migrate)  # fails if the first left its column behind
+    monkeypatch.setitem(schema.MIGRATIONS, 3, migrate)  # fails if the first left its column behind
     study = shortlist.Study.load(storage)
     assert study.ask().number == 1
     with study._journal.storage._connected() as connection:
-        assert schema.stored_version(connection) == 3
+        assert schema.stored_version(connection) == 4
 
 
 def test_a_full_or_broken_disk_changes_nothing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
 APPLICATION_ID_AT = 68
 HEADER = 100
 PATIENCE = 60.0  # seconds that a writer waits for another
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0003, 0.002  # seconds between two tries to become the writer
 ADVISORY_LOCK = 0x53484C54
 
 
@@ -153,18 +155,18 @@ def _sqlite(path: Path, *, create: bool) -> sql.Engine:
         if connection.get_execution_options().get("reading"):
             connection.exec_driver_sql("BEGIN")
         else:
-            _begin_writing(connection.connection.dbapi_connection)
+            begin_writing(connection.connection.dbapi_connection)
 
     return engine
 
 
-def _begin_writing(connection: Any) -> None:
+def begin_writing(connection: Any) -> None:
     """Become the writer at once, so that two readers never both wait for it.
 
     SQLite itself would wait in steps of up to a tenth of a second: with several processes one is
     then left out for long.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline, pause = time.monotonic() + PATIENCE, SHORTEST_PAUSE
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         while True:
@@ -174,7 +176,8 @@ def _begin_writing(connection: Any) -> None:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
-            time.sleep(random.uniform(0.001, 0.003))  # noqa: S311 - no secret
+            time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 - no secret
+            pause = min(1.3 * pause, LONGEST_PAUSE)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
@@ -292,6 +295,16 @@ def translated(storage: str) -> Iterator[None]:
         raise _translation(str(error.orig), shown(storage)) from error
     except sqlite3.Error as error:
         raise _translation(str(error), shown(storage)) from error
+    except Exception as error:
+        if not _is_of_psycopg(error):
+            raise
+        raise _translation(str(error), shown(storage)) from error
+
+
+def _is_of_psycopg(error: Exception) -> bool:
+    """Whether it is an error of the driver's, told without loading it."""
+    psycopg = sys.modules.get("psycopg")
+    return psycopg is not None and isinstance(error, psycopg.Error)
 
 
 def _translation(words: str, where: str) -> StorageError:

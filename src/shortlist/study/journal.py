@@ -13,10 +13,11 @@ from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
+from shortlist.study.forking import working
 from shortlist.study.ledger import Ledger, check_pending
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
-from shortlist.study.trial import NOBODY, Cause, State, Trial
+from shortlist.study.trial import NOBODY, Cause, State, Trial, alter
 from shortlist.study.worker import has_ended, worker
 
 
@@ -55,7 +56,7 @@ class Journal:
     @contextmanager
     def change(self, *, writing: bool = True) -> Iterator[Transaction]:
         """One transaction, begun with what others have done since the last."""
-        with self._lock:
+        with working(), self._lock:
             kept = self.ledger.changes
             try:
                 with self.storage.transaction(writing=writing) as transaction:
@@ -84,7 +85,9 @@ class Journal:
             self.begin()  # the storage was put back to an earlier copy
         news = stored.changes > self.ledger.changes
         if news:
-            rows, events = transaction.news(self.ledger.changes)
+            pending = [trial.number for trial in self.ledger.pending]
+            known = self.ledger.changes, len(self.ledger.trials), pending
+            rows, events = transaction.news(*known)
             self.ledger.take_over(rows, events, stored.changes)
         if self.ledger.fingerprint != stored.fingerprint:
             raise DamagedStorage(
@@ -94,10 +97,11 @@ class Journal:
         if news:
             self.model.take(self.ledger.settle(), self._at_stop)
             own = self.standing
-            if own.machine == stored.machine and own.posterior != stored.posterior:
+            same = (own.posterior, own.state) == (stored.posterior, stored.state)
+            if own.machine == stored.machine and not same:
                 raise DamagedStorage(
-                    f"{self.storage.where}: what is stored gives other means than it gave when it "
-                    "was written. It was altered; restore it from a copy."
+                    f"{self.storage.where}: what is stored gives other means, or another stop, "
+                    "than it gave when it was written. It was altered; restore it from a copy."
                 )
 
     def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
@@ -113,14 +117,13 @@ class Journal:
             expires = None if lease is None else now + lease
             again = [trial for trial in self.ledger.pending if is_free(trial, now)][:count]
             for trial in again:
-                trial.worker, trial.process, trial.expires_at = worker(), process, expires
+                alter(trial, worker=worker(), process=process, expires_at=expires)
                 self._note_renewal(transaction, trial)
             ahead = Ahead(self.model, self.ledger.unsettled_arms)
             new = []
             for _ in range(min(count - len(again), self._room())):
                 trial = self.ledger.open(*self._next(ahead), in_turn=in_turn)
-                trial.asked_at, trial.expires_at = now, expires
-                trial.worker, trial.process = worker(), process
+                alter(trial, asked_at=now, expires_at=expires, worker=worker(), process=process)
                 ahead.suppose(trial.arm)
                 new.append(trial)
             if new:
@@ -149,7 +152,7 @@ class Journal:
     def add(self, transaction: Transaction, arm: int, value: float) -> Trial:
         """A result that nobody asked for."""
         trial = self.ledger.open(arm, Cause("unasked"))
-        trial.asked_at, trial.worker = time.time(), worker()
+        alter(trial, asked_at=time.time(), worker=worker())
         transaction.insert([trial])
         self.close(transaction, trial, "told", value=value)
         return trial
@@ -186,7 +189,7 @@ class Journal:
     ) -> None:
         """End a pending trial."""
         self.ledger.close(trial, state, value)
-        trial.closed_at, trial.reason = time.time(), reason
+        alter(trial, closed_at=time.time(), reason=reason)
         transaction.update([trial], self.ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
@@ -194,7 +197,7 @@ class Journal:
         with self.change() as transaction:
             for trial in map(self.ledger.find, trials):
                 if trial.state == "pending":
-                    trial.process, trial.expires_at = None, time.time()
+                    alter(trial, process=None, expires_at=time.time())
                     self._note_renewal(transaction, trial)
 
     def _note_renewal(self, transaction: Transaction, trial: Trial) -> None:

@@ -14,7 +14,7 @@ from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
 from shortlist.core.random import run_seeds
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
-from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial
+from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial, alter, become
 
 Event = Literal["renewed", "reopened"]
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
@@ -22,7 +22,7 @@ Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
 ROW = (
     *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
     *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
-    *("opened", "closed"),
+    *("opened", "closed", "key"),
 )
 CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
@@ -89,8 +89,8 @@ class Ledger:
         self.changes += 1
         number = len(self.trials)
         (seed,) = run_seeds(self._seed, 1, number).tolist()
-        trial = Trial(number, arm, self._names[arm], seed, cause=cause, opened=self.changes)
-        trial.in_turn = in_turn
+        name, opened = self._names[arm], self.changes
+        trial = Trial(number, arm, name, seed, cause=cause, opened=opened, in_turn=in_turn)
         self._enter(trial)
         self._note(_asked(trial), number, arm, cause.second)
         return trial
@@ -99,7 +99,7 @@ class Ledger:
         """End a pending trial."""
         check_pending(trial)
         self.changes += 1
-        trial.state, trial.value, trial.closed = state, value, self.changes
+        alter(trial, state=state, value=value, closed=self.changes)
         self.has_news = True
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
 
@@ -163,10 +163,11 @@ class Ledger:
             seed = seeds[number - known] if new else self.trials[number].seed
             fields = (*row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop :])
             trial = Trial(number, arm, self._names[arm], seed, *fields)
+            _check_state(trial, len(self._names))
             if new:
                 self._enter(trial)
             else:
-                self.trials[number].become(trial)
+                become(self.trials[number], trial)
             touched.append(trial)
         return touched
 
@@ -267,6 +268,21 @@ class Ledger:
 def _asked(trial: Trial) -> int:
     """How a trial was asked for, as a number: its origin and whether it comes in turn."""
     return ASKED + 100 * (1 + ORIGINS.index(trial.cause.origin)) + 10 * bool(trial.in_turn)
+
+
+def _check_state(trial: Trial, arms: int) -> None:
+    """Raise where a stored trial is in a state that no change leads to: no digest covers those.
+
+    The digest is of changes, and an open trial has had none but its opening.
+    """
+    pending, told = trial.state == "pending", trial.state == "told"
+    known = NOBODY <= trial.cause.b < arms and NOBODY <= trial.cause.c < arms
+    if pending != (trial.closed is None) or told != (trial.value is not None) or not known:
+        raise DamagedStorage(
+            f"trial {trial.number} is stored as {trial.state!r} with value {trial.value!r}, closed by "
+            f"change {trial.closed!r}, for arms {trial.cause.b!r} and {trial.cause.c!r}, which no "
+            "study writes: it was altered; restore it from a copy."
+        )
 
 
 def _kind(trial: Trial | None) -> int:

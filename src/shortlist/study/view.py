@@ -17,7 +17,7 @@ from shortlist.study.conditions import conditions
 from shortlist.study.estimated_error import estimated_error
 from shortlist.study.journal import Journal
 from shortlist.study.stage import makes_plans
-from shortlist.study.trial import Reason, Trial
+from shortlist.study.trial import Reason, Trial, Trials
 
 if TYPE_CHECKING:
     from shortlist.study.feature_health import Finding
@@ -61,9 +61,9 @@ class View:
         return self.bound.engine.budget
 
     @property
-    def trials(self) -> list[Trial]:
+    def trials(self) -> Trials:
         """Every trial so far, by number."""
-        return self._journal.ledger.trials
+        return Trials(self._journal.ledger.trials)
 
     @property
     def pending(self) -> list[Trial]:
@@ -76,9 +76,9 @@ class View:
         return self._journal.ledger.waiting
 
     @property
-    def taken(self) -> list[Trial]:
+    def taken(self) -> Trials:
         """The told trials in the order in which they were taken in."""
-        return self._journal.ledger.taken
+        return Trials(self._journal.ledger.taken)
 
     def all_steps(self) -> Steps:
         """Everything that the model took in, from the first, to be taken in again."""

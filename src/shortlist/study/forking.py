@@ -1,0 +1,71 @@
+"""Forks wait until no thread is at work on a study: a child must not inherit a half-made change."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_changed = threading.Condition(threading.Lock())
+_at_work: dict[int, int] = {}  # how deep each thread is in its work, by its identity
+_forking = 0  # the thread that is about to fork
+_before: list[Callable[[], None]] = []
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Work that no fork may interrupt: locks held, a transaction begun, memory half changed."""
+    me = threading.get_ident()
+    with _changed:
+        while _forking and _forking != me and me not in _at_work:
+            _changed.wait()
+        _at_work[me] = _at_work.get(me, 0) + 1
+    try:
+        yield
+    finally:
+        with _changed:
+            _at_work[me] -= 1
+            if not _at_work[me]:
+                del _at_work[me]
+                _changed.notify_all()
+
+
+def before_fork(do: Callable[[], None]) -> None:
+    """Have something done before every fork, when nobody else is at work."""
+    _before.append(do)
+
+
+def _wait_for_the_others() -> None:
+    global _forking
+    me = threading.get_ident()
+    with _changed:
+        # Who forks in the middle of its own work waits for nobody: others may wait for that work.
+        while me not in _at_work and (_forking or _at_work):
+            _changed.wait()
+        _forking = me
+    for do in _before:
+        do()
+
+
+def _go_on() -> None:
+    global _forking
+    with _changed:
+        _forking = 0
+        _changed.notify_all()
+
+
+def _begin_anew() -> None:
+    """In the child, where the other threads are no more."""
+    global _changed, _forking
+    _changed = threading.Condition(threading.Lock())
+    _forking = 0
+    me = threading.get_ident()
+    for thread in [each for each in _at_work if each != me]:
+        del _at_work[thread]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_wait_for_the_others, after_in_parent=_go_on, after_in_child=_begin_anew
+    )
