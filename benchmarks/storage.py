@@ -82,7 +82,7 @@ def fill(storage: str, told: int) -> None:
     rows = [
         (
             *(number, arm, "told", value, None, 0.0, 0.0, None, "benchmark", None, 0),
-            *("round", 0, 1, 0.5, 0.5, -1, 2 * number + 1, 2 * number + 2),
+            *("round", 0, 1, 0.5, 0.5, -1, 2 * number + 1, 2 * number + 2, None),
         )
         for number, (arm, value) in enumerate(zip(arms.tolist(), values, strict=True))
     ]
@@ -91,7 +91,7 @@ def fill(storage: str, told: int) -> None:
     with journal.storage._connected(writing=True) as connection:
         for first in range(0, told, 50_000):
             part = [
-                {"study": 1, "touched": row[-1], **dict(zip(ROW, row, strict=True))}
+                {"study": 1, "touched": row[-2], **dict(zip(ROW, row, strict=True))}
                 for row in rows[first : first + 50_000]
             ]
             connection.execute(TRIALS.insert(), part)

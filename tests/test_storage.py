@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shortlist
+from history import check_replay
 from shortlist.errors import (
     DamagedStorage,
     ForeignStorage,
@@ -33,7 +35,7 @@ from shortlist.errors import (
     UnknownTrial,
 )
 from shortlist.study import database, schema, worker
-from shortlist.study.storage import study_names
+from shortlist.study.storage import StoredTransaction, study_names
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(8, 3))
@@ -49,6 +51,17 @@ def result(trial: shortlist.Study | object, means: np.ndarray = MEANS, sigma: fl
 def begin(storage: str | None = None, **given: object) -> shortlist.Study:
     given = {"m": 3, "sigma": 0.4, "seed": 7, **given}
     return shortlist.Study(X, storage=storage, **given)  # type: ignore[arg-type]
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Put both clocks on: this machine's, and the server's as it is read here."""
+    now, clock = time.time, StoredTransaction.now.fget
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+
+    def put_on(self: StoredTransaction) -> float:
+        return clock(self) + (0.0 if self._ahead is None else seconds)  # type: ignore[misc]
+
+    monkeypatch.setattr(StoredTransaction, "now", property(put_on))
 
 
 def assert_same(one: shortlist.Study, other: shortlist.Study) -> None:
@@ -278,15 +291,14 @@ def test_a_lease_that_is_over_is_given_again_and_a_late_result_counts_once(
     first = study.ask()
     second = study.ask()
     assert (first.number, second.number) == (0, 1)
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + 601.0)
+    later(monkeypatch, 601.0)
     other = shortlist.Study.load(storage)
     again = other.ask(3)
     assert [t.number for t in again] == [0, 1, 2]
     assert (again[0].arm, again[0].seed) == (first.arm, first.seed)
     third = shortlist.Study.load(storage)  # the new leases are kept, and run from now on
     assert [t.expires_at for t in third.pending] == [t.expires_at for t in again]
-    assert all(t.expires_at > time.time() for t in third.pending)
+    assert all(t.expires_at > third._journal.now for t in third.pending)
     assert third.ask().number == 3
     study.tell(first, 1.0)  # late
     assert other.tell(again[0], 2.0, if_told="ignore").value == 1.0
@@ -353,26 +365,105 @@ def test_a_child_loses_nothing_when_its_parent_closes(tmp_path: Path) -> None:
     assert [t.value for t in shortlist.Study.load(path).trials] == [1.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_child_forked_while_another_thread_asks_can_ask(stored: bool, tmp_path: Path) -> None:
+    study = begin(str(tmp_path / "study.db") if stored else None, sigma=30.0)
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            trial = study.ask()
+            study.tell(trial, result(trial))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    ends = []
+    try:
+        for _ in range(12):
+            time.sleep(0.003)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)  # kills a child that waits for ever
+                try:
+                    trial = study.ask()
+                    study.tell(trial, 1.0)
+                    os._exit(0 if study.trials[trial.number].value == 1.0 else 1)
+                except BaseException:
+                    os._exit(2)
+            ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert ends == [0] * 12
+    if stored:
+        loaded = shortlist.Study.load(tmp_path / "study.db")
+        assert sum(t.value == 1.0 for t in loaded.trials) == 12
+        check_replay(loaded)
+
+
 def test_the_trials_of_a_run_before_a_restart_are_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = begin(str(tmp_path / "study.db"))
     here = worker._here()
     assert here is not None
-    with worker.running() as run:
+    with worker.running(time.time()) as run:
         study._journal.ask(1, in_turn=True, process=run)
         assert study.ask().number == 1  # it is at work
         monkeypatch.setattr(worker, "_here", lambda: ("elsewhere", *here[1:]))
         assert study.ask().number == 2  # so is one on another machine
         monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
+        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)  # started after the run began
         assert study.ask().number == 0
         monkeypatch.undo()
+
+
+def test_a_machine_of_the_same_name_keeps_its_live_trials(
+    new_storage: NewStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines made from one image: equal host name and machine-id, and each its own start."""
+    storage = new_storage()
+    one = begin(storage)
+    here = worker._here()
+    assert here is not None
+    with worker.running(one._journal.now) as run:
+        one._journal.ask(3, in_turn=True, process=run)
+        monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
+        other = shortlist.Study.load(storage)
+        assert [t.number for t in other.ask(2)] == [3, 4]
+        # Started after the run of the other began, so that it might be the same machine, restarted.
+        # A server sees that the other is still connected. A file is on one machine by its contract.
+        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)
+        again = [t.number for t in other.ask(2)]
+        assert again == ([5, 6] if "://" in storage else [0, 1])
+
+
+def test_a_clock_that_is_ahead_takes_no_leased_trial(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease is over when it is over by the server's clock."""
+    import psycopg
+
+    with psycopg.connect(f"{postgres}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE DATABASE skewed")
+    storage = f"{postgres}/skewed"
+    begin(storage, lease=600.0).ask(3)
+    now = time.time
+    for ahead in (3600.0, -3600.0, 86400.0 * 365):
+        monkeypatch.setattr(time, "time", lambda ahead=ahead: now() + ahead)
+        other = shortlist.Study.load(storage)
+        assert other.ask().number == len(other.trials) - 1 >= 3
+        assert abs(other.trials[-1].asked_at - now()) < 60.0
+        assert abs(other._journal.now - now()) < 60.0
 
 
 def test_a_run_that_ended_badly_leaves_no_orphans(tmp_path: Path) -> None:
     """Its process lives on, as a notebook does, and the storage was away when it ended."""
     study = begin(str(tmp_path / "study.db"))
-    with worker.running() as run:
+    with worker.running(time.time()) as run:
         study._journal.ask(2, in_turn=True, process=run)
     assert [t.number for t in study.ask(3)] == [0, 1, 2]
 
@@ -500,6 +591,15 @@ TAMPERED = {
     "a pending arm": "UPDATE shortlist_trials SET arm = (arm + 1) % 8 WHERE number = 121",
     "an arm out of range": "UPDATE shortlist_trials SET arm = 99 WHERE number = 3",
     "a state": "UPDATE shortlist_trials SET state = 'failed' WHERE number = 60",
+    "the state of an open trial": "UPDATE shortlist_trials SET state = 'failed' WHERE number = 121",
+    "an open trial told": "UPDATE shortlist_trials SET state = 'told', value = 1 WHERE number = 121",
+    "an open trial cancelled": "UPDATE shortlist_trials SET state = 'cancelled' WHERE number = 120",
+    "a strange open state": "UPDATE shortlist_trials SET state = 'x' WHERE number = 121",
+    "a value of an open trial": "UPDATE shortlist_trials SET value = 0 WHERE number = 121",
+    "a told trial open": "UPDATE shortlist_trials SET state = 'pending' WHERE number = 60",
+    "the study's state": "UPDATE shortlist_studies SET state = 'stopped'",
+    "a candidate out of range": "UPDATE shortlist_trials SET b = 99 WHERE number = 121",
+    "a key": "UPDATE shortlist_trials SET key = 'x' WHERE number = 60",
     "a strange state": "UPDATE shortlist_trials SET state = 'x' WHERE number = 60",
     "a lost trial": "DELETE FROM shortlist_trials WHERE number = 60",
     "the last trial": "DELETE FROM shortlist_trials WHERE number = 121",
@@ -548,6 +648,35 @@ def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> 
     assert isinstance(caught.value, DamagedStorage | shortlist.errors.InvalidInput)
     assert str(caught.value)
     assert file.read_bytes() == before
+
+
+def test_no_state_can_be_altered_unnoticed(tmp_path: Path) -> None:
+    """Every trial, in every state, to every other state, with and without a value."""
+    path = tmp_path / "study.db"
+    study = begin(str(path))
+    for number, value in ((0, 0.0), (1, 1.5)):
+        study.tell(study.ask().number, value)
+        assert study.trials[number].value == value
+    study.fail(study.ask())
+    study.cancel(study.ask())
+    study.tell(arm=3, value=0.0, key="a")
+    study.ask()
+    study.close()
+    states = ("pending", "told", "failed", "cancelled")
+    row = "SELECT state, value FROM shortlist_trials WHERE number = ?"
+    for number in range(6):
+        connection = sqlite3.connect(path)
+        was = connection.execute(row, [number]).fetchone()
+        connection.close()
+        for now in ((state, value) for state in states for value in (None, 0.0, 2.5)):
+            set_it = "UPDATE shortlist_trials SET state = ?, value = ? WHERE number = ?"
+            edit(path, set_it, *now, number)
+            if now == was:
+                shortlist.Study.load(path).close()
+            else:
+                with pytest.raises(DamagedStorage):
+                    shortlist.Study.load(path)
+            edit(path, set_it, *was, number)
 
 
 def test_a_file_altered_while_it_is_open_is_refused(file: Path) -> None:

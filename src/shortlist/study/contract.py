@@ -41,6 +41,9 @@ class Transaction(Protocol):
     def unclaimed(self) -> set[int]:
         """The open trials that were asked for here, and of which the reply was lost."""
 
+    def is_connected(self, process: str) -> bool:
+        """Whether a process is connected to the storage, where the storage knows that."""
+
     def insert(self, trials: Sequence[Trial]) -> None:
         """Keep new trials."""
 
@@ -94,6 +97,10 @@ class Unstored:
     def unclaimed(self) -> set[int]:
         """None."""
         return set()
+
+    def is_connected(self, process: str) -> bool:
+        """Nobody is."""
+        return False
 
     def insert(self, trials: Sequence[Trial]) -> None:
         """Nothing to do."""

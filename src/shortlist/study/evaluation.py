@@ -50,7 +50,7 @@ def evaluate(
     where = find_executor(executor)
     check_sendable(where, objective, "the objective")
     study.refresh()
-    with running() as run, ProgressLine(study, progress) as line:
+    with running(journal.now) as run, ProgressLine(study, progress) as line:
         flight = Flight(journal, objective, where, run, batch, order == "asked", most, max_failures)
         try:
             while not flight.is_full:
@@ -128,12 +128,13 @@ class Flight:
         room = self._batch - away
         if len(self._journal.ledger.waiting) > WAITING * max(self._batch, len(pending)):
             # Only what is waited for, if nobody works on it any more.
-            room = min(room, sum(is_free(trial, time.time()) for trial in pending))
+            now = self._journal.now
+            room = min(room, sum(is_free(trial, now, lambda _: False) for trial in pending))
         return room if self._most is None else min(room, self._most - self._told - away)
 
     def _away(self) -> list[Trial]:
         """Those in flight, without those whose lease is over: they may be asked for again."""
-        now = time.time()
+        now = self._journal.now
         return [
             trial
             for trial in self._trials.values()
@@ -145,7 +146,7 @@ class Flight:
     def land(self) -> bool:
         """Wait for one at least, and tell all that have come; False if none came for a while."""
         ends = [trial.expires_at for trial in self._away() if trial.expires_at is not None]
-        patience = min([LOOK_ROUND, *(end - time.time() for end in ends)])
+        patience = min([LOOK_ROUND, *(end - self._journal.now for end in ends)])
         try:
             back = [self._back.get(timeout=max(patience, 0.001))]
         except Empty:

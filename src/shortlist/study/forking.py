@@ -41,9 +41,11 @@ def _wait_for_the_others() -> None:
     me = threading.get_ident()
     with _changed:
         # Who forks in the middle of its own work waits for nobody: others may wait for that work.
-        while me not in _at_work and (_forking or _at_work):
-            _changed.wait()
-        _forking = me
+        while me not in _at_work and (_forking != me or _at_work):
+            if _forking:
+                _changed.wait()
+            else:
+                _forking = me  # from now on nobody begins, and those at work come to their end
     for do in _before:
         do()
 
@@ -51,7 +53,8 @@ def _wait_for_the_others() -> None:
 def _go_on() -> None:
     global _forking
     with _changed:
-        _forking = 0
+        if _forking == threading.get_ident():
+            _forking = 0
         _changed.notify_all()
 
 

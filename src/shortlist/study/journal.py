@@ -14,7 +14,7 @@ from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
 from shortlist.study.forking import working
-from shortlist.study.ledger import Ledger, check_pending
+from shortlist.study.ledger import Ledger, check_pending, check_same_result
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
 from shortlist.study.trial import NOBODY, Cause, State, Trial, alter
@@ -38,6 +38,12 @@ class Journal:
         self._bound, self._settings, self._at_stop = bound, settings, at_stop
         self.storage: Storage = Unstored()
         self._lock = threading.RLock()
+        self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970, by the clock that all who share the storage go by."""
+        return time.time() + self._ahead
 
     def begin(self) -> None:
         """Start from nothing."""
@@ -60,6 +66,7 @@ class Journal:
             kept = self.ledger.changes
             try:
                 with self.storage.transaction(writing=writing) as transaction:
+                    self._ahead = transaction.now - time.time()
                     self._catch_up(transaction)
                     kept = self.ledger.changes
                     yield transaction
@@ -112,10 +119,14 @@ class Journal:
         with self.change() as transaction:
             if self.model.stopped:
                 return None
-            now = time.time()
+            now, lost = transaction.now, transaction.unclaimed()
             lease = self._settings.choices["lease"]
             expires = None if lease is None else now + lease
-            again = [trial for trial in self.ledger.pending if is_free(trial, now)][:count]
+            again = [
+                trial
+                for trial in self.ledger.pending
+                if trial.number in lost or is_free(trial, now, transaction.is_connected)
+            ][:count]
             for trial in again:
                 alter(trial, worker=worker(), process=process, expires_at=expires)
                 self._note_renewal(transaction, trial)
@@ -149,10 +160,16 @@ class Journal:
             decision = ahead.decide()
         return decision.arm, Cause.of(decision)
 
-    def add(self, transaction: Transaction, arm: int, value: float) -> Trial:
-        """A result that nobody asked for."""
-        trial = self.ledger.open(arm, Cause("unasked"))
-        alter(trial, asked_at=time.time(), worker=worker())
+    def add(
+        self, transaction: Transaction, arm: int, value: float, key: str | None = None
+    ) -> Trial:
+        """A result that nobody asked for; the one that is there if its key has been told before."""
+        known = None if key is None else self.ledger.keyed(key)
+        if known is not None:
+            check_same_result(known, arm, value)
+            return known
+        trial = self.ledger.open(arm, Cause("unasked"), key=key)
+        alter(trial, asked_at=transaction.now, worker=worker())
         transaction.insert([trial])
         self.close(transaction, trial, "told", value=value)
         return trial
@@ -189,7 +206,7 @@ class Journal:
     ) -> None:
         """End a pending trial."""
         self.ledger.close(trial, state, value)
-        alter(trial, closed_at=time.time(), reason=reason)
+        alter(trial, closed_at=transaction.now, reason=reason)
         transaction.update([trial], self.ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
@@ -197,7 +214,7 @@ class Journal:
         with self.change() as transaction:
             for trial in map(self.ledger.find, trials):
                 if trial.state == "pending":
-                    alter(trial, process=None, expires_at=time.time())
+                    alter(trial, process=None, expires_at=transaction.now)
                     self._note_renewal(transaction, trial)
 
     def _note_renewal(self, transaction: Transaction, trial: Trial) -> None:
@@ -223,8 +240,8 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def is_free(trial: Trial, now: float) -> bool:
+def is_free(trial: Trial, now: float, is_connected: Callable[[str], bool]) -> bool:
     """Whether nobody works on a pending trial any more."""
     if trial.expires_at is not None and trial.expires_at <= now:
         return True
-    return trial.process is not None and has_ended(trial.process)
+    return trial.process is not None and has_ended(trial.process, now, is_connected)

@@ -56,6 +56,7 @@ class Ledger:
         self.taken: list[Trial] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
         self._unsettled: dict[int, Trial] = {}
+        self._keyed: dict[str, Trial] = {}
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         self._reopened: list[int] = []
@@ -84,15 +85,18 @@ class Ledger:
 
     # Changes of this process
 
-    def open(self, arm: int, cause: Cause, *, in_turn: bool = False) -> Trial:
+    def open(
+        self, arm: int, cause: Cause, *, in_turn: bool = False, key: str | None = None
+    ) -> Trial:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
         (seed,) = run_seeds(self._seed, 1, number).tolist()
         name, opened = self._names[arm], self.changes
-        trial = Trial(number, arm, name, seed, cause=cause, opened=opened, in_turn=in_turn)
+        given = {"cause": cause, "opened": opened, "in_turn": in_turn, "key": key}
+        trial = Trial(number, arm, name, seed, **given)
         self._enter(trial)
-        self._note(_asked(trial), number, arm, cause.second)
+        self._note(_asked(trial), number, arm, _besides(trial))
         return trial
 
     def close(self, trial: Trial, state: State, value: float | None = None) -> None:
@@ -122,6 +126,8 @@ class Ledger:
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
         self._unsettled[trial.number] = trial
+        if trial.key is not None:
+            self._keyed[trial.key] = trial
         if trial.cause.origin == "second of a round":
             del self.seconds[:1]
             self._moves.append((trial.opened, -1))
@@ -182,7 +188,7 @@ class Ledger:
         first["kind"] = [_asked(t) for t in opened]
         first["trial"] = [t.number for t in opened]
         first["arm"] = [t.arm for t in opened]
-        first["value"] = [t.cause.second for t in opened]
+        first["value"] = [_besides(t) for t in opened]
         second["change"] = [t.closed for t in closed]
         second["kind"] = [CLOSED_AS.get(t.state, -1) for t in closed]
         second["trial"] = [t.number for t in closed]
@@ -249,6 +255,10 @@ class Ledger:
 
     # Looking up
 
+    def keyed(self, key: str) -> Trial | None:
+        """The trial that was told with this key."""
+        return self._keyed.get(key)
+
     def find(self, trial: Trial | int | None) -> Trial:
         """The trial meant by itself or by its number."""
         number = trial.number if isinstance(trial, Trial) else trial
@@ -268,6 +278,14 @@ class Ledger:
 def _asked(trial: Trial) -> int:
     """How a trial was asked for, as a number: its origin and whether it comes in turn."""
     return ASKED + 100 * (1 + ORIGINS.index(trial.cause.origin)) + 10 * bool(trial.in_turn)
+
+
+def _besides(trial: Trial) -> float:
+    """What an opening has in its digest besides: the second arm of its round, or its key."""
+    if trial.key is None:
+        return trial.cause.second
+    digest = hashlib.blake2b(trial.key.encode(), digest_size=6).digest()
+    return -2.0 - int.from_bytes(digest, "big")  # exact, and no arm
 
 
 def _check_state(trial: Trial, arms: int) -> None:
@@ -298,6 +316,41 @@ def check_pending(trial: Trial) -> None:
         raise TrialClosed(
             f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
         )
+
+
+def check_same_result(trial: Trial, arm: int, value: float) -> None:
+    """Raise where a key that has been told is given to another result."""
+    if (trial.arm, trial.value) != (arm, value):
+        raise TrialClosed(
+            f"key={trial.key!r} was told before as trial {trial.number}, with value {trial.value!r} for "
+            f"arm {trial.name!r}, and now comes with {value!r} for row {arm}: nothing was told. Give "
+            "another result a key of its own."
+        )
+
+
+def checked_key(key: object) -> str | None:
+    """What tells a result from others.
+
+    Examples
+    --------
+    >>> checked_key(7)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was told.
+    """
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not is_text(key):
+        shown = repr(key)[:100]
+        raise InvalidInput(
+            f"key must be a text of 1 to 200 characters, got {shown}: nothing was told."
+        )
+    return key
+
+
+def is_text(words: str) -> bool:
+    """Whether every database takes it."""
+    return "\x00" not in words and not any("\ud800" <= sign <= "\udfff" for sign in words)
 
 
 def checked_value(value: object, bound: Bound | None = None) -> float:

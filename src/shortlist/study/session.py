@@ -17,6 +17,7 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import sqlite
 
 from shortlist.study.database import begin_writing
+from shortlist.study.worker import process_name
 
 Statement = sql.sql.expression.ClauseElement
 Values = dict[str, Any]
@@ -140,6 +141,8 @@ class PostgresSession(Session):
 
     def _made(self) -> None:
         self._connection.autocommit = True  # transactions are begun and ended here
+        named = "SELECT set_config('application_name', %s, false)"
+        self._connection.execute(named, [process_name()])  # others can see that it is at work
 
     def begin(self, first: Statement, values: Values, *, writing: bool) -> list[tuple[Any, ...]]:
         """Begin a transaction and read something in it; once more where the server was away."""

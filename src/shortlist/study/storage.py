@@ -25,7 +25,7 @@ from shortlist.errors import (
 from shortlist.study.contract import Standing
 from shortlist.study.database import connect, identity, is_url, reading, shown, translated
 from shortlist.study.forking import before_fork, working
-from shortlist.study.ledger import ROW, Event
+from shortlist.study.ledger import ROW, Event, is_text
 from shortlist.study.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
 from shortlist.study.session import CLOCKS, CommitLost, Session, session
 from shortlist.study.settings import Settings
@@ -73,13 +73,17 @@ _FIND_EVENT = sql.select(EVENTS.c.trial).where(
     EVENTS.c.study == sql.bindparam("study"), EVENTS.c.made_by == _MADE_BY
 )
 _FIND_OPENED = sql.select(TRIALS.c.number).where(
-    _OF_STUDY, TRIALS.c.opened_by == _MADE_BY, TRIALS.c.state == "pending"
+    _OF_STUDY, TRIALS.c.opened_by == _MADE_BY, TRIALS.c.state == sql.literal_column("'pending'")
 )
 _FIND_RENEWED = (
     sql.select(TRIALS.c.number)
     .join(EVENTS, (EVENTS.c.study == TRIALS.c.study) & (EVENTS.c.change == TRIALS.c.touched))
-    .where(_OF_STUDY, EVENTS.c.made_by == _MADE_BY, TRIALS.c.state == "pending")
+    .where(
+        _OF_STUDY, EVENTS.c.made_by == _MADE_BY, TRIALS.c.state == sql.literal_column("'pending'")
+    )
 )
+
+_FIND_PROCESS = sql.text("SELECT pid FROM pg_stat_activity WHERE application_name = :process")
 
 
 class StoredTransaction:
@@ -126,6 +130,12 @@ class StoredTransaction:
             rows = self._session.read([(_FIND_OPENED, place), (_FIND_RENEWED, place)])
             found.update(row[0] for row in [*rows[0], *rows[1]])
         return found
+
+    def is_connected(self, process: str) -> bool:
+        """Whether a process is connected to the server; a file does not know."""
+        if self._session.dialect == "sqlite":
+            return False
+        return bool(self._session.read([(_FIND_PROCESS, {"process": process})])[0])
 
     def was_made(self, number: int) -> bool:
         """Whether the transaction of this number has been committed."""
@@ -267,7 +277,7 @@ class StoredStudy:
                     raise OutcomeUnknown(
                         f"{self.where} was lost while a change was being committed ({_said(cause)}), "
                         f"and could not be asked whether it was kept, for {LOOK_AGAIN:g} seconds "
-                        f"({error}): the change may be stored or not. When the storage is back, "
+                        f"({_said(error.__cause__ or error)}): the change may be stored or not. When the storage is back, "
                         "study.refresh() and study.trials show it; telling again is safe with "
                         "if_told='ignore', or with a key= for data that nobody asked for."
                     ) from cause
@@ -409,14 +419,10 @@ def checked_storage(storage: object) -> str:
     return os.fsdecode(storage)
 
 
-def _is_text(name: str) -> bool:
-    return "\x00" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
-
-
 def checked_name(name: object) -> str:
     """A study's name."""
     if name is None:
         return DEFAULT_NAME
-    if not isinstance(name, str) or not name.strip() or not _is_text(name):
+    if not isinstance(name, str) or not name.strip() or not is_text(name):
         raise InvalidSetting(f"name must be a text that is not empty, got {name!r}.")
     return name

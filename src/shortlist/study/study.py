@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.algorithms.recommendation import is_left_open, meant
-from shortlist.errors import DamagedStorage, InvalidSetting, ShortlistError, unknown_name
+from shortlist.errors import (
+    DamagedStorage,
+    InvalidInput,
+    InvalidSetting,
+    ShortlistError,
+    unknown_name,
+)
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.budget import check_reopening, nothing_to_ask
 from shortlist.study.evaluation import Objective, evaluate
 from shortlist.study.feature_health import warn_of_features
 from shortlist.study.journal import Journal
-from shortlist.study.ledger import checked_value
+from shortlist.study.ledger import checked_key, checked_value
+from shortlist.study.outcome import storable
 from shortlist.study.settings import Settings, checked_lease
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -166,6 +173,18 @@ class Study(View):
             ) from error
         return study
 
+    def __reduce__(self) -> NoReturn:
+        place = f"Study.load({self.storage!r}, {self.name!r})"
+        raise InvalidInput(
+            "a study cannot be pickled, copied or sent to another process: it would be a second one "
+            "with the same trials. "
+            + (
+                "Give it a storage=, send that and its name, and use Study.load there."
+                if self.storage is None
+                else f"Send its storage and name, and use {place} there."
+            )
+        )
+
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
         self.refresh()
@@ -208,6 +227,7 @@ class Study(View):
         *,
         arm: int | str | None = None,
         if_told: Literal["raise", "ignore"] = "raise",
+        key: str | None = None,
     ) -> Trial:
         """Take in a result.
 
@@ -221,15 +241,34 @@ class Study(View):
             In place of ``trial``, for data that nobody asked for.
         if_told : {"raise", "ignore"}
             What to do when the trial was told already.
+        key : str, optional
+            With ``arm``: what tells this result from all others, such as the line of a file. Told
+            again with the same key it counts once, and the trial that is there is returned.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1)
+        >>> study.tell(arm="elm", value=0.7, key="plate 3, well B7").number
+        0
+        >>> study.tell(arm="elm", value=0.7, key="plate 3, well B7").number
+        0
+        >>> study.evaluations
+        1
         """
         if (trial is None) == (arm is None):
             raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
         if trial is not None:
+            if key is not None:
+                raise InvalidSetting(
+                    "key= goes with arm=…: a trial that was asked for is known by its number, and "
+                    "if_told='ignore' tells it once."
+                )
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
+        named = checked_key(key)
         with self._journal.change() as transaction:
-            return self._journal.add(transaction, index, result)
+            return self._journal.add(transaction, index, result, named)
 
     def tell_many(
         self,
@@ -252,9 +291,11 @@ class Study(View):
         return self._journal.tell(checked, twice=if_told == "ignore")
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
-        """Say that an evaluation came to nothing; no value is made up for it."""
-        words = str(reason).encode("utf-8", "backslashreplace").decode().replace("\x00", "")
-        return self._journal.end(trial, "failed", words)
+        """Say that an evaluation came to nothing; no value is made up for it.
+
+        Of a very long reason the beginning and the end are kept.
+        """
+        return self._journal.end(trial, "failed", storable(str(reason)))
 
     def cancel(self, trial: Trial | int) -> Trial:
         """Say that an evaluation will not be made."""
