@@ -44,8 +44,12 @@ def check_replay(study: shortlist.Study) -> None:
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}
-    for change in sorted({*asked, *given, *closed}):
-        if change in asked:
+    events = {change: kind for change, kind, _ in journal.ledger._events}
+    for change in sorted({*asked, *given, *closed, *events}):
+        if change in events:
+            if events[change] == "reopened":
+                memory.reopen()
+        elif change in asked:
             trial = asked[change]
             (own,) = memory._journal.ask(1, in_turn=trial.in_turn, process=None) or []
             assert (own.number, own.arm, own.seed) == (trial.number, trial.arm, trial.seed)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -468,6 +468,135 @@ def test_a_run_that_ended_badly_leaves_no_orphans(tmp_path: Path) -> None:
     assert [t.number for t in study.ask(3)] == [0, 1, 2]
 
 
+def test_a_path_is_meant_as_seen_from_where_the_study_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the file is called, and wherever the process goes."""
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("study.db", "./:memory:", "file:study.db", "a?mode=memory", "x%20y.db"):
+        monkeypatch.chdir(tmp_path)
+        study = begin(name)
+        trial = study.ask()
+        os.chdir("elsewhere")
+        study.tell(trial, 1.0)
+        study.close()
+        study.tell(study.ask(), 2.0)
+        assert [t.value for t in shortlist.Study.load(tmp_path / name).trials] == [1.0, 2.0]
+        assert [t.value for t in shortlist.Study.load(str(study.storage)).trials] == [1.0, 2.0]
+        assert study_names(str(study.storage)) == ["study"]
+        assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
+    """Shows a folder elsewhere, read-only, as a mount does."""
+    shown: list[Path] = []
+
+    def show(folder: Path) -> Path:
+        place = tmp_path / f"mount-{len(shown)}"
+        place.mkdir()
+        for step in (["--bind", str(folder), str(place)], ["-o", "remount,ro,bind", str(place)]):
+            if subprocess.run(["mount", *step], capture_output=True).returncode:
+                pytest.skip("no file system can be mounted here")
+        shown.append(place)
+        return place
+
+    yield show
+    for place in shown:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.mark.parametrize("left", ["closed", "open", "killed", "version 2"])
+def test_a_study_on_a_read_only_mount_can_be_read(
+    left: str, tmp_path: Path, read_only: Callable[[Path], Path]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    study = begin(str(folder / "study.db"))
+    study.run(result, max_evaluations=30, progress=False)
+    trial = study.ask()
+    if left != "open":
+        study.close()
+    if left == "killed":
+        code = f"import os, shortlist; s = shortlist.Study.load({str(folder / 'study.db')!r})"
+        code += f"; s.tell({trial.number}, 1.0); os.kill(os.getpid(), 9)"
+        subprocess.run([sys.executable, "-c", code])
+        assert (folder / "study.db-wal").stat().st_size
+        study.refresh()
+        study.close()
+        (folder / "study.db-shm").unlink(missing_ok=True)
+    if left == "version 2":
+        for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
+                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by"):  # fmt: skip
+            edit(folder / "study.db", f"ALTER TABLE shortlist_{dropped}")
+        edit(folder / "study.db", "UPDATE shortlist_meta SET value = '2'")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    path = read_only(folder) / "study.db"
+    loaded = shortlist.Study.load(path)
+    assert_same(loaded, study)
+    assert study_names(path) == ["study"]
+    loaded.refresh()
+    for attempt in (
+        loaded.ask,
+        lambda: loaded.tell(arm=1, value=0.5),
+        lambda: begin(str(path)),
+        lambda: begin(str(path), name="another"),
+    ):
+        with pytest.raises(StorageError, match="can be read, and not written: nothing was changed"):
+            attempt()
+    if left == "open":
+        study.tell(trial, 0.5)
+        loaded.refresh()
+        assert_same(loaded, study)
+    else:
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    loaded.close()
+    del loaded
+
+
+HALF_MADE = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 5")
+connection.execute("BEGIN")
+connection.execute("PRAGMA application_id = 0x53484C54")
+connection.execute("CREATE TABLE shortlist_meta (x)")
+for _ in range(100):
+    connection.execute("INSERT INTO shortlist_meta VALUES (zeroblob(3000))")
+os.kill(os.getpid(), 9)  # with pages written, and a journal beside them
+"""
+
+
+@pytest.mark.parametrize("begins_with", [None, bytes(4096), os.urandom(4096)])
+def test_a_file_that_was_being_made_when_the_power_failed_is_made_anew(
+    begins_with: bytes | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "study.db"
+    subprocess.run([sys.executable, "-c", HALF_MADE, str(path)])
+    assert path.stat().st_size > 4096
+    assert Path(f"{path}-journal").exists()
+    if begins_with is not None:  # the first page had not reached the disk
+        with path.open("r+b") as file:
+            file.write(begins_with)
+    with pytest.raises(StudyNotFound):
+        shortlist.Study.load(path)
+    assert begin(str(path)).ask().number == 0
+    assert len(shortlist.Study.load(path).trials) == 1
+
+
+def test_a_foreign_file_that_was_being_written_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    edit(path, "CREATE TABLE shortlist_meta (x)")
+    subprocess.run([sys.executable, "-c", HALF_MADE.replace("0x53484C54", "7").replace(
+        "CREATE TABLE shortlist_meta (x)", "CREATE TABLE history (x)"), str(path)])  # fmt: skip
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    assert set(before) == {"other.db", "other.db-journal"}
+    for attempt in (lambda: begin(str(path)), lambda: shortlist.Study.load(path)):
+        with pytest.raises(ForeignStorage):
+            attempt()
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
 def test_a_file_that_was_moved_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     study = begin(str(path))
@@ -787,6 +916,52 @@ def test_an_older_file_is_migrated(
     assert study.ask().number == 1
     with study._journal.storage._connected() as connection:
         assert schema.stored_version(connection) == 4
+
+
+def test_studies_written_by_version_2_go_on_as_they_would_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written by the version before keys and numbered transactions, with all kinds of changes."""
+    path = tmp_path / "study.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((Path(__file__).parent / "fixtures/studies_version_2.sql").read_text())
+    connection.execute(f"PRAGMA application_id = {database.APPLICATION_ID}")
+    connection.close()
+    for _ in range(2):
+        study, stopped = (shortlist.Study.load(path, name) for name in ("study", "stopped"))
+        assert study.fingerprint == "2ebb2669dec3cf1d56f6d8936da8f805"
+        assert [t.arm for t in study.trials] == [0, 1, 2, 3, 4, 4, 1, 2, 0, 2, 3, 1, 2, 0, 4]
+        assert [t.number for t in study.taken] == [0, 1, 2, 3, 4, 5, 6, 7, 10, 11]
+        assert [t.number for t in study.waiting] == [14]
+        assert [t.number for t in study.pending] == [12, 13]
+        assert stopped.fingerprint == "dc2294a76a4fa814313a0344787d498a"
+        assert stopped.done
+        assert stopped.shortlist.names == ("y",)
+        check_replay(study)
+        check_replay(stopped)
+    study.tell(12, 0.5)
+    study.tell(arm="c", value=0.5, key="late")
+    later(monkeypatch, 1e9)
+    assert [t.number for t in study.ask(2)] == [13, 16]  # the lease of 13 is over
+    check_replay(shortlist.Study.load(path, "study"))
+
+
+def test_a_server_of_version_2_is_brought_up_to_date(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    study = begin(storage)
+    study.run(result, max_evaluations=20, progress=False)
+    with study._journal.storage._connected(writing=True) as connection:
+        for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
+                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by"):  # fmt: skip
+            connection.execute(sqlalchemy.text(f"ALTER TABLE shortlist_{dropped}"))
+        index = "CREATE INDEX shortlist_trials_touched ON shortlist_trials (study, touched)"
+        connection.execute(sqlalchemy.text(index))
+        connection.execute(sqlalchemy.text("UPDATE shortlist_meta SET value = '2'"))
+    study.close()
+    loaded = shortlist.Study.load(storage)
+    assert_same(loaded, study)
+    assert loaded.tell(arm=1, value=0.5, key="k").number == 20
+    check_replay(shortlist.Study.load(storage))
 
 
 def test_a_full_or_broken_disk_changes_nothing(

@@ -355,7 +355,7 @@ def test_a_copy_of_a_trial_is_the_trial() -> None:
 def test_a_study_says_that_it_cannot_be_pickled(tmp_path: Path) -> None:
     """Whoever wants to is told what to send instead, and that works as it is written."""
     path = tmp_path / "study.db"
-    for storage, words in ((None, "Give it a storage="), (path, "Study.load\\(")):
+    for storage, words in ((None, "Give it a storage="), (path, r"Study\.load\(")):
         s = study(storage=storage, algorithm="UGapE")
         for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(errors.InvalidInput, match=words):

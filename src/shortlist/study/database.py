@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import sqlite3
 import sys
+import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sql
 from sqlalchemy import event
@@ -22,6 +27,7 @@ from shortlist.study import schema
 MAGIC = b"SQLite format 3\x00"
 APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
 APPLICATION_ID_AT = 68
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 HEADER = 100
 PATIENCE = 60.0  # seconds that a writer waits for another
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0003, 0.002  # seconds between two tries to become the writer
@@ -69,7 +75,12 @@ def connect(storage: str, *, create: bool) -> sql.Engine:
     create : bool
         Whether to make what is missing.
     """
-    engine = _postgres(storage) if is_url(storage) else _sqlite(Path(storage), create=create)
+    if is_url(storage):
+        engine = _postgres(storage)
+    elif is_read_only(Path(storage)):
+        engine = _read_only(Path(storage))
+    else:
+        engine = _sqlite(Path(storage), create=create)
     with translated(storage):
         try:
             _prepare(engine, shown(storage), create=create)
@@ -137,8 +148,58 @@ def _sqlite(path: Path, *, create: bool) -> sql.Engine:
                 _OURS.add(identity(path))
     except (OSError, ValueError) as error:
         raise StorageError(f"{str(path)!r} cannot be used as a file: {error}.") from None
+    return _file_engine(sql.URL.create("sqlite", database=str(path)))
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether a file is there and cannot be written: on a read-only mount, or by its permissions."""
+    try:
+        return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    except (OSError, ValueError):
+        return False
+
+
+def _read_only(path: Path) -> sql.Engine:
+    """A file that cannot be written, where it is, or else a copy of it.
+
+    SQLite needs files of its own beside it, which it may not be able to make, and may have to
+    repair it. Older tables are brought up to date in the copy.
+    """
+    with _OURS_LOCK:
+        if identity(path) not in _OURS:
+            check_file(path, create=False)
+            _OURS.add(identity(path))
+    query = {"mode": "ro", "uri": "true"}
+    there = _file_engine(sql.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query))
+    try:
+        with reading(there) as connection:
+            if schema.stored_version(connection) >= schema.VERSION:
+                return there
+    except sql.exc.DBAPIError:
+        pass
+    there.dispose()
+    folder = tempfile.mkdtemp(prefix="shortlist-")
+    copy = Path(folder) / "study.db"
+    try:
+        for tail in ("", "-wal", "-journal"):
+            if Path(f"{path}{tail}").exists():
+                shutil.copyfile(f"{path}{tail}", f"{copy}{tail}")
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
+    engine = _file_engine(sql.URL.create("sqlite", database=str(copy)))
+    weakref.finalize(engine, _remove, folder, os.getpid())
+    return engine
+
+
+def _remove(folder: str, made_by: int) -> None:
+    if os.getpid() == made_by:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _file_engine(url: sql.URL) -> sql.Engine:
     engine = sql.create_engine(
-        sql.URL.create("sqlite", database=str(path)),
+        url,
         poolclass=QueuePool,
         pool_size=1,
         max_overflow=0,
@@ -217,6 +278,8 @@ def check_file(path: Path, *, create: bool) -> None:
         if not create:
             raise StudyNotFound(f"{path} is empty.")
         return
+    if _was_being_written(path):
+        return  # SQLite undoes what was begun, and then it is seen whose the file is
     if not header.startswith(MAGIC):
         raise ForeignStorage(
             f"{path} is not a database: it begins with {header[:16]!r}. Nothing was changed."
@@ -226,11 +289,40 @@ def check_file(path: Path, *, create: bool) -> None:
             f"{path} was cut off: it is only {path.stat().st_size} bytes long. Restore it from a "
             "copy; nothing was changed."
         )
-    if int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big") != APPLICATION_ID:
+    if not _is_ours(header):
         raise ForeignStorage(
             f"{path} is the SQLite database of another program: nothing was changed. Name another "
             "file."
         )
+
+
+def _was_being_written(path: Path) -> bool:
+    """Whether the power failed in the middle of a write to a file of ours, or to one being made.
+
+    Then the file may begin with anything, and what it began with before stands in the journal
+    beside it: https://www.sqlite.org/fileformat.html#the_rollback_journal
+    """
+    try:
+        with Path(f"{path.resolve()}-journal").open("rb") as journal:
+            head = journal.read(28)
+            pages, sector, size = (int.from_bytes(head[at : at + 4], "big") for at in (16, 20, 24))
+            if not head.startswith(JOURNAL_MAGIC) or not 512 <= size <= 65536:
+                return False
+            if pages == 0:
+                return True  # of a file that was empty before
+            journal.seek(sector)
+            while len(record := journal.read(size + 8)) == size + 8:
+                if int.from_bytes(record[:4], "big") == 1:
+                    return _is_ours(record[4:])
+    except OSError:
+        return False
+    return False
+
+
+def _is_ours(header: bytes) -> bool:
+    return header.startswith(MAGIC) and APPLICATION_ID == int.from_bytes(
+        header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big"
+    )
 
 
 def _is_cut(path: Path, header: bytes) -> bool:
@@ -256,6 +348,8 @@ def _use_wal(engine: sql.Engine) -> None:
             raw.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
             return  # where there is no shared memory another mode stays: slower, and as safe
         except Exception as error:
+            if "readonly" in str(error):
+                return
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
         finally:

@@ -75,7 +75,7 @@ def _checked(value: Any) -> Outcome:
 
 
 def storable(words: str) -> str:
-    """Text that every database takes, without its middle where it is very long.
+    r"""Text that every database takes, without its middle where it is very long.
 
     Examples
     --------

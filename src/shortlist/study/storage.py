@@ -23,7 +23,15 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.study.contract import Standing
-from shortlist.study.database import connect, identity, is_url, reading, shown, translated
+from shortlist.study.database import (
+    connect,
+    identity,
+    is_read_only,
+    is_url,
+    reading,
+    shown,
+    translated,
+)
 from shortlist.study.forking import before_fork, working
 from shortlist.study.ledger import ROW, Event, is_text
 from shortlist.study.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
@@ -189,6 +197,7 @@ class StoredStudy:
     def __init__(self, storage: str | os.PathLike[str], *, create: bool) -> None:
         self._storage = checked_storage(storage)
         self.where: str | None = shown(self._storage)
+        self._read_only = not is_url(self._storage) and is_read_only(Path(self._storage))
         self._engine = connect(self._storage, create=create)
         self._session = session(self._engine)
         self._lock = threading.RLock()
@@ -215,6 +224,12 @@ class StoredStudy:
             self._engine.dispose(close=False)
             self._session.forget()
             self._owner[0] = os.getpid()
+        if writing and self._read_only:
+            raise StorageError(
+                f"{self.where} can be read, and not written: nothing was changed. Copy it to a folder "
+                "that you can write to, with the -wal file beside it if there is one; to read it, "
+                "use Study.load."
+            )
         if writing and self._file is not None:
             self._check_file_is_there(self._file)
 
@@ -416,7 +431,13 @@ def checked_storage(storage: object) -> str:
         )
     if str(storage) == ":memory:":
         raise InvalidSetting("leave storage= out to keep a study in memory only.")
-    return os.fsdecode(storage)
+    place = os.fsdecode(storage)
+    try:  # a path is meant as seen from here, wherever the process goes later
+        return place if is_url(place) else os.path.abspath(place)
+    except OSError as error:
+        raise StorageError(
+            f"{place!r} is a path from the current folder, which cannot be found: {error}."
+        ) from None
 
 
 def checked_name(name: object) -> str:
