@@ -320,8 +320,10 @@ def _was_being_written(path: Path) -> bool:
 
 
 def _is_ours(header: bytes) -> bool:
-    return header.startswith(MAGIC) and APPLICATION_ID == int.from_bytes(
-        header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big"
+    return (
+        header.startswith(MAGIC)
+        and int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big")
+        == APPLICATION_ID
     )
 
 

@@ -27,7 +27,7 @@ from shortlist.study.feature_health import warn_of_features
 from shortlist.study.journal import Journal
 from shortlist.study.ledger import checked_key, checked_value
 from shortlist.study.outcome import storable
-from shortlist.study.settings import Settings, checked_lease
+from shortlist.study.settings import Settings, checked_lease, checked_patience
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -324,6 +324,7 @@ class Study(View):
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
         max_failures: int = 0,
+        patience: float = 600.0,
         progress: bool = True,
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
@@ -345,6 +346,9 @@ class Study(View):
         max_failures : int
             Failures to go on after; the next one is raised. An evaluation that the executor lost
             counts too, and is made again.
+        patience : float
+            Seconds for which to keep results and try again when the storage is away (locked, not
+            reachable, moved). After that they are written to a file, which the error names.
         progress : bool
             Show a line with evaluations, stopping statistic and current shortlist.
 
@@ -363,6 +367,7 @@ class Study(View):
             order=order,
             max_evaluations=max_evaluations,
             max_failures=whole_number("max_failures", max_failures, 0),
+            patience=checked_patience(patience),
             progress=progress,
         )
         return self.shortlist
