@@ -30,7 +30,7 @@ from shortlist.study import evaluation, progress, remaining
 from shortlist.study.evaluation import WAITING
 from shortlist.study.outcome import evaluate_trial
 from shortlist.study.progress import ProgressLine
-from shortlist.study.trial import Trial
+from shortlist.study.trial import Trial, alter
 from shortlist.study.untold import read_untold
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -859,7 +859,9 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
             wait_until(lambda: len(one.pending) == 1, "the first evaluation")
             with other._journal.change() as transaction:
                 trial = other._journal.ledger.find(0)
-                trial.process = None  # as if a lease had been over, and another had come first
+                alter(
+                    trial, process=None
+                )  # as if a lease had been over, and another had come first
                 other._journal._note_renewal(transaction, trial)
             wait_for(last)
             if late:

@@ -227,20 +227,25 @@ def begin_writing(connection: Any) -> None:
     SQLite itself would wait in steps of up to a tenth of a second: with several processes one is
     then left out for long.
     """
-    deadline, pause = time.monotonic() + PATIENCE, SHORTEST_PAUSE
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 - no secret
-            pause = min(1.3 * pause, LONGEST_PAUSE)
+        wait_to_write(connection)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+def wait_to_write(connection: Any) -> None:
+    """Try to become the writer until it is so; the connection's own patience is 0."""
+    deadline, pause = time.monotonic() + PATIENCE, SHORTEST_PAUSE
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 - no secret
+        pause = min(1.3 * pause, LONGEST_PAUSE)
 
 
 @contextmanager

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 _changed = threading.Condition(threading.Lock())
 _at_work: dict[int, int] = {}  # how deep each thread is in its work, by its identity
@@ -13,22 +12,26 @@ _forking = 0  # the thread that is about to fork
 _before: list[Callable[[], None]] = []
 
 
-@contextmanager
-def working() -> Iterator[None]:
+class working:  # noqa: N801 - used as a function is
     """Work that no fork may interrupt: locks held, a transaction begun, memory half changed."""
-    me = threading.get_ident()
-    with _changed:
-        while _forking and _forking != me and me not in _at_work:
-            _changed.wait()
-        _at_work[me] = _at_work.get(me, 0) + 1
-    try:
-        yield
-    finally:
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        me = threading.get_ident()
+        with _changed:
+            while _forking and _forking != me and me not in _at_work:
+                _changed.wait()
+            _at_work[me] = _at_work.get(me, 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        me = threading.get_ident()
         with _changed:
             _at_work[me] -= 1
             if not _at_work[me]:
                 del _at_work[me]
-                _changed.notify_all()
+                if _forking:
+                    _changed.notify_all()
 
 
 def before_fork(do: Callable[[], None]) -> None:

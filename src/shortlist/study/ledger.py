@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import numbers
+import struct
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -30,10 +32,12 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 CHANGE = np.dtype(
     [("change", "<i8"), ("kind", "<i8"), ("trial", "<i8"), ("arm", "<i8"), ("value", "<f8")]
 )
+ONE_CHANGE = struct.Struct("<qqqqd")  # the bytes of one
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
-NEVER = np.iinfo(np.int64).max
+SEEDS_AT_ONCE = 64
+NEVER = int(np.iinfo(np.int64).max)
 
 
 class Ledger:
@@ -51,6 +55,7 @@ class Ledger:
 
     def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
         self._names, self._seed = names, seed
+        self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
         self.trials: list[Trial] = []
         self.changes = 0
         self.taken: list[Trial] = []
@@ -91,13 +96,21 @@ class Ledger:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
-        (seed,) = run_seeds(self._seed, 1, number).tolist()
+        seed = self._seed_of(number)
         name, opened = self._names[arm], self.changes
         given = {"cause": cause, "opened": opened, "in_turn": in_turn, "key": key}
         trial = Trial(number, arm, name, seed, **given)
         self._enter(trial)
         self._note(_asked(trial), number, arm, _besides(trial))
         return trial
+
+    def _seed_of(self, number: int) -> int:
+        """A new trial's own; made many at a time, since most of it is the call."""
+        first, seeds = self._seeds
+        if not first <= number < first + len(seeds):
+            first, seeds = number, run_seeds(self._seed, SEEDS_AT_ONCE, number).tolist()
+            self._seeds = first, seeds
+        return seeds[number - first]
 
     def close(self, trial: Trial, state: State, value: float | None = None) -> None:
         """End a pending trial."""
@@ -136,7 +149,7 @@ class Ledger:
             self._moves.append((trial.opened, 1))
 
     def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
-        self._hash.update(np.array([(self.changes, kind, trial, arm, value)], CHANGE).tobytes())
+        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, arm, value))
 
     # Changes of others
 
@@ -214,23 +227,23 @@ class Ledger:
         A result told in turn is taken in when all those asked for in turn before it are closed, any
         other when it is told.
         """
-        unsettled = list(self._unsettled.values())  # by number: they are entered in that order
-        closed = np.array([NEVER if t.closed is None else t.closed for t in unsettled], np.int64)
-        told = np.array([t.state == "told" for t in unsettled], np.bool_)
-        in_turn = np.array([t.in_turn for t in unsettled], np.bool_)
-        due = closed.copy()
-        due[in_turn] = np.maximum.accumulate(closed[in_turn])
-        due[~told] = closed[~told]  # what failed or was cancelled makes way at once
-        leaving = np.flatnonzero(due < NEVER)
-        reopened = np.array(self._reopened, np.int64)
-        changes = np.concatenate([due[leaving], reopened])
-        order = np.argsort(changes, kind="stable")
-        places = np.concatenate([leaving, np.full(len(reopened), NOBODY)])[order]
-        steps = [None if place == NOBODY else unsettled[place] for place in places.tolist()]
-        held = self._held(changes[order])
-        for trial in steps:
-            if trial is not None:
-                del self._unsettled[trial.number]
+        due: list[tuple[int, Trial | None]] = []
+        turn = 0  # the change by which all in turn so far were closed
+        for trial in self._unsettled.values():  # by number: they are entered in that order
+            closed = NEVER if trial.closed is None else trial.closed
+            if trial.in_turn:
+                turn = max(turn, closed)
+                # What failed or was cancelled makes way at once.
+                closed = turn if trial.state == "told" else closed
+            if closed < NEVER:
+                due.append((closed, trial))
+        due += [(change, None) for change in self._reopened]
+        due.sort(key=itemgetter(0))
+        steps = [trial for _, trial in due]
+        held = self._held([change for change, _ in due])
+        for step in steps:
+            if step is not None:
+                del self._unsettled[step.number]
         self.taken += [trial for trial in steps if trial is not None and trial.state == "told"]
         self._moves, self._reopened, self.has_news = [], [], False
         return Steps(
@@ -240,8 +253,10 @@ class Ledger:
             held=held,
         )
 
-    def _held(self, changes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _held(self, changes: list[int]) -> NDArray[np.int64]:
         """Whether the second arm of a round was still to be asked for at these changes."""
+        if not self._moves:
+            return np.full(len(changes), len(self.seconds) > 0, np.int64)
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")

@@ -16,7 +16,8 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import sqlite
 
-from shortlist.study.database import begin_writing
+from shortlist.study import database
+from shortlist.study.database import begin_writing, wait_to_write
 from shortlist.study.worker import process_name
 
 Statement = sql.sql.expression.ClauseElement
@@ -108,11 +109,29 @@ class SQLiteSession(Session):
 
     def begin(self, first: Statement, values: Values, *, writing: bool) -> list[tuple[Any, ...]]:
         """Begin a transaction and read something in it."""
-        if writing:
-            begin_writing(self.connection)
+        connection = self.connection
+        if not writing:
+            connection.execute(f"PRAGMA busy_timeout = {self.patience * 1000:.0f}")
+            connection.execute("BEGIN")
+        elif self._is_logging:  # then nothing but the beginning waits for others
+            wait_to_write(connection)
         else:
-            self.connection.execute("BEGIN")
-        return self.read([(first, values)])[0]
+            begin_writing(connection)
+        found = self.read([(first, values)])[0]
+        if not writing and self._is_logging:
+            connection.execute("PRAGMA busy_timeout = 0")
+        return found
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait for others."""
+        return database.PATIENCE
+
+    def _made(self) -> None:
+        execute = self._connection.execute
+        self._is_logging = execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        if self._is_logging:
+            execute("PRAGMA busy_timeout = 0")
 
     def read(self, queries: Sequence[tuple[Statement, Values]]) -> list[list[tuple[Any, ...]]]:
         """The rows of some queries."""

@@ -248,7 +248,7 @@ class StoredStudy:
     @contextmanager
     def transaction(self, *, writing: bool) -> Iterator[StoredTransaction]:
         """One change of the study, or one look at it."""
-        with working(), self._lock, translated(self._storage):
+        with self._lock, translated(self._storage):
             begun = self._begin(writing=writing)
             try:
                 yield begun
