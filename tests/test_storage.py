@@ -551,7 +551,6 @@ def test_a_study_on_a_read_only_mount_can_be_read(
     else:
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     loaded.close()
-    del loaded
 
 
 HALF_MADE = """

@@ -30,7 +30,7 @@ APPLICATION_ID_AT = 68
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 HEADER = 100
 PATIENCE = 60.0  # seconds that a writer waits for another
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.0003, 0.002  # seconds between two tries to become the writer
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
 ADVISORY_LOCK = 0x53484C54
 
 
@@ -258,9 +258,9 @@ def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
         yield connection
 
 
-def identity(path: Path) -> tuple[int, int]:
+def identity(path: Path | str) -> tuple[int, int]:
     """Which file it is, whatever it is called."""
-    found = path.stat()
+    found = os.stat(path)
     return found.st_dev, found.st_ino
 
 
@@ -387,22 +387,25 @@ def _postgres(storage: str) -> sql.Engine:
         raise ImportError("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'.") from None
 
 
-@contextmanager
-def translated(storage: str) -> Iterator[None]:
+class translated:  # noqa: N801 - used as a function is
     """The database's errors as ours."""
-    try:
-        yield
-    except sql.exc.DBAPIError as error:
-        raise _translation(str(error.orig), shown(storage)) from error
-    except sqlite3.Error as error:
-        raise _translation(str(error), shown(storage)) from error
-    except Exception as error:
-        if not _is_of_psycopg(error):
-            raise
-        raise _translation(str(error), shown(storage)) from error
+
+    __slots__ = ("_storage",)
+
+    def __init__(self, storage: str) -> None:
+        self._storage = storage
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sql.exc.DBAPIError):
+            raise _translation(str(error.orig), shown(self._storage)) from error
+        if isinstance(error, sqlite3.Error) or _is_of_psycopg(error):
+            raise _translation(str(error), shown(self._storage)) from error
 
 
-def _is_of_psycopg(error: Exception) -> bool:
+def _is_of_psycopg(error: BaseException | None) -> bool:
     """Whether it is an error of the driver's, told without loading it."""
     psycopg = sys.modules.get("psycopg")
     return psycopg is not None and isinstance(error, psycopg.Error)

@@ -28,11 +28,8 @@ ROW = (
 )
 CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
-# A change of the study as it enters its fingerprint.
-CHANGE = np.dtype(
-    [("change", "<i8"), ("kind", "<i8"), ("trial", "<i8"), ("arm", "<i8"), ("value", "<f8")]
-)
-ONE_CHANGE = struct.Struct("<qqqqd")  # the bytes of one
+# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
+ONE_CHANGE = struct.Struct("<qqqqd")
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
@@ -161,11 +158,11 @@ class Ledger:
             touched = self._enter_rows(rows)
             noted = [(change, EVENTS[kind], trial) for change, kind, trial in events]
             records = self._records(self.changes, changes, touched, noted)
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
         self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
         self._events += events
-        self._hash.update(records.tobytes())
+        self._hash.update(records)
         self.changes = changes
         self.has_news = True
 
@@ -192,32 +189,29 @@ class Ledger:
 
     def _records(
         self, before: int, changes: int, touched: list[Trial], events: list[tuple[int, int, int]]
-    ) -> NDArray[np.void]:
-        opened = [trial for trial in touched if trial.opened > before]
-        closed = [t for t in touched if t.closed is not None and t.closed > before]
-        records = np.zeros(len(opened) + len(closed) + len(events), CHANGE)
-        first, second, third = np.split(records, [len(opened), len(opened) + len(closed)])
-        first["change"] = [t.opened for t in opened]
-        first["kind"] = [_asked(t) for t in opened]
-        first["trial"] = [t.number for t in opened]
-        first["arm"] = [t.arm for t in opened]
-        first["value"] = [_besides(t) for t in opened]
-        second["change"] = [t.closed for t in closed]
-        second["kind"] = [CLOSED_AS.get(t.state, -1) for t in closed]
-        second["trial"] = [t.number for t in closed]
-        second["arm"] = [t.arm for t in closed]
-        second["value"] = [t.value or 0.0 for t in closed]
-        for record, (change, kind, trial) in zip(third, events, strict=True):
+    ) -> bytes:
+        """The changes as they enter the fingerprint, in their order; each must be there once."""
+        pack, made = ONE_CHANGE.pack, []
+        for t in touched:
+            if t.opened > before:
+                made.append((t.opened, pack(t.opened, _asked(t), t.number, t.arm, _besides(t))))
+            if t.closed is not None and t.closed > before:
+                kind = CLOSED_AS.get(t.state, -1)
+                record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
+                made.append((t.closed, record))
+        for change, kind, trial in events:
             arm = self.trials[trial].arm if 0 <= trial < len(self.trials) else NOBODY
-            record["change"], record["kind"], record["trial"] = change, kind, trial
-            record["arm"] = arm
-        records = records[np.argsort(records["change"], kind="stable")]
-        if not np.array_equal(records["change"], np.arange(before + 1, changes + 1)):
+            made.append((change, pack(change, kind, trial, arm, 0.0)))
+        records = dict(made)
+        if len(made) != changes - before or len(records) != len(made):
+            records = {}
+        try:
+            return b"".join([records[change] for change in range(before + 1, changes + 1)])
+        except KeyError:
             raise DamagedStorage(
                 f"changes {before + 1} to {changes} should be there, each once, and are not: rows "
                 "were lost, added or altered."
-            )
-        return records
+            ) from None
 
     # The order in which results are taken in
 

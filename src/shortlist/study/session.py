@@ -136,7 +136,7 @@ class SQLiteSession(Session):
     def read(self, queries: Sequence[tuple[Statement, Values]]) -> list[list[tuple[Any, ...]]]:
         """The rows of some queries."""
         execute = self._connection.execute
-        return [execute(_sqlite_text(query), values).fetchall() for query, values in queries]
+        return [execute(*_for_sqlite(query, values)).fetchall() for query, values in queries]
 
     def listed(self, numbers: Sequence[int]) -> Any:
         """Many numbers as one value."""
@@ -146,7 +146,7 @@ class SQLiteSession(Session):
         """Write, and end the transaction."""
         execute = self._connection.execute
         for statement, values in statements:
-            execute(_sqlite_text(statement), values)
+            execute(*_for_sqlite(statement, values))
         try:
             execute("COMMIT")
         except sqlite3.Error as error:
@@ -214,9 +214,16 @@ def _together(connection: Any) -> Any:
     return connection.pipeline() if psycopg.Pipeline.is_supported() else nullcontext()
 
 
+def _for_sqlite(statement: Statement, values: Values) -> tuple[str, list[Any]]:
+    """Values by their places: SQLite takes them so in half the time."""
+    text, names = _sqlite_text(statement)
+    return text, [values[name] for name in names]
+
+
 @cache
-def _sqlite_text(statement: Statement) -> str:
-    return str(statement.compile(dialect=sqlite.dialect(paramstyle="named")))
+def _sqlite_text(statement: Statement) -> tuple[str, list[str]]:
+    compiled: Any = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+    return str(compiled), list(compiled.positiontup)
 
 
 @cache

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +75,8 @@ _SEAL = (
     .where(STUDIES.c.id == sql.bindparam("study"))
     .values({name: sql.bindparam(f"new_{name}") for name in Standing._fields})
 )
+_NEW_STANDING = [f"new_{name}" for name in Standing._fields]
+_NEW_TRIAL, _mutable = [f"new_{name}" for name in _MUTABLE], attrgetter(*_MUTABLE)
 # Whether a transaction has been committed, by its number.
 _MADE_BY: sql.BindParameter[int] = sql.bindparam("transaction")
 _FIND_TRIAL = sql.select(TRIALS.c.number).where(
@@ -97,9 +102,11 @@ _FIND_PROCESS = sql.text("SELECT pid FROM pg_stat_activity WHERE application_nam
 class StoredTransaction:
     """A transaction on a database; what it writes is sent with the commit."""
 
-    def __init__(self, session: Session, study: int, lost: list[int], *, writing: bool) -> None:
+    def __init__(
+        self, session: Session, study: int, number: int, lost: list[int], *, writing: bool
+    ) -> None:
         self._session, self._study, self._lost = session, study, lost
-        self.number = int.from_bytes(os.urandom(8)) >> 1  # to find it by, if its commit is lost
+        self.number = number  # to find it by, if its commit is lost
         self.writes: list[tuple[Any, dict[str, Any]]] = []
         place = {"study": study}
         found = session.begin(_standing(session.dialect, writing=writing), place, writing=writing)
@@ -160,7 +167,7 @@ class StoredTransaction:
     def update(self, trials: Sequence[Trial], change: int) -> None:
         """Keep what has become of trials."""
         for trial in trials:
-            new = {f"new_{name}": getattr(trial, name) for name in _MUTABLE}
+            new = dict(zip(_NEW_TRIAL, _mutable(trial), strict=True))
             new["new_closed_by"] = None if trial.closed is None else self.number
             place = {"of": self._study, "which": trial.number, "new_touched": change}
             self.writes.append((_UPDATE, {**new, **place}))
@@ -173,7 +180,7 @@ class StoredTransaction:
 
     def seal(self, standing: Standing) -> None:
         """Keep how far the study is now."""
-        new = {f"new_{name}": value for name, value in standing._asdict().items()}
+        new = dict(zip(_NEW_STANDING, standing, strict=True))
         self.writes.append((_SEAL, {"study": self._study, **new}))
 
 
@@ -201,6 +208,7 @@ class StoredStudy:
         self._engine = connect(self._storage, create=create)
         self._session = session(self._engine)
         self._lock = threading.RLock()
+        self._numbers = _numbers()
         self._lost: list[int] = []  # transactions of which it is not known whether they are in
         self._owner = [os.getpid()]
         weakref.finalize(self, _close, self._engine, self._session, self._owner)
@@ -223,6 +231,7 @@ class StoredStudy:
             # After a fork the connection is the parent's: leave it to it and open another.
             self._engine.dispose(close=False)
             self._session.forget()
+            self._numbers, self._lost = _numbers(), []
             self._owner[0] = os.getpid()
         if writing and self._read_only:
             raise StorageError(
@@ -236,7 +245,7 @@ class StoredStudy:
     def _check_file_is_there(self, file: Path) -> None:
         """What is written to a file that was deleted is gone with this process."""
         try:
-            there = identity(file) == self._identity
+            there = identity(self._storage) == self._identity
         except OSError:
             there = False
         if not there:
@@ -266,7 +275,9 @@ class StoredStudy:
     def _begin(self, *, writing: bool) -> StoredTransaction:
         self._check_place(writing=writing)
         try:
-            return StoredTransaction(self._session, self._study, self._lost, writing=writing)
+            number = next(self._numbers)
+            given = self._session, self._study, number, self._lost
+            return StoredTransaction(*given, writing=writing)
         except BaseException:
             self._session.roll_back()
             raise
@@ -401,6 +412,11 @@ def _close(engine: sql.Engine, session: Session, owner: list[int]) -> None:
     if owner == [os.getpid()]:
         session.close()
         engine.dispose()
+
+
+def _numbers() -> Iterator[int]:
+    """Numbers of transactions: from a random one on, so that no two processes have the same."""
+    return count(secrets.randbits(62))
 
 
 def _said(error: BaseException | None) -> str:
