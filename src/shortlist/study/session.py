@@ -7,6 +7,7 @@ small transaction takes four times as long.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
@@ -211,7 +212,14 @@ def _together(connection: Any) -> Any:
     """Statements within it are sent without waiting for each other's replies, where that works."""
     import psycopg
 
+    _quieten(logging.getLogger("psycopg"))
     return connection.pipeline() if psycopg.Pipeline.is_supported() else nullcontext()
+
+
+@cache
+def _quieten(logger: logging.Logger) -> None:
+    """What the driver logs of a line that was lost is said by our own error, once."""
+    logger.addFilter(lambda record: not str(record.msg).startswith("error ignored terminating"))
 
 
 def _for_sqlite(statement: Statement, values: Values) -> tuple[str, list[Any]]:
