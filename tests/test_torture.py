@@ -1,4 +1,7 @@
-"""A small part of the torture (``make torture`` does all of it): nothing lost, nothing invented."""
+"""A small part of the torture (``make torture`` does all of it): nothing lost, nothing invented.
+
+Kills are in test_crash.py.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,6 @@ def server() -> Iterator[Server]:
         return
     with running_server(programs) as started:
         yield started
-
-
-def test_kills(tmp_path: Path) -> None:
-    assert torture.kills(str(tmp_path / "study.db"), 20, 4, 0.1)["acknowledged"] > 100
 
 
 def test_power_cuts() -> None:

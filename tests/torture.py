@@ -22,6 +22,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -119,10 +121,8 @@ def power_cuts(cuts: int, seed: int = 0) -> Figures:
 
 def _after_the_cut(path: Path, acknowledged: list[Pair], attempted: list[Pair]) -> int:
     if not acknowledged:
-        try:
+        with suppress(StudyNotFound):  # neither is it foreign nor damaged
             shortlist.Study.load(path).close()
-        except StudyNotFound:
-            pass  # neither is it Foreign nor Damaged
         begin(path).close()
     study = shortlist.Study.load(path)
     check_history(study, acknowledged, attempted)
@@ -147,14 +147,14 @@ def full_disk(most: int = 1 << 62) -> Figures:
                 recorder.writes, recorder.full_from = 0, place
                 recorder.full_until = place + lasts
                 reached = False
-                for act in (study.ask, lambda: _tell_first(study, attempted)):
+                for act in (study.ask, partial(_tell_first, study, attempted)):
                     before = study.fingerprint
                     try:
                         done = act()
                         if done.state == "told":
                             acknowledged.append((done.arm, done.value))
                     except StorageError as error:
-                        assert "othing was changed" in str(error), error
+                        _check_said(error)
                         reached, refused = True, refused + 1
                         recorder.full_from = 1 << 62
                         study.refresh()
@@ -175,6 +175,10 @@ def _tell_first(study: shortlist.Study, attempted: list[Pair]) -> Any:
     trial = study.pending[0] if study.pending else study.ask()
     attempted.append((trial.arm, new_value()))
     return study.tell(trial, attempted[-1][1])
+
+
+def _check_said(error: StorageError) -> None:
+    assert "othing was changed" in str(error), error
 
 
 # Cut lines
@@ -215,7 +219,7 @@ def cut_lines(server: Server, every: int = 1) -> Figures:
                     if told.state == "told":
                         acknowledged.append((told.arm, told.value))
                 except StorageError as error:
-                    assert "othing was changed" in str(error), error
+                    _check_said(error)
                     refused += 1
                     study.refresh()
                     assert len(study.pending) == open_before, "an orphan was left"
