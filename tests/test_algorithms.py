@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.instances import Instance
 
 NAMES = list(shortlist.algorithms())
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def problem_for(name: str, **settings: Any) -> Problem:
@@ -265,3 +267,46 @@ def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
     assert chosen(spared, initialization=None) == "determinant"
     with pytest.raises(errors.InvalidSetting, match="none that is proven"):
         shortlist.GIFA(threshold="auto", initialization=None).bind(linear)
+
+
+CLASSICAL = [
+    name
+    for name in NAMES
+    if isinstance(algorithm := find_algorithm(name), shortlist.GIFA)
+    and algorithm.classical
+    and algorithm.regularization is None
+]
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_a_bound_on_theta_is_none_on_the_means_of_arms_whose_features_are_not_used(
+    name: str,
+) -> None:
+    algorithm = find_algorithm(name)
+    features = [[1000.0, 0.0], [1000.0, 1.0], [1000.0, -1.0]]  # ‖θ‖ = 1.1 and ‖μ‖ = 1732
+    with_S = [each for each, threshold in THRESHOLDS.items() if threshold.needs_S]
+    assert with_S == ["determinant", "frequentist"]
+    for S in (0.01, 1.2, 100.0):
+        problem = Problem.of(features, 1, sigma=1.0, S=S)
+        assert not THRESHOLDS[algorithm.bind(problem, "auto").threshold.name].needs_S
+        alone = Problem.of(arms=["a", "b", "c"], m=1, sigma=1.0, S=S)  # there θ are the means
+        for threshold in with_S:
+            bound = algorithm.bind(problem, threshold)
+            assert not bound.proven
+            assert "S bounds ‖θ‖ for the features" in bound.guarantee()
+            reasons = algorithm.bind(alone, threshold).why_heuristic
+            assert not any("S bounds" in reason for reason in reasons)
+    assert find_algorithm("LUCB").bind(alone, "determinant").proven
+
+
+def test_how_often_arms_are_pulled_first_is_what_the_documents_say() -> None:
+    few = Problem.of(np.random.default_rng(0).standard_normal((8, 2)), 1, sigma=1.0)
+    many = Problem.of(np.random.default_rng(0).standard_normal((9, 2)), 1, sigma=1.0)
+    times = {"self_normalized": 10, "levels": 5, "all_arms": 1}
+    for threshold, wanted in times.items():
+        assert shortlist.GIFA(threshold=threshold).bind(few).engine.wanted.tolist() == [wanted] * 8
+        spanning = shortlist.GIFA(threshold=threshold).bind(many).engine.wanted
+        assert sorted(spanning.tolist()) == [0] * 7 + [wanted] * 2
+    assert len(shortlist.GIFA(threshold="pilot").bind(many).engine.initial) == 20
+    page = (DOCS / "feature-health.md").read_text()
+    assert "\nm-LinGapE evaluates every arm ten times first" not in page

@@ -37,7 +37,7 @@ def told(
     **settings: Any,
 ) -> shortlist.Study:
     x = healthy(seed=seed) if x is None else x
-    settings = {"m": 3, "sigma": 1.0, "algorithm": ONCE, "seed": seed, **settings}
+    settings = {"m": 3, "sigma": 1.0, "algorithm": ONCE, "seed": seed, "audit": False, **settings}
     study = shortlist.Study(x, **settings)
     rng = np.random.default_rng([seed, 1])
     spread = np.broadcast_to(noise, len(x))
@@ -94,15 +94,16 @@ def test_scaling() -> None:
     reach = 2.0 * np.sqrt((large**2).sum(axis=1).max())
     assert f"S·L = {reach:.3g}" in found.meaning
     assert "S·L" not in of_features(large)["scaling"].meaning
-    lost = of_features(x * [1.0, 1.0, 1.0, 1e9])["scaling"]
-    assert lost.level == "warning"
-    assert "digits" in lost.meaning
+    units = of_features(x * [1.0, 1.0, 1.0, 1e9])["scaling"]
+    assert units.level == "note"  # the size of a column costs no digits
 
 
 def test_nearly_redundant_columns_are_ill_conditioned() -> None:
     x = healthy()
     twin = x[:, 1] + 1e-8 * np.random.default_rng(1).normal(size=len(x))
-    assert of_features(np.column_stack([x, twin]))["scaling"].level == "warning"
+    lost = of_features(np.column_stack([x, twin]))["scaling"]
+    assert lost.level == "warning"
+    assert "digits" in lost.meaning
 
 
 def test_an_outlying_arm() -> None:
@@ -191,7 +192,7 @@ def test_many_arms_take_seconds_and_no_square() -> None:
 
 def test_a_classical_study_cannot_misfit() -> None:
     study = shortlist.Study(arms=list("abcd"), m=1, sigma=1.0, algorithm="LUCB", seed=0)
-    assert [each.level for each in examine(study)] == ["fine"] * 4
+    assert [each.level for each in examine(study)] == ["fine", "fine", "untested", "fine"]
     for arm in range(4):
         for value in (0.1, 0.3, 5.0 * arm):
             study.tell(arm=arm, value=value)
@@ -212,21 +213,23 @@ def test_an_algorithm_without_features_does_not_mind_them() -> None:
 def test_nothing_told_is_nothing_found() -> None:
     study = shortlist.Study(healthy(), m=3, sigma=1.0, seed=0, S=2.0, threshold="determinant")
     found = of_study(study)
-    assert {each.level for each in found.values()} == {"fine"}
+    untested = [name for name, each in found.items() if each.level == "untested"]
+    assert untested == ["S", "noise", "fit"]
+    assert {each.level for each in found.values()} == {"fine", "untested"}
     assert "twice" in found["noise"].words
     assert "0 arms" in found["fit"].words
 
 
 def test_the_model_is_not_tested_before_more_arms_than_dimensions_are_evaluated() -> None:
-    study = shortlist.Study(healthy(40, 4), m=3, sigma=0.01, seed=0)
+    study = shortlist.Study(healthy(40, 4), m=3, sigma=0.01, seed=0, audit=False)
     assert len(set(study.bound.engine.initial.tolist())) == 4
     theta = [0.0, 1.0, 2.0, 3.0]
     for arm in study.bound.engine.initial:
         study.tell(arm=int(arm), value=float(study.problem.features[arm] @ theta))
     found = of_study(study)["fit"]
     assert "4 arms evaluated so far show as many dimensions" in found.words
-    assert "cannot be tested" in found.meaning
-    assert found.level == ("note" if study.done else "fine")
+    assert "which was not tested" in found.meaning
+    assert found.level == "untested"
 
 
 def test_a_bent_model_is_found_out() -> None:
@@ -249,8 +252,8 @@ def test_the_arm_that_fits_least_is_named() -> None:
 
 def test_few_replicates_take_sigma_at_its_word() -> None:
     x, means = healthy(), linear()
-    for bend, level in ((0.0, "fine"), (6.0, "warning")):
-        study = shortlist.Study(x, m=3, sigma=1.0, seed=0, algorithm=ONCE)
+    for bend, level in ((0.0, "untested"), (6.0, "warning")):
+        study = shortlist.Study(x, m=3, sigma=1.0, seed=0, algorithm=ONCE, audit=False)
         rng = np.random.default_rng(0)
         for arm in range(12):
             study.tell(arm=arm, value=float(means[arm] + bend * (arm % 2) + rng.standard_normal()))
@@ -260,7 +263,7 @@ def test_few_replicates_take_sigma_at_its_word() -> None:
 
 
 def test_results_without_noise() -> None:
-    for bend, level in ((0.0, "fine"), (1e-3, "warning")):
+    for bend, level in ((0.0, "untested"), (1e-3, "warning")):
         means = linear() + bend * (np.arange(12) % 2)
         found = of_study(told(means, noise=0.0, results=60))
         assert found["fit"].level == level
@@ -301,7 +304,7 @@ def test_one_noisy_arm_is_named() -> None:
     spread = np.full(12, 0.7)
     spread[2] = 4.0
     x, means = healthy(), linear()
-    study = shortlist.Study(x, m=3, sigma=1.0, seed=0, algorithm=ONCE)
+    study = shortlist.Study(x, m=3, sigma=1.0, seed=0, algorithm=ONCE, audit=False)
     rng = np.random.default_rng(0)
     for arm in [*range(12)] * 6:
         study.tell(arm=arm, value=float(means[arm] + spread[arm] * rng.standard_normal()))

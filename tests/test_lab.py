@@ -186,7 +186,7 @@ def test_the_page_about_the_lab_is_true(folder: Path) -> None:
             said = ""
         elif kind == "sh":
             assert "The study stopped after" in script(text)
-    assert ran >= {*COMMANDS} - {"reopen"}
+    assert ran >= {*COMMANDS} - {"reopen", "without-features", "with-misspecification"}
 
 
 def script(text: str) -> str:
@@ -960,8 +960,9 @@ def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
 def test_health_that_is_not_fine_is_shown(screen: Path) -> None:
     """Results whose spread is ten times the σ that was declared."""
     study = shortlist.Study.load("screen.db")
-    for k in range(60):
-        study.tell(arm=f"C{k % 20 + 1:02}", value=(-1.0) ** (k // 20))
+    with pytest.warns(shortlist.errors.LinearityRejected):  # noqa: PT031
+        for k in range(60):
+            study.tell(arm=f"C{k % 20 + 1:02}", value=(-1.0) ** (k // 20))
     found = asked("status", "screen.toml")["health"]
     assert "fine" not in [finding["level"] for finding in found]
     said = " ".join(does("status", "screen.toml").stdout.split())
@@ -1060,7 +1061,18 @@ def test_report_writes_a_page(screen: Path) -> None:
 def test_json_has_the_same_keys_of_the_state_everywhere(plated: Path) -> None:
     keys = set(asked("tell", "screen.toml", "plate.csv")) - {"taken", "known", "blank"}
     assert keys == {
-        *("study", "storage", "done", "evaluations", "pending", "waiting", "failed", "cancelled"),
+        *(
+            "study",
+            "storage",
+            "done",
+            "stage",
+            "linearity",
+            "evaluations",
+            "pending",
+            "waiting",
+            "failed",
+            "cancelled",
+        ),
         *("budget", "estimated_error", "statistic", "epsilon", "remaining", "shortlist"),
     }
     assert keys <= set(asked("status", "screen.toml"))
@@ -1089,7 +1101,7 @@ def test_help_is_complete_and_fits_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERMINAL_WIDTH", "80")
-    assert len(COMMANDS) == 11
+    assert len(COMMANDS) == 13
     said = run(command, "--help").stdout
     assert f"Usage: shortlist {command}" in said
     assert "--json" in said

@@ -26,7 +26,7 @@ from scipy.optimize import linprog
 import shortlist
 from shortlist import arrow
 from shortlist.core import tall
-from shortlist.core.posterior import reduce_to_rank
+from shortlist.core.posterior import in_own_units, reduce_to_rank
 from shortlist.errors import IndistinguishableArms, InvalidFeatures, UnknownName
 from shortlist.problem import Problem
 from shortlist.rules import initialization
@@ -223,6 +223,11 @@ def test_the_rank_is_that_of_a_whole_decomposition(kind: str) -> None:
     rank = int(np.sum(values > values[0] * max(x.shape) * np.finfo(float).eps))
     reduced = reduce_to_rank(x)
     assert reduced.shape[1] == rank
+    if kind == "nearly deficient":  # too many digits would be lost: the basis is another
+        assert np.abs(reduced.T @ reduced - np.eye(rank)).max() < 1e-12
+        kept = in_own_units(x)
+        assert kept is not None
+        reduced = kept[0]
     assert np.shares_memory(reduced, x) == (rank == 12)
     some = slice(0, 200)
     scale = np.abs(x[some] @ x[some].T).max()

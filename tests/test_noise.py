@@ -642,3 +642,22 @@ def test_wrong_noise(given: dict[str, Any], words: str) -> None:
 def test_an_instance_must_know_its_noise() -> None:
     with pytest.raises(errors.InvalidSetting, match="Pass sigma='estimate' to compare"):
         shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma="estimate")
+
+
+def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them() -> None:
+    study = begin(sigma="estimate")
+    wanted = study.bound.engine.wanted
+    first: list[list[float]] = [[] for _ in wanted]
+    for number in range(20):  # nobody asked for these
+        arm = number % 6
+        first[arm].append(0.1 * number)
+        study.tell(arm=arm, value=first[arm][-1])
+    while study.problem.noise.is_open:
+        trial = study.ask()
+        first[trial.arm].append(float(RNG.normal()))
+        study.tell(trial, first[trial.arm][-1])
+    assert study.evaluations == wanted.sum()  # they took places of initial pulls
+    found = study.problem.noise.found
+    assert found == bound_from_replicates(first, 0.2 * DELTA)
+    page = (Path(__file__).parents[1] / "docs" / "noise.md").read_text()
+    assert "data nobody asked for) do not count for SS" not in page

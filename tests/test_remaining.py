@@ -65,6 +65,7 @@ class Run:
             S=instance.S,
             algorithm=algorithm,
             seed=seed,
+            audit=False,
         )
         runs = self.study.bound.engine.replicate(
             instance.reward, instance.parameters, np.array([seed], np.uint64), LONGEST
@@ -205,7 +206,7 @@ def test_the_range_holds_the_truth_about_as_often_as_it_says(
 def small(algorithm: Any = "m-LinGapE", **settings: Any) -> shortlist.Study:
     x = np.random.default_rng(3).normal(size=(6, 3))
     settings = {"m": 1, "sigma": 0.5, "seed": 5, "algorithm": algorithm, "S": 3.0, **settings}
-    return shortlist.Study(x, **settings)
+    return shortlist.Study(x, **{"audit": False, **settings})
 
 
 def tell(

@@ -28,9 +28,10 @@ from shortlist.cli.plate import read_plate
 from shortlist.errors import StorageError
 from shortlist.study import evaluation, progress, remaining
 from shortlist.study.evaluation import WAITING
+from shortlist.study.model import Model
 from shortlist.study.outcome import evaluate_trial
 from shortlist.study.progress import ProgressLine
-from shortlist.study.trial import Trial, alter
+from shortlist.study.trial import Trial
 from shortlist.study.untold import read_untold
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -39,9 +40,12 @@ ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once firs
 PATIENCE = 60.0  # seconds until a test that hangs is given up
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
+# The σ claimed is smaller than the noise of by_seed, to stop early.
+LOUD = pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
+
 
 def study(**settings: Any) -> shortlist.Study:
-    settings = {"m": 2, "sigma": 0.6, "seed": 1, "algorithm": ONCE, **settings}
+    settings = {"m": 2, "sigma": 0.6, "seed": 1, "algorithm": ONCE, "audit": False, **settings}
     return shortlist.Study(X, **settings)
 
 
@@ -407,6 +411,7 @@ def test_those_that_wait_are_taken_in_when_the_hanging_one_is_failed(quick_looks
     assert [trial.number for trial in s.taken] == [0, 1, *range(3, 31)]
 
 
+@LOUD
 def test_a_run_waits_for_the_evaluations_of_another(quick_looks: None, tmp_path: Path) -> None:
     let_go = threading.Event()
 
@@ -427,6 +432,7 @@ def test_a_run_waits_for_the_evaluations_of_another(quick_looks: None, tmp_path:
     assert numbers == list(range(len(numbers)))
 
 
+@LOUD
 def test_a_run_that_waits_for_another_says_so_once(
     quick_looks: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -442,7 +448,7 @@ def test_a_run_that_waits_for_another_says_so_once(
         time.sleep(0.5)
         one.tell(held[0], 0.5)
     assert other.done
-    assert len(warned) == 1
+    assert sum("waits for" in str(each.message) for each in warned) == 1
 
 
 def test_an_asynchronous_client_is_refused() -> None:
@@ -857,12 +863,13 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
     with Counts(2) as pool:
         with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
             wait_until(lambda: len(one.pending) == 1, "the first evaluation")
-            with other._journal.change() as transaction:
-                trial = other._journal.ledger.find(0)
-                alter(
-                    trial, process=None
-                )  # as if a lease had been over, and another had come first
-                other._journal._note_renewal(transaction, trial)
+            journal = other._journal
+
+            def take_over(transaction: Any) -> None:
+                # As if a lease had been over, and another had come first.
+                journal._renew(transaction, journal.ledger.find(0), "another", None, None)
+
+            journal.change(take_over)
             wait_for(last)
             if late:
                 with one._journal._lock:  # until both have come
@@ -874,6 +881,33 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
         assert [trial.number for trial in one.taken] == [1, 2, 3]
         assert one.trials[0].state == "pending"
         assert one.trials[0].expires_at is None  # not given back: it is not ours
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_result_that_was_interrupted_on_its_way_in_is_told_at_the_end(
+    stored: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    s = study(**({"storage": tmp_path / "study.db"} if stored else {}))
+    evaluated: list[int] = []
+    take = Model.take
+
+    def objective(trial: Trial) -> float:
+        evaluated.append(trial.number)
+        return by_seed(trial)
+
+    def interrupted(self: Model, steps: Any, at_stop: Any) -> None:
+        take(self, steps, at_stop)
+        if len(evaluated) == 5:
+            evaluated.append(-1)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Model, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        s.run(objective, progress=False)
+    assert [trial.number for trial in s.taken] == evaluated[:5] == [0, 1, 2, 3, 4]
+    assert s.evaluations == 5
+    s.run(objective, progress=False, max_evaluations=3)
+    assert evaluated == [0, 1, 2, 3, 4, -1, 5, 6, 7]  # none was evaluated twice
 
 
 # The stop
@@ -901,6 +935,7 @@ def test_at_the_stop_the_rest_is_cancelled_and_the_pool_is_free(tmp_path: Path) 
 
 
 @FORKS
+@LOUD
 def test_a_process_pool_is_free_after_the_stop() -> None:
     s = study(sigma=0.3)
     with processes("fork") as pool:

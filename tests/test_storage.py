@@ -49,7 +49,7 @@ def result(trial: shortlist.Study | object, means: np.ndarray = MEANS, sigma: fl
 
 
 def begin(storage: str | None = None, **given: object) -> shortlist.Study:
-    given = {"m": 3, "sigma": 0.4, "seed": 7, **given}
+    given = {"m": 3, "sigma": 0.4, "seed": 7, "audit": False, **given}
     return shortlist.Study(X, storage=storage, **given)  # type: ignore[arg-type]
 
 
@@ -725,7 +725,6 @@ TAMPERED = {
     "a strange open state": "UPDATE shortlist_trials SET state = 'x' WHERE number = 121",
     "a value of an open trial": "UPDATE shortlist_trials SET value = 0 WHERE number = 121",
     "a told trial open": "UPDATE shortlist_trials SET state = 'pending' WHERE number = 60",
-    "the study's state": "UPDATE shortlist_studies SET state = 'stopped'",
     "a candidate out of range": "UPDATE shortlist_trials SET b = 99 WHERE number = 121",
     "a key": "UPDATE shortlist_trials SET key = 'x' WHERE number = 60",
     "a strange state": "UPDATE shortlist_trials SET state = 'x' WHERE number = 60",

@@ -37,6 +37,7 @@ from shortlist.problem import Problem
 from shortlist.report.methods import methods
 from shortlist.report.reading import Reading
 from shortlist.simulation.instances import Instance
+from shortlist.study.conditions import conditions
 from shortlist.theory import lower_bound
 from shortlist.theory.interior_point import optimal_design
 
@@ -688,3 +689,26 @@ def test_too_many_arms_are_refused() -> None:
     features = np.random.default_rng(0).standard_normal((MOST + 1, 2))
     with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
         shortlist.Study(features, 2, sigma=1.0, algorithm="Phased")
+
+
+@pytest.mark.parametrize("name", ["Phased", "Uniform", MisLid(misspecification=0.05)], ids=str)
+def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
+    study = begin(name)
+    plan = study.bound.engine.wanted
+    extra = 2
+    for arm, wanted in enumerate(plan.tolist()):
+        for _ in range(wanted + extra if arm == 0 else wanted):
+            study.tell(arm=arm, value=float(MEANS[arm]))
+    # The first plan is complete, and nothing was asked for. Two results were beyond it.
+    assert study.evaluations == plan.sum() + extra
+    assert study.stage == "rounds"
+    strategy: Any = study.round.strategy
+    counted = strategy._pulls if isinstance(name, MisLid) else strategy._contrasts.pulls
+    assert counted.tolist() == plan.tolist()
+    assumed = dict(conditions(study))["Data nobody asked for"]
+    assert "Whether and when they were told did not depend" in assumed
+    page = (Path(__file__).parent.parent / "docs" / "algorithms-phased.md").read_text()
+    assert "data that nobody asked for, enter the table of means, but no bound" not in page
+    assert (
+        "data that nobody asked for (`study.tell(arm=…, value=…)`) take places of the plan" in page
+    )

@@ -28,13 +28,17 @@ ShortlistError
 └── DataUnavailable
 
 UserWarning
-└── UnhealthyFeatures
+├── UnhealthyFeatures
+└── GuaranteeInDoubt
+    └── LinearityRejected    (also a ShortlistError)
 ```
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -53,6 +57,14 @@ class InvalidFeatures(InvalidInput):
 
 class UnhealthyFeatures(UserWarning):
     """Features that can be used, but speak against the guarantee or the numbers it is made of."""
+
+
+class GuaranteeInDoubt(UserWarning):
+    """Results that speak against what the guarantee assumes."""
+
+
+class LinearityRejected(ShortlistError, GuaranteeInDoubt):
+    """The means are not linear in the features; warned of when it is found, raised by ``ask``."""
 
 
 class IndistinguishableArms(InvalidFeatures):
@@ -164,6 +176,14 @@ class InferenceTimeout(InferenceFailed, TimeoutError):
 
 class DataUnavailable(ShortlistError):
     """A file of the public data set is neither at hand nor to be had; the message says what to do."""
+
+
+def warn_caller(warning: Warning) -> None:
+    """Warn of something, at the line outside of this package that led to it."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("shortlist."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level + 1)
 
 
 NAMES_SHOWN = 100

@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.core.posterior import reduce_to_rank
+from shortlist.core.posterior import LOST, in_own_units, reduce_to_rank
 from shortlist.core.tall import (
     WHOLE,
+    blocks,
+    even,
+    exponents,
     first_like,
     gram,
     orthonormal_basis,
@@ -23,6 +26,7 @@ from shortlist.core.tall import (
 )
 from shortlist.errors import (
     IndistinguishableArms,
+    InvalidFeatures,
     InvalidInput,
     InvalidSetting,
     unknown_name,
@@ -32,6 +36,7 @@ from shortlist.noise import Noise
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
+TINY = 1e-140  # of the largest feature in each column: squares of smaller ones are no numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +140,36 @@ class Problem:
 
     @cached_property
     def reduced(self) -> NDArray[np.float64]:
-        """The features in a basis of their row space."""
+        """The features in a basis of their row space, whatever the units of their columns."""
+        if self._own_units is not None and self._own_units[1] < LOST:
+            return self._own_units[0]
         return reduce_to_rank(self.features)
+
+    @cached_property
+    def _own_units(self) -> tuple[NDArray[np.float64], float] | None:
+        return in_own_units(self.features)
+
+    @property
+    def keeps_units(self) -> bool:
+        """Whether the features can be used in the units that they came in."""
+        return self._own_units is not None
+
+    @cached_property
+    def isometric(self) -> NDArray[np.float64]:
+        """The same in a basis that keeps ‖θ‖: for what uses S or a regularisation, in these units."""
+        if self._own_units is None:
+            raise InvalidFeatures(
+                "a threshold that uses S, and a regularization, depend on the units of the features, "
+                "and the sizes of the columns are too far apart for them: divide each column by its "
+                "largest absolute value and give S in these units, or use "
+                "threshold='self_normalized' without a regularization."
+            )
+        return self._own_units[0]
+
+    @cached_property
+    def scaled(self) -> NDArray[np.float64]:
+        """The features with their columns brought to the same size, in a basis of their row space."""
+        return reduce_to_rank(even(self.features))
 
     @cached_property
     def orthonormal(self) -> NDArray[np.float64]:
@@ -206,6 +239,7 @@ class Problem:
                 "that its mean is exactly 0 and that evaluating it teaches nothing. Remove it, or "
                 "add a constant column to the features."
             )
+        self._check_sizes()
         if self.epsilon > 0.0:
             return
         first = first_like(self.features)
@@ -217,6 +251,18 @@ class Problem:
                 "the linear model, and with epsilon=0 no number of evaluations may tell which "
                 "belongs in. Keep one of them, give them different features, or set epsilon > 0."
             )
+
+    def _check_sizes(self) -> None:
+        powers = exponents(self.features)
+        for rows in blocks(self.features):
+            sizes = np.ldexp(np.abs(self.features[rows]), -powers).max(axis=1)
+            if sizes.min() < TINY:
+                arm = rows.start + int(np.argmin(sizes))
+                raise InvalidFeatures(
+                    f"every feature of arm {self.names[arm]!r} is below {TINY:g} of another arm's: "
+                    "the squares of such numbers are too small to be held apart from 0. Remove the "
+                    "arm, or bring its features to the size of the others'."
+                )
 
 
 def _number(name: str, value: object) -> float:

@@ -137,6 +137,11 @@ class AnyEngine(Protocol):
     ) -> Runs:
         """One run a seed, from the first pull to the stop."""
 
+    def run_once(
+        self, reward: Rule, parameters: Reals, seed: np.uint64, max_samples: int
+    ) -> tuple[Runs, Reals]:
+        """One run, and the sum of each arm's results."""
+
     def affordable(self, nanoseconds: float) -> int:
         """About how many evaluations can be simulated in that time."""
 

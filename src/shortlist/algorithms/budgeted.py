@@ -37,8 +37,9 @@ class Spending(Course):
 
     def take(self, sums: Reals) -> None:
         """Show it results of these sums."""
+        nothing = self.nothing()
         self.halving.take(self.pulls, sums)
-        self.begin()
+        self.pulls, self.sums = nothing
 
 
 class BudgetEngine(StepwiseEngine):

@@ -16,8 +16,8 @@ from shortlist.core.passes import SCANNED
 from shortlist.core.rule import (
     compiled,
 )
-from shortlist.core.state import OBSERVED, Integers, Reals, State
-from shortlist.rules.indices import paired_index
+from shortlist.core.state import FLOOR, OBSERVED, Integers, Reals, State
+from shortlist.rules.indices import paired_index, square_of
 
 
 @compiled()
@@ -50,7 +50,8 @@ def confront(
     for k in range(m):
         j = candidates[k]
         place = screen.places[j]
-        square = state.variances[i] + screen.variances[place] - 2.0 * screen.block[place]
+        both = state.variances[i] + screen.variances[place]
+        square = square_of(both, screen.block[place], state.scalars[FLOOR])
         gap = paired_index(mean, screen.means[place], square, scale)
         largest = max(largest, gap)
         if gap >= best:

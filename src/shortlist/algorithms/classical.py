@@ -42,9 +42,9 @@ class Classical(Compiled):
         self._show(contest.new_contest(arms))
 
     def _show(self, now: Contest) -> None:
+        (b, c, _), (threshold, statistic) = now.pair.tolist(), now.figures.tolist()
         self._now, self.plan, self.inside = now, now.plan, now.inside
-        self.b, self.c, _ = now.pair.tolist()
-        self.threshold, self.statistic = now.figures.tolist()
+        self.b, self.c, self.threshold, self.statistic = b, c, threshold, statistic
 
     def _apart(self) -> Contest:
         return Contest._make(each.copy() for each in self._now)

@@ -21,6 +21,8 @@ from shortlist.errors import SingularDesign
 
 STEPS = 60
 TOLERANCE = 0.05
+NEAR = 1e-9  # ‖x_b − x_c‖² over ‖x_b‖² + ‖x_c‖²
+NOTHING = 1e-30  # the same of arms that do not differ: not 0, or no weights would be left
 EVERYBODY = 1e-3  # the share of the equal weights in all designs: V stays far from singular
 
 
@@ -65,8 +67,13 @@ def descend(
                 gram[a, i] = gram[i, a]
         largest = 0.0
         for p in range(pairs):
-            y = gram[b[p], b[p]] + gram[c[p], c[p]] - 2.0 * gram[b[p], c[p]]
-            norms[p] = needs[p] * max(y, 0.0)
+            both = gram[b[p], b[p]] + gram[c[p], c[p]]
+            y = both - 2.0 * gram[b[p], c[p]]
+            if y < NEAR * both:  # hardly a digit of it is left: without squares first, there are
+                y = NOTHING * both
+                for k in range(rank):
+                    y += (white[k, b[p]] - white[k, c[p]]) ** 2
+            norms[p] = needs[p] * y
             largest = max(largest, norms[p])
         if largest < least:
             least = largest
@@ -93,7 +100,8 @@ def descend(
             highest = max(highest, gains[a])
             w[a] *= np.sqrt(gains[a])
             total += w[a]
-        if least * highest <= (1.0 + tolerance) * average * average:
+        # Arms so alike that no pull tells them apart: any weights are as good.
+        if least * highest <= (1.0 + tolerance) * average * average or not total > 0.0:
             break
         for a in range(arms):
             w[a] = (1.0 - EVERYBODY) * w[a] / total + EVERYBODY / arms

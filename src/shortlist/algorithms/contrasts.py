@@ -33,7 +33,13 @@ from shortlist.rules.threshold import Threshold
 # and 1000, and a study ends after 2 to 1000 times its first plan.
 SHARE = 1.0
 MOST = 4000  # arms; the tables then take a gigabyte
-LEAST = 1e-12  # v_s over the arms' own: a smaller difference of features is lost in rounding
+# v_s over the arms' own, at least: the whitened arms are subtracted before they are squared, so that a
+# difference of 1e-8 still has half of its digits. It must not depend on rewards.
+LEAST = 1e-16
+# A difference of two fitted means is off by rounding, at most so much of the largest. That does not shrink
+# with more results, and a width that is not far above it is too narrow without it.
+ROUNDING = 64.0 * float(np.finfo(float).eps)
+FAR = 1e6
 
 
 def mixture(level: float, growth: Any) -> Any:
@@ -142,7 +148,10 @@ class Contrasts:
         first = self.first if self.pulls.any() else new
         with np.errstate(invalid="ignore"):  # an arm and itself
             widths = mixture(self.level, information / first) / np.sqrt(information)
-            least = np.fmin(self.least, weighted / information + self.task.sigma * widths)
+            widths = self.task.sigma * widths
+            off = ROUNDING * float(np.abs(means).max())
+            widths = np.where(widths < FAR * off, widths + off, widths)
+            least = np.fmin(self.least, weighted / information + widths)
         now = replace(
             self,
             first=first,

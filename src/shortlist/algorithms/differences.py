@@ -7,7 +7,10 @@ import numpy as np
 from shortlist.algorithms.round import NOBODY, Round
 from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
-from shortlist.core.state import Reals
+from shortlist.core.state import FLOOR, Reals
+from shortlist.rules.indices import paired
+
+PAIRED = paired.number
 
 
 def differences(
@@ -19,12 +22,15 @@ def differences(
     nobody, it is that to b for all.
     """
     posterior = posterior.copy()  # reading a row may push out another
-    means = posterior.means
+    means, state = posterior.means, posterior.state
 
     def column(j: int) -> Reals:
         """B_ij over i."""
         filled = np.empty(len(means))
         indices(j, means, posterior.variances, posterior.row(j), scale, filled)
+        if indices.number == PAIRED:
+            both, floor = posterior.variances + posterior.variances[j], state.scalars[FLOOR]
+            filled = np.maximum(filled, means - means[j] + scale * np.sqrt(floor * both))
         return np.minimum(filled, now.least[j]) if len(now.least) else filled
 
     gap, upper = means - means[b], column(b)

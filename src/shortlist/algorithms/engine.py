@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shortlist.core.lines import on_own_lines
 from shortlist.core.notice import compiling
 from shortlist.core.pilot import pilot_threshold
-from shortlist.core.posterior import Posterior
+from shortlist.core.posterior import Posterior, width_floor
 from shortlist.core.rule import Rule
 from shortlist.core.state import Reals
 from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
@@ -139,7 +139,12 @@ class Engine:
             levels="levels" in self.rules["threshold"].traits,
             resident=self._resident(),
             noise=self.noise,
+            floor=self._floor,
         )
+
+    @cached_property
+    def _floor(self) -> float:
+        return width_floor(self.features, self.regularization)
 
     @property
     def alone(self) -> bool:
@@ -294,6 +299,24 @@ class Engine:
         origin: Posterior | None = None,
     ) -> Runs:
         """One run a seed, from the first pull or from ``origin`` to the stop, compiled."""
+        return self._replicate(reward, parameters, seeds, max_samples, origin)[0]
+
+    def run_once(
+        self, reward: Rule, parameters: NDArray[np.float64], seed: np.uint64, max_samples: int
+    ) -> tuple[Runs, Reals]:
+        """One run, and the sum of each arm's results."""
+        seeds = np.array([seed], np.uint64)
+        runs, posterior = self._replicate(reward, parameters, seeds, max_samples, None)
+        return runs, posterior.state.sums.copy()
+
+    def _replicate(
+        self,
+        reward: Rule,
+        parameters: NDArray[np.float64],
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+        origin: Posterior | None,
+    ) -> tuple[Runs, Posterior]:
         arms, runs, posterior = len(self.features), len(seeds), self.posterior()
         begun = posterior.state, self.round(), np.zeros(2, np.int64), np.zeros(4, np.uint64)
         posterior.state, now, progress, stream = on_own_lines(begun)
@@ -315,7 +338,8 @@ class Engine:
                 break
             now = answered
         check(status, now, self.rules, self.m)
-        return Runs(seeds, pulls.sum(axis=1), stopped == signals.STOPPED, recommended, pulls)
+        made = Runs(seeds, pulls.sum(axis=1), stopped == signals.STOPPED, recommended, pulls)
+        return made, posterior
 
     def _answered(
         self, status: int, posterior: Posterior, now: rounds.Round

@@ -10,6 +10,7 @@ import numpy as np
 
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Task
 from shortlist.core.nearest import NOBODY, nearest
+from shortlist.core.posterior import width_floor
 from shortlist.rules.misspecified_alternative import alternatives, measure
 from shortlist.rules.pairs import Known, reliance
 
@@ -59,6 +60,8 @@ class Evidence(ABC):
         Pulls and averages, and least squares on them.
     means : array, K
         μ̃: the nearest means to the averages that are linear up to c.
+    floor : float
+        The least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖².
     """
 
     task: Task
@@ -67,6 +70,7 @@ class Evidence(ABC):
     white: Reals
     known: Known
     means: Reals
+    floor: float
 
     @classmethod
     def before(cls, task: Task, c: float, first: int) -> dict[str, Any]:
@@ -82,6 +86,7 @@ class Evidence(ABC):
             "white": white,
             "known": known,
             "means": none,
+            "floor": width_floor(task.features),
         }
 
     def after(self, pulls: Integers, sums: Reals) -> Self:

@@ -16,12 +16,19 @@ from shortlist.algorithms.named_rules import RULES, Choice, find_rule, find_thre
 from shortlist.algorithms.requests import optimal_shares
 from shortlist.algorithms.resident import GRAM_LIMIT
 from shortlist.core.rule import Rule
+from shortlist.core.tall import squared_norms
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import Problem
 from shortlist.rules.allocation import ALLOCATIONS
 from shortlist.rules.designs import Designs
 from shortlist.rules.expected import least_demanding
-from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, weakest_direction
+from shortlist.rules.initialization import (
+    INITIALIZATIONS,
+    auto,
+    in_units,
+    span,
+    weakest_direction,
+)
 from shortlist.rules.replicates import rounds_for
 from shortlist.rules.threshold import Setting, Threshold
 from shortlist.rules.thresholds import THRESHOLDS, published_regularization
@@ -48,7 +55,8 @@ class GIFA:
     initialization : {"auto", "each", "span", None}
         Pulls before the first round: every arm once, a spanning set of arms once, or none;
         ``auto`` is ``each`` while K ≤ 4 rank X, else ``span``, as many times over as the threshold
-        profits from (ten for ``self_normalized``, once for the others).
+        profits from (ten for ``self_normalized``, five for ``levels``, for ``pilot`` until there
+        are twenty, once for the others).
     elimination : bool
         Whether a difference that was once bounded stays so (see ``eliminating``).
     classical : bool
@@ -141,10 +149,10 @@ class GIFA:
         if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
             raise InvalidSetting(
                 f"regularization={regularization} without spanning initial pulls leaves least "
-                "squares undefined: use initialization='span' or 'each', or a regularization "
-                "above 0."
+                "squares undefined: use GIFA(…, initialization='span') or 'each', or "
+                "GIFA(…, regularization=…) above 0."
             )
-        after = self._spanning(problem, self._is_orthonormal(chosen))
+        after = self._spanning(problem, features)
         engine = Engine(
             features=features,
             rules={**self.rules, "threshold": chosen.rule},
@@ -173,6 +181,7 @@ class GIFA:
         settings = {
             name: self._setting(problem, each, choosing=True)[2]
             for name, each in THRESHOLDS.items()
+            if problem.keeps_units or not each.needs_S
         }
         return least_demanding(settings)
 
@@ -184,53 +193,85 @@ class GIFA:
         To choose among thresholds all that counts is whether the initial pulls span. Where the
         features are even they do in any basis, and the orthonormal one need not be made.
         """
-        features = np.eye(problem.arms) if self.classical else problem.reduced
-        orthonormal = self._is_orthonormal(chosen) and not (choosing and problem.is_even)
-        if orthonormal:
-            features = problem.orthonormal
+        regularization = self._regularization(problem, chosen)
         noise = problem.relative_noise
-        shown = in_units(features, noise)
+        longest = float(noise.min()) ** -0.5 if self.classical else problem.longest
+        if self.classical:
+            features = np.eye(problem.arms)
+        elif self._is_orthonormal(chosen) and not (choosing and problem.is_even):
+            features = problem.orthonormal
+        else:
+            features = problem.isometric if regularization > 0.0 else problem.reduced
+        initial = self._initial(problem, chosen, features)
+        weakest = weakest_direction(in_units(features, noise), initial)
+        # Where some direction is too short to be told from none, the columns are brought to the same
+        # size, or made orthonormal: without a regularisation, means and widths are the same.
+        for basis in ("scaled", "orthonormal"):
+            if weakest == 0.0 and len(initial) and regularization == 0.0 and not self.classical:
+                features = getattr(problem, basis)
+                initial = self._initial(problem, chosen, features)
+                weakest = weakest_direction(in_units(features, noise), initial)
+                longest = float(np.sqrt((squared_norms(features) / noise).max()))
+        if weakest == 0.0 and len(initial) and regularization == 0.0:
+            raise InvalidSetting(
+                f"the arms' σ are too far apart, the smallest {float(np.sqrt(noise.min())):.2g} of the "
+                "largest, for results to be added up: give the arms of small σ a larger one, such as "
+                "a thousandth of the largest. The guarantee holds with any σ that is not too small."
+            )
+        setting = Setting(
+            arms=problem.arms,
+            dimension=problem.arms if self.classical else problem.dimension,
+            rank=features.shape[1],
+            longest=longest,
+            sigma=problem.sigma,
+            delta=problem.noise.left_of(problem.delta),
+            S=problem.S,
+            regularization=regularization,
+            weakest=weakest,
+            classical=self.classical or problem.is_classical,
+            indices=self.rules["indices"].name,
+            m=problem.m,
+            features_unused=self.classical and not problem.is_classical,
+        )
+        return features, initial, setting
+
+    def _initial(
+        self, problem: Problem, chosen: Threshold, features: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """The initial pulls."""
+        shown = in_units(features, problem.relative_noise)
         first = self.initialization
         if first == "auto":
             first = "each" if problem.arms <= 4 * features.shape[1] else "span"
         if first == "span":
-            initial = self._spanning(problem, orthonormal)
+            initial = self._spanning(problem, features)
         else:
             initial = INITIALIZATIONS[first](shown)
         rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
         if problem.noise.kind == "estimate":
             initial = initial if len(initial) else auto(shown)
             rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
-        initial = np.tile(initial, rounds)
+        return np.tile(initial, rounds)
+
+    def _regularization(self, problem: Problem, chosen: Threshold) -> float:
         if self.regularization is None:
-            regularization = chosen.regularization(problem.sigma, problem.S)
-        elif callable(self.regularization):
-            regularization = self.regularization(problem.sigma)
-        else:
-            regularization = float(self.regularization)
-        setting = Setting(
-            arms=problem.arms,
-            dimension=problem.arms if self.classical else problem.dimension,
-            rank=features.shape[1],
-            longest=float(noise.min()) ** -0.5 if self.classical else problem.longest,
-            sigma=problem.sigma,
-            delta=problem.noise.left_of(problem.delta),
-            S=problem.S,
-            regularization=regularization,
-            weakest=weakest_direction(shown, initial),
-            classical=self.classical or problem.is_classical,
-            indices=self.rules["indices"].name,
-            m=problem.m,
-        )
-        return features, initial, setting
+            return chosen.regularization(problem.sigma, problem.S)
+        if callable(self.regularization):
+            return self.regularization(problem.sigma)
+        return float(self.regularization)
 
     def _is_orthonormal(self, chosen: Threshold) -> bool:
         return "pilot" in chosen.rule.traits and not self.classical
 
-    def _spanning(self, problem: Problem, orthonormal: bool) -> NDArray[np.int64]:
+    def _spanning(self, problem: Problem, features: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Arms that span the features, well spread in the basis used; most often known already."""
         if self.classical:
             return np.arange(problem.arms)
-        return problem.spanning_orthonormal if orthonormal else problem.spanning
+        if features is problem.reduced:
+            return problem.spanning
+        if features is problem.orthonormal:
+            return problem.spanning_orthonormal
+        return span(in_units(features, problem.relative_noise))
 
     def _unproven_rules(self) -> list[str]:
         """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""

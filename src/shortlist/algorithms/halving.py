@@ -115,11 +115,13 @@ class Halving(Strategy):
 
     def take(self, pulls: Integers, sums: Reals) -> None:
         """Look at results, be they those of the plan or not, and plan the next phase."""
-        self.pulls, self.sums = self.pulls + pulls, self.sums + sums
-        self._estimate()
-        self._find_boundary()
-        if not self.spent:
-            self.plan = self._next_plan()
+        after = self.copy()
+        after.pulls, after.sums = self.pulls + pulls, self.sums + sums
+        after._estimate()
+        after._find_boundary()
+        if not after.spent:
+            after.plan = after._next_plan()
+        vars(self).update(vars(after))
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Of every arm i, μ_i − μ_j as it is estimated, with its interval for that pair alone."""

@@ -22,7 +22,7 @@ from shortlist.algorithms.evidence import Boundary, Evidence, mixture
 from shortlist.algorithms.likelihood_ratio import LikelihoodRatio
 from shortlist.algorithms.pair_bounds import PairBounds
 from shortlist.algorithms.planned import Planned
-from shortlist.algorithms.strategy import Integers, Reals, Strategy, Task
+from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
 from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
@@ -67,50 +67,47 @@ class Misspecified(Strategy):
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Look, and let the learner play for the next plan."""
-        self._pulls, self._sums = self._pulls + self.plan, self._sums + sums
-        if not self._target.any():  # what was pulled before the first round was wanted
-            self._target = self._pulls.astype(np.float64)
-        self._evidence = self._evidence.after(self._pulls, self._sums)
-        self.inside = self._evidence.inside()
-        self._at = self._evidence.boundary(self.inside)
-        self.b, self.c, self.statistic, self.threshold = self._at
-        self._play()
+        pulls, sums = self._pulls + self.plan, self._sums + sums
+        evidence = self._evidence.after(pulls, sums)
+        inside = evidence.inside()
+        at = evidence.boundary(inside)
+        played = self._play(evidence, inside, pulls)
+        self._pulls, self._sums, self._evidence = pulls, sums, evidence
+        self._learners, self._target, self.plan = played
+        self.inside, self._at = inside, at
+        self.b, self.c, self.statistic, self.threshold = at
 
     def suppose(self, means: Reals) -> None:
         """The learner plays on, with the estimate as it is."""
-        self._pulls = self._pulls + self.plan
-        self._play()
+        pulls = self._pulls + self.plan
+        played = self._play(self._evidence, self.inside, pulls)
+        self._pulls = pulls
+        self._learners, self._target, self.plan = played
 
-    def _play(self) -> None:
-        """The learner's shares for the next plan, and the plan that makes up for what lacks most."""
-        task, c, means = self._evidence.task, self._evidence.c, self._evidence.means
-        total = int(self._pulls.sum())
+    def _play(
+        self, evidence: Evidence, inside: Mask, pulls: Integers
+    ) -> tuple[dict[bytes, Reals], Reals, Integers]:
+        """The learners and their shares by the next plan, and the plan: what lacks most of them."""
+        task, c, means = evidence.task, evidence.c, evidence.means
+        total = int(pulls.sum())
         count = max(1, int(GROWTH * total))
         steps = min(count, STEPS)
         pulls_a_step, most = count / steps, math.log(max(total, 2))
-        widths, found = self._optimism(most), alternatives(*task.features.shape)
-        key = self.inside.tobytes()
+        widths, found = _optimism(evidence, pulls, most), alternatives(*task.features.shape)
+        key = inside.tobytes()
         fresh = np.append(np.zeros(len(means)), FIRST_MIXABILITY)
-        learner, target = self._learners.get(key, fresh).copy(), self._target.copy()
+        learner = self._learners.get(key, fresh).copy()
+        # What was pulled before the first round was wanted.
+        target = self._target.copy() if self._target.any() else pulls.astype(np.float64)
         weights = np.zeros(len(means))
         for _ in range(steps):
             hedge(learner, weights)
-            closest(task.features, c, weights, means, self.inside, task.epsilon, found)
+            closest(task.features, c, weights, means, inside, task.epsilon, found)
             apart = np.abs(means - found.means) / task.sigma + widths
             gains = np.minimum(0.5 * apart * apart, most)
             learn(learner, weights, pulls_a_step * gains)
             target += pulls_a_step * weights
-        self._learners = {**self._learners, key: learner}
-        self._target = target
-        self.plan = _tracking(target - self._pulls, count)
-
-    def _optimism(self, most: float) -> Reals:
-        """By how many σ a mean may be off: by its own pulls, or by a linear model."""
-        task, c = self._evidence.task, self._evidence.c
-        rivals, pulls = alternatives(*task.features.shape).rivals, self._pulls.astype(np.float64)
-        measure(task.features, pulls, self._evidence.means, rivals)
-        linear = np.sqrt(2.0 * most * np.diagonal(rivals.gram)) + 2.0 * c / task.sigma
-        return np.asarray(np.minimum(np.sqrt(2.0 * most / pulls), linear))
+        return {**self._learners, key: learner}, target, _tracking(target - pulls, count)
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Of every arm i, μ_i − μ_j as it is estimated, with its bounds."""
@@ -125,6 +122,15 @@ class Misspecified(Strategy):
         """C if all arms are pulled alike."""
         arms = len(self.plan)
         return self._evidence.threshold_at(np.full(arms, time / arms))
+
+
+def _optimism(evidence: Evidence, pulls: Integers, most: float) -> Reals:
+    """By how many σ a mean may be off: by its own pulls, or by a linear model."""
+    task, c, counts = evidence.task, evidence.c, pulls.astype(np.float64)
+    rivals = alternatives(*task.features.shape).rivals
+    measure(task.features, counts, evidence.means, rivals)
+    linear = np.sqrt(2.0 * most * np.diagonal(rivals.gram)) + 2.0 * c / task.sigma
+    return np.asarray(np.minimum(np.sqrt(2.0 * most / counts), linear))
 
 
 def _tracking(lacking: Reals, count: int) -> Integers:

@@ -63,7 +63,7 @@ class PairBounds(Evidence):
     def _widths(self) -> Widths:
         sigma = self.task.sigma
         linear = sigma * self._linear_threshold(self.known.pulls)
-        return Widths(self.c, sigma, linear, self.alone, SHARE * self.first)
+        return Widths(self.c, sigma, linear, self.alone, SHARE * self.first, self.floor)
 
     def boundary(self, inside: Mask) -> Boundary:
         """The pair b inside and c outside of largest B_cb."""

@@ -47,18 +47,21 @@ class Phased(Strategy):
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Look, and design the next phase."""
-        contrasts = self._contrasts = self._contrasts.after(self.plan, sums)
+        contrasts = self._contrasts.after(self.plan, sums)
         means = contrasts.means()
-        self.inside = contrasts.inside(means)
-        self.b, self.c, self.statistic = contrasts.boundary(self.inside)
-        self.threshold = contrasts.threshold(self.c, self.b)
-        if self.statistic > self._task.epsilon:
-            self.plan = self._designed(contrasts, means)
+        inside = contrasts.inside(means)
+        b, c, statistic = contrasts.boundary(inside)
+        threshold, weights, plan = contrasts.threshold(c, b), self._weights, self.plan
+        if statistic > self._task.epsilon:
+            weights, plan = self._designed(contrasts, means, inside)
+        self._contrasts, self._weights, self.plan = contrasts, weights, plan
+        self.inside, self.b, self.c = inside, b, c
+        self.statistic, self.threshold = statistic, threshold
 
-    def _designed(self, contrasts: Contrasts, means: Reals) -> Integers:
-        """The counts of the next phase."""
+    def _designed(self, contrasts: Contrasts, means: Reals, inside: Mask) -> tuple[Reals, Integers]:
+        """The weights of the next phase, and its counts."""
         task, made = self._task, float(contrasts.pulls.sum())
-        b, c = open_pairs(contrasts, self.inside)
+        b, c = open_pairs(contrasts, inside)
         information = contrasts.information[c, b]
         spans = mixture(contrasts.level, information / contrasts.first[c, b]) * task.sigma
         gaps = np.maximum(means[b] - means[c], 0.0) + task.epsilon
@@ -67,11 +70,11 @@ class Phased(Strategy):
         # A pair that seems to need nothing more is still open: it must not be forgotten.
         needs = np.maximum(needs, SHORTEST * information)
         hardest = np.argsort(-needs / information, kind="stable")[:PAIRS]
-        self._weights, pulls = contrast_design(
+        weights, pulls = contrast_design(
             contrasts.basis, b[hardest], c[hardest], needs[hardest], self._weights
         )
         length = max(SHORTEST * made, min(made, QUARTER * pulls))
-        return counts(contrasts.basis, self._weights, length)
+        return weights, counts(contrasts.basis, weights, length)
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Of every arm i, μ_i − μ_j as it is estimated, with its bounds."""

@@ -103,6 +103,7 @@ class Planned:
             weakest=0.0,
             classical=self.classical or problem.is_classical,
             indices="paired",
+            features_unused=self.classical and not problem.is_classical,
         )
         self.threshold.check(setting)
         task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)

@@ -18,8 +18,8 @@ from shortlist.core.lagging import drift, mean_of
 from shortlist.core.order import insert
 from shortlist.core.passes import SCANNED
 from shortlist.core.rule import compiled
-from shortlist.core.state import State
-from shortlist.rules.indices import paired_index
+from shortlist.core.state import FLOOR, State
+from shortlist.rules.indices import paired_index, square_of
 
 
 @compiled(inline=False)
@@ -85,7 +85,7 @@ def rank_gaps(
             for place in range(first, end):
                 if screen.companions[place] != i:
                     both = state.variances[i] + screen.variances[place]
-                    square = both - 2.0 * screen.block[place]
+                    square = square_of(both, screen.block[place], state.scalars[FLOOR])
                     gap = paired_index(mean, screen.means[place], square, scale)
                     enlist(screen, place, i, gap, key)
 

@@ -31,8 +31,8 @@ from shortlist.core.passes import SCANNED, inner, products_of_quarters
 from shortlist.core.rule import (
     compiled,
 )
-from shortlist.core.state import OBSERVED, RECENT, REFRESHED, Integers, Reals, State
-from shortlist.rules.indices import paired_index
+from shortlist.core.state import FLOOR, OBSERVED, RECENT, REFRESHED, Integers, Reals, State
+from shortlist.rules.indices import paired_index, square_of
 
 GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
 ROUNDING = 1e-9
@@ -50,18 +50,31 @@ def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) ->
     """B_ij against the companion j in this place."""
     look_up(state, screen, i)
     both = state.variances[i] + screen.variances[place]
-    square = both - 2.0 * inner(state.features, i, screen.images[place])
+    product = inner(state.features, i, screen.images[place])
+    square = square_of(both, product, state.scalars[FLOOR])
     return paired_index(mean_of(state, i), screen.means[place], square, scale)
+
+
+@compiled()
+def guard_of(state: State) -> float:
+    """What is added to ‖x_i − x_j‖², of ‖x_i‖² + ‖x_j‖²: a floor may be higher than the usual guard."""
+    return max(GUARD, state.scalars[FLOOR])
 
 
 @compiled(inline=False, fast=True)
 def reach_out(
-    reach: Reals, variances: Reals, products: Reals, anchor: float, variance: float, scale: float
+    reach: Reals,
+    variances: Reals,
+    products: Reals,
+    anchor: float,
+    variance: float,
+    scale: float,
+    guard: float,
 ) -> None:
     """Add a companion of this variance to the reach of as many arms."""
     for i in range(reach.shape[0]):
         both = variances[i] + variance
-        square = max(both - 2.0 * products[i], 0.0) + GUARD * both
+        square = max(both - 2.0 * products[i], 0.0) + guard * both
         reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
 
 
@@ -69,7 +82,7 @@ def reach_out(
 def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> None:
     """Add the companions from ``first`` to ``end`` to the reach of all arms."""
     variances, reach, products = state.variances, screen.reach, screen.products
-    arms, scale = reach.shape[0], screen.figures[SCALE]
+    arms, scale, guard = reach.shape[0], screen.figures[SCALE], guard_of(state)
     quarter = arms // 4
     if anew:
         for i in range(arms):
@@ -85,14 +98,14 @@ def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> No
                 begin = part * quarter + start
                 reach_out(
                     *(reach[begin : begin + size], variances[begin : begin + size], products[part]),
-                    *(screen.anchors[k], screen.variances[k], scale),
+                    *(screen.anchors[k], screen.variances[k], scale, guard),
                 )
     for i in range(4 * quarter, arms):
         for k in range(first, end):
             products[0, 0] = inner(state.features, i, screen.images[k])
             reach_out(
                 *(reach[i : i + 1], variances[i : i + 1], products[0]),
-                *(screen.anchors[k], screen.variances[k], scale),
+                *(screen.anchors[k], screen.variances[k], scale, guard),
             )
 
 
@@ -216,12 +229,12 @@ def count_attaining(
 def shorten(state: State, screen: Screen, i: int) -> float:
     """Make the arm's reach as small as its variance allows; its products with the images, in ``block``."""
     most = -np.inf
-    figures = screen.figures
+    figures, guard = screen.figures, guard_of(state)
     for place in range(int(figures[COMPANIONS])):
         product = inner(state.features, i, screen.images[place])
         screen.block[place] = product
         both = state.variances[i] + screen.variances[place]
-        square = max(both - 2.0 * product, 0.0) + GUARD * both
+        square = max(both - 2.0 * product, 0.0) + guard * both
         most = max(most, figures[SCALE] * math.sqrt(square) - screen.anchors[place])
     figures[SPENT] += figures[COMPANIONS]
     screen.reach[i] = most

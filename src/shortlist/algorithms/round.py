@@ -13,7 +13,7 @@ from shortlist.algorithms.screen import SCREEN, Screen
 from shortlist.core.order import mth_largest
 from shortlist.core.rows import row
 from shortlist.core.rule import INTEGER, INTEGERS, MASK, REALS, TABLE, compiled
-from shortlist.core.state import Integers, Reals, State, Table
+from shortlist.core.state import FLOOR, Integers, Reals, State, Table
 from shortlist.rules.allocation import ALLOCATION, Allocation
 from shortlist.rules.indices import fill_column
 
@@ -102,8 +102,10 @@ def column(
     """The slot of B_·j, made at most once a round; with elimination no index ever rises again."""
     slot = row(state, j)
     if now.made[slot] != since + j:
-        means, variances = state.means, state.variances
-        fill_column(number, indices, j, means, variances, state.rows[slot], scale, now.gaps[slot])
+        means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
+        fill_column(
+            number, indices, j, means, variances, state.rows[slot], scale, floor, now.gaps[slot]
+        )
         if now.pair[REMEMBERS] == 1:
             for i in range(means.shape[0]):
                 now.least[j, i] = now.gaps[slot, i] = min(now.least[j, i], now.gaps[slot, i])

@@ -16,8 +16,8 @@ from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED
 from shortlist.core.rows import row
 from shortlist.core.rule import compiled
-from shortlist.core.state import TICK, Reals, State
-from shortlist.rules.indices import paired_index
+from shortlist.core.state import FLOOR, TICK, Reals, State
+from shortlist.rules.indices import paired_index, square_of
 
 ROUNDING = 1e-9
 FEW = 32  # arms at once, where some of them are found in almost every row
@@ -39,6 +39,7 @@ def count_attaining_gap(
     variance: float,
     least: float,
     square_scale: float,
+    floor: float,
     first: int,
     end: int,
 ) -> int:
@@ -46,7 +47,7 @@ def count_attaining_gap(
     found = 0
     means, variances, row_j = means[first:end], variances[first:end], row_j[first:end]
     for i in range(end - first):
-        square = variances[i] + variance - 2.0 * row_j[i]
+        square = square_of(variances[i] + variance, row_j[i], floor)
         found += attains(means[i], mean, square, least, square_scale)
     return found
 
@@ -54,7 +55,8 @@ def count_attaining_gap(
 @compiled(inline=False)
 def gap_in_row(state: State, slot: int, i: int, j: int, scale: float) -> float:
     """B_ij, arm j's row being in this slot."""
-    square = state.variances[i] + state.variances[j] - 2.0 * state.rows[slot, i]
+    both = state.variances[i] + state.variances[j]
+    square = square_of(both, state.rows[slot, i], state.scalars[FLOOR])
     return paired_index(state.means[i], state.means[j], square, scale)
 
 
@@ -90,7 +92,7 @@ def rank_row(
     arms, gaps = screen.tops[slot], screen.gaps[slot]
     means, variances, row_j = state.means, state.variances, state.rows[slot]
     mean, variance, square_scale = means[j], variances[j], scale * scale
-    size = size_of(state, j, scale)
+    size, floor = size_of(state, j, scale), state.scalars[FLOOR]
     least = np.inf  # its m-th gap is not less than the smallest of the arms listed
     for k in range(m):
         listed = arms[k] != NOBODY
@@ -103,11 +105,11 @@ def rank_row(
         least = max(least, gaps[m - 1])
         limit = guarded(least, size)
         if not count_attaining_gap(
-            means, variances, row_j, mean, variance, limit, square_scale, first, end
+            means, variances, row_j, mean, variance, limit, square_scale, floor, first, end
         ):
             continue
         for i in range(first, end):
-            square = variances[i] + variance - 2.0 * row_j[i]
+            square = square_of(variances[i] + variance, row_j[i], floor)
             if i != j and attains(means[i], mean, square, limit, square_scale):
                 gap = paired_index(means[i], mean, square, scale)
                 if gap >= least:
@@ -144,7 +146,7 @@ def challenge_by_rows(
     may be too small.
     """
     means, variances, inside = state.means, state.variances, now.inside
-    square_scale = scale * scale
+    square_scale, floor = scale * scale, state.scalars[FLOOR]
     best = -np.inf
     if b != NOBODY and inside[b] and not inside[c]:
         best = gap_in_row(state, row(state, b), c, b, scale)
@@ -157,11 +159,11 @@ def challenge_by_rows(
             end = min(first + SCANNED, means.shape[0])
             least = guarded(best, size)
             if not count_attaining_gap(
-                means, variances, row_j, mean, variance, least, square_scale, first, end
+                means, variances, row_j, mean, variance, least, square_scale, floor, first, end
             ):
                 continue
             for i in range(first, end):
-                square = variances[i] + variance - 2.0 * row_j[i]
+                square = square_of(variances[i] + variance, row_j[i], floor)
                 if inside[i] or not attains(means[i], mean, square, least, square_scale):
                     continue
                 gap = paired_index(means[i], mean, square, scale)

@@ -48,10 +48,10 @@ from shortlist.core.passes import inner
 from shortlist.core.random import round_key
 from shortlist.core.rows import row
 from shortlist.core.rule import compiled
-from shortlist.core.state import OBSERVED, REFRESHED, TICK, Integers, State
+from shortlist.core.state import FLOOR, OBSERVED, REFRESHED, TICK, Integers, State
 from shortlist.rules.ambiguous import mth_gap
 from shortlist.rules.candidates import smallest_gap
-from shortlist.rules.indices import paired_index
+from shortlist.rules.indices import paired_index, square_of
 from shortlist.rules.selection import greedy, select
 from shortlist.rules.stopping import ugape
 
@@ -152,7 +152,8 @@ def pair_index(state: State, i: int, j: int, scale: float) -> float:
     if not lags(state):
         return gap_in_row(state, row(state, j), i, j, scale)
     both = variance_of(state, i) + variance_of(state, j)
-    square = both - 2.0 * inner(state.features, i, state.scratch)
+    product = inner(state.features, i, state.scratch)
+    square = square_of(both, product, state.scalars[FLOOR])
     return paired_index(mean_of(state, i), mean_of(state, j), square, scale)
 
 

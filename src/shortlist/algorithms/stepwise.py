@@ -76,12 +76,13 @@ class Course:
 
     def decide(self, seed: int) -> None:
         """Show the strategy the results of its plan."""
+        nothing = self.nothing()
         self.strategy.decide(self.sums, seed)
-        self.begin()
+        self.pulls, self.sums = nothing
 
-    def begin(self) -> None:
-        """Forget the results: they belong to the plan before."""
-        self.pulls, self.sums = np.zeros_like(self.pulls), np.zeros_like(self.sums)
+    def nothing(self) -> tuple[Integers, Reals]:
+        """The pulls and sums of a plan before its first result."""
+        return np.zeros_like(self.pulls), np.zeros_like(self.sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +234,7 @@ class StepwiseEngine:
         def go_on() -> None:
             if not beyond.missing.any():
                 beyond.strategy.suppose(posterior.means)
-                beyond.begin()
+                beyond.pulls, beyond.sums = beyond.nothing()
 
         def decide(supposing: list[int]) -> Decision:
             for arm in supposing:
@@ -288,7 +289,7 @@ class StepwiseEngine:
     ) -> Runs:
         """One run a seed, from the first pull to the stop."""
         runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
-        courses, stopped, pulls = zip(*runs, strict=True)
+        courses, stopped, pulls, _ = zip(*runs, strict=True)
         return Runs(
             seeds,
             np.array(pulls).sum(axis=1),
@@ -297,31 +298,45 @@ class StepwiseEngine:
             np.array(pulls),
         )
 
+    def run_once(
+        self, reward: Rule, parameters: Reals, seed: np.uint64, max_samples: int
+    ) -> tuple[Runs, Reals]:
+        """One run, and the sum of each arm's results."""
+        now, stopped, pulls, sums = self._run(self.round(), reward, parameters, seed, max_samples)
+        made = np.array([int(pulls.sum())]), np.array([stopped]), now.inside[None], pulls[None]
+        return Runs(np.array([seed], np.uint64), *made), sums
+
     def _run(
         self, now: Course, reward: Rule, parameters: Reals, seed: np.uint64, most: int
-    ) -> tuple[Course, bool, Integers]:
-        """Go on from ``now`` to the stop, or to ``most`` pulls; the pulls are those made here."""
+    ) -> tuple[Course, bool, Integers, Reals]:
+        """Go on from ``now`` to the stop, or to ``most`` pulls; gives the pulls made and their sums.
+
+        A strategy that is compiled keeps the sums to itself, and they are 0 here: it does not use
+        features, and nobody asks for them.
+        """
         function: Any = plan.pull_all
         call: Any = reward.pointer
         if not reward.is_compiled:
             function, call = function.py_func, reward.function
         stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)
+        sums = np.zeros(len(self.features))
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, Compiled) and reward.is_compiled:
                 rewards = (call, parameters, stream, int(seed), most)
-                return now, *now.strategy.play(now.pulls, now.sums, *rewards)
+                return now, *now.strategy.play(now.pulls, now.sums, *rewards), sums
             while most > 0:
-                before = now.pulls.copy()
+                before, sums_before = now.pulls.copy(), now.sums.copy()
                 wanted = now.strategy.plan
                 most -= function(wanted, call, parameters, stream, most, now.pulls, now.sums)
                 pulls += now.pulls - before
+                sums += now.sums - sums_before
                 if now.missing.any():
                     break
                 now.decide(int(seed))
                 if self.stops(now.strategy):
-                    return now, True, pulls
-        return now, False, pulls
+                    return now, True, pulls, sums
+        return now, False, pulls, sums
 
     def affordable(self, nanoseconds: float) -> int:
         """About how many evaluations can be simulated in that time; 0 if looks alone take longer."""
@@ -340,5 +355,5 @@ class StepwiseEngine:
             shares = np.clip((means - low) / (high - low), 0.0, 1.0)
             reward, parameters = either, np.vstack([shares, low, high])
         told = posterior.observed
-        _, stopped, pulls = self._run(now.copy(), reward, parameters, seed, most - told)
+        _, stopped, pulls, _ = self._run(now.copy(), reward, parameters, seed, most - told)
         return told + int(pulls.sum()), stopped, posterior.pulls + pulls

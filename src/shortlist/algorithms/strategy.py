@@ -37,10 +37,13 @@ class Strategy(ABC):
 
     It is a function of the results of its plans, in order, and of nothing else: a stored study
     makes it again from its results. Of every plan it is given the first ``plan[a]`` results of each
-    arm a that came in after the plan was made. What comes in beyond that it never sees, so the
-    design of each plan was fixed before any of its rewards was known.
+    arm a that came in after the plan was made, whether they were asked for or not. What comes in
+    beyond that it never sees, so the design of each plan was fixed before any of its rewards was
+    told.
 
-    A strategy replaces its arrays and never writes into them: then a copy costs nothing.
+    A strategy replaces its arrays and never writes into them: then a copy costs nothing. It
+    computes first and assigns last: an exception on the way, such as Ctrl-C, then leaves it as it
+    was, and no result counts twice.
 
     Attributes
     ----------

@@ -25,12 +25,15 @@ class Uniform(Strategy):
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Look, and pull every arm a twentieth more often."""
-        contrasts = self._contrasts = self._contrasts.after(self.plan, sums)
-        self.inside = contrasts.inside(contrasts.means())
-        self.b, self.c, self.statistic = contrasts.boundary(self.inside)
-        self.threshold = contrasts.threshold(self.c, self.b)
+        contrasts = self._contrasts.after(self.plan, sums)
+        inside = contrasts.inside(contrasts.means())
+        b, c, statistic = contrasts.boundary(inside)
+        threshold = contrasts.threshold(c, b)
         more = int((GROWTH - 1.0) * contrasts.pulls[0])
-        self.plan = np.full(len(sums), max(1, more), np.int64)
+        plan = np.full(len(sums), max(1, more), np.int64)
+        self._contrasts, self.plan = contrasts, plan
+        self.inside, self.b, self.c = inside, b, c
+        self.statistic, self.threshold = statistic, threshold
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Of every arm i, μ_i − μ_j as it is estimated, with its bounds."""

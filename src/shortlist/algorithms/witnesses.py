@@ -18,8 +18,8 @@ from shortlist.core.order import insert, mark_best
 from shortlist.core.passes import SCANNED, inner
 from shortlist.core.rows import row
 from shortlist.core.rule import compiled
-from shortlist.core.state import Integers, Reals, State
-from shortlist.rules.indices import paired_index
+from shortlist.core.state import FLOOR, Integers, Reals, State
+from shortlist.rules.indices import paired_index, square_of
 
 DEAR = 5.0  # times K/N arms under suspicion cost as much as other witnesses
 
@@ -32,6 +32,7 @@ def testify(
     i: int,
     least: float,
     square_scale: float,
+    floor: float,
     first: int,
     end: int,
     votes: np.ndarray,
@@ -41,7 +42,7 @@ def testify(
     own = votes[i - first] if first <= i < end else 0.0
     means, variances, row_i = means[first:end], variances[first:end], row_i[first:end]
     for j in range(end - first):
-        square = variances[j] + variance - 2.0 * row_i[j]
+        square = square_of(variances[j] + variance, row_i[j], floor)
         votes[j] += attains(mean, means[j], square, least, square_scale)
     if first <= i < end:  # nobody testifies for himself
         votes[i - first] = own
@@ -76,6 +77,7 @@ def suspect_by_rows(
     """Arms that the first witnesses do not keep out of J(t), by the m-th largest of their B_ij; how many."""
     screen, means, variances = now.screen, state.means, state.variances
     arms, square_scale, found = means.shape[0], scale * scale, 0
+    floor = state.scalars[FLOOR]
     for first in range(0, arms, SCANNED):
         end = min(first + SCANNED, arms)
         size, block = end - first, votes[first:end]
@@ -85,7 +87,7 @@ def suspect_by_rows(
         while lacking and turn < testifying(m, arms):
             i = screen.pool[turn]
             testify(
-                means, variances, state.rows[row(state, i)], i, worst, square_scale, first, end, block
+                means, variances, state.rows[row(state, i)], i, worst, square_scale, floor, first, end, block,
             )  # fmt: skip
             turn += 1
             if turn >= m:
@@ -115,8 +117,9 @@ def is_out(
     for k in range(testifying(m, arms), screen.pool.shape[0]):
         i = screen.pool[k]
         if i != j:
-            square = state.variances[i] + state.variances[j]
-            square -= 2.0 * inner(state.features, i, state.scratch)
+            both = state.variances[i] + state.variances[j]
+            product = inner(state.features, i, state.scratch)
+            square = square_of(both, product, state.scalars[FLOOR])
             votes += paired_index(state.means[i], state.means[j], square, scale) > worst
             if votes >= m:
                 return True

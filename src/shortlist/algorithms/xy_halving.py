@@ -32,7 +32,8 @@ NORMAL = Threshold(
     Rule(
         "threshold",
         "normal",
-        "Φ⁻¹(1 − δ/2): each interval by itself holds its mean with probability 1 − δ.",
+        "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
+        "is listed because it came out best.",
         ndtri,
         ndtri,
         frozenset(),

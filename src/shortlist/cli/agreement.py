@@ -41,7 +41,7 @@ def _described(settings: dict[str, Any], stored: Settings) -> Settings:
     """The settings as ``Study`` would make them; a seed that is not given is the stored one."""
     from shortlist.algorithms.recommendation import is_left_open, meant
     from shortlist.problem import Problem, checked_seed
-    from shortlist.study.settings import Settings, checked_lease
+    from shortlist.study.settings import Settings, checked_flag, checked_lease
 
     asked = {key: settings[key] for key in ASKED if key in settings}
     problem = Problem.of(sigma=settings.get("sigma"), **asked)
@@ -55,6 +55,7 @@ def _described(settings: dict[str, Any], stored: Settings) -> Settings:
         seed=stored.choices["seed"] if seed is None else checked_seed(seed),
         lease=checked_lease(settings.get("lease")),
         classical="features" not in settings,
+        audit=checked_flag("audit", settings.get("audit", True)),
     )
     given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named, budget))
     return given

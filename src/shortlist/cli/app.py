@@ -6,16 +6,30 @@ import errno
 import io
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shortlist.cli import algorithms, bound, data, export, new, reproduce, repurpose, status, study
+from shortlist.cli import (
+    algorithms,
+    bound,
+    continuing,
+    data,
+    export,
+    new,
+    reproduce,
+    repurpose,
+    status,
+    study,
+)
 from shortlist.errors import (
     BudgetSpent,
     DataUnavailable,
+    GuaranteeInDoubt,
+    LinearityRejected,
     ShortlistError,
     StorageError,
     StudyMismatch,
@@ -29,6 +43,7 @@ CODES: tuple[tuple[type[ShortlistError], int], ...] = (
     (DataUnavailable, NO_DATA),
     (StudyStopped, STOPPED),
     (BudgetSpent, STOPPED),
+    (LinearityRejected, STOPPED),
     (StudyNotFound, USAGE),
     (StudyMismatch, USAGE),
     (StorageError, STORAGE),
@@ -41,6 +56,8 @@ class Door(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
+        # What a command prints says it, in words for people.
+        warnings.simplefilter("ignore", GuaranteeInDoubt)
         try:
             return super().invoke(ctx)
         except ShortlistError as error:
@@ -79,8 +96,8 @@ $ shortlist repurpose --synthetic
 $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
-3 data not available, 4 the study has stopped or all of its budget is under
-way (ask), 5 the storage cannot be used (damaged, foreign, newer, out of
+3 data not available, 4 the study has stopped or cannot stop, or its last
+trials are under way (ask), 5 the storage cannot be used (damaged, foreign, newer, out of
 reach), 6 the output cannot be written, 130 interrupted.""",
 )
 
@@ -112,6 +129,12 @@ app.command("tell", rich_help_panel=LAB, epilog=study.TELL_EXAMPLES)(study.tell)
 app.command("fail", rich_help_panel=LAB, epilog=study.FAIL_EXAMPLES)(study.fail)
 app.command("cancel", rich_help_panel=LAB, epilog=study.FAIL_EXAMPLES)(study.cancel)
 app.command("reopen", rich_help_panel=LAB)(study.reopen)
+app.command("without-features", rich_help_panel=LAB, epilog=continuing.EXAMPLES)(
+    continuing.without_features
+)
+app.command("with-misspecification", rich_help_panel=LAB, epilog=continuing.EXAMPLES)(
+    continuing.with_misspecification
+)
 app.command("status", rich_help_panel=LAB, epilog=status.EXAMPLES)(status.status)
 app.command("why", rich_help_panel=LAB)(status.why)
 app.command("list", rich_help_panel=LAB)(status.list_studies)

@@ -32,7 +32,7 @@ epsilon = 0.05              # slack in the means
 
 In place of delta, budget = 600 ends the screen after so many evaluations,
 without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
-algorithm, threshold, misspecification, S, seed, lease = "7 days",
+algorithm, threshold, misspecification, S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
 URL), name. Files are sought beside the screen.toml.
 
@@ -75,7 +75,23 @@ def new(
         _print(described, study, not there, outlook)
 
 
+def _audit_words(study: Study) -> str:
+    """How it is tested that the means are linear, where that is assumed; else nothing."""
+    from shortlist.study.audit import audit_size, is_audited
+
+    if not is_audited(study.bound):
+        return ""
+    if not study.audit.wanted:
+        return "none: that the means are linear in the features is assumed, and not tested."
+    least = count(audit_size(study.problem.arms, 0), "evaluation")
+    return (
+        f"{least}, or a tenth of all if that is more, test whether the means are linear in the "
+        "features before the answer is final."
+    )
+
+
 def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
+    from shortlist.study.audit import is_audited
     from shortlist.study.health import examine_features
 
     problem = study.problem
@@ -97,6 +113,7 @@ def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
         "threshold": study.bound.threshold.name,
         "proven": study.bound.proven,
         "guarantee": study.bound.guarantee(),
+        "audit": study.audit.wanted and is_audited(study.bound),
         "findings": findings(examine_features(problem)),
         "outlook": asdict(outlook),
     }
@@ -129,6 +146,8 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
     typer.echo(entry("noise", problem.noise.figure + single))
     typer.echo(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
     typer.echo(entry("answer", study.bound.guarantee()))
+    if audited := _audit_words(study):
+        typer.echo(entry("audit", audited))
     for finding in findings(examine_features(problem)):
         typer.echo(entry(finding["level"], finding_words(finding)))
     typer.echo("\nWhat it will take")

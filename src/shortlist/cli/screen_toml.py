@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from shortlist.algorithms.mislid import MisLid
 
-PLAIN = ("m", "reward_range", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed")
+PLAIN = (
+    *("m", "reward_range", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed"),
+    "audit",
+)
 FILES = ("features", "arms", "pilot")
 KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")

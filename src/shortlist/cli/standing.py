@@ -19,6 +19,8 @@ def standing(study: Study) -> dict[str, Any]:
         "study": study.name,
         "storage": study.storage,
         "done": study.done,
+        "stage": study.stage,
+        "linearity": _linearity(study),
         "evaluations": study.evaluations,
         "pending": states["pending"],
         "waiting": len(study.waiting),
@@ -35,6 +37,7 @@ def standing(study: Study) -> dict[str, Any]:
 
 def standing_words(study: Study) -> str:
     """The same in a sentence or two."""
+    from shortlist.study.guarantee import departure
     from shortlist.study.stage import before_the_rounds, next_look
 
     taken = count(study.evaluations, "evaluation")
@@ -44,6 +47,14 @@ def standing_words(study: Study) -> str:
         after = f" {count(late, 'result')} came in later." if late else ""
         taken = count(answer.evaluations, "evaluation")
         return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
+    if study.audit.rejection is not None:
+        return f"{taken}. The study cannot stop: {departure(study.audit.rejection)}"
+    if study.audit.is_open:
+        left = count(len(study.audit.missing(study.trials)), "trial")
+        return (
+            f"{taken}. The rounds are over, and the answer is being tested: {left} of the audit of "
+            "linearity are still to be asked for."
+        )
     if study.statistic is None:
         return f"{taken}. {before_the_rounds(study)}"
     if study.budget is not None:
@@ -52,3 +63,14 @@ def standing_words(study: Study) -> str:
         f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
         f"ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
     )
+
+
+def _linearity(study: Study) -> str:
+    """What is known of whether the means are linear in the features, in a word."""
+    from shortlist.study.guarantee import is_linearity_tested, rests_on_features
+
+    if not rests_on_features(study):
+        return "not assumed"
+    if study.audit.rejection is not None:
+        return "rejected"
+    return "tested" if is_linearity_tested(study) else "untested"

@@ -46,10 +46,13 @@ def status(
 
 
 def _report(study: Study) -> dict[str, Any]:
+    from shortlist.study.guarantee import worth
+
     answer = study.shortlist
     return {
         **standing(study),
         "guarantee": answer.guarantee,
+        "worth": worth(study, answer.error).badge,
         "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],

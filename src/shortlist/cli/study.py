@@ -18,7 +18,13 @@ from shortlist.cli.screen_files import note
 from shortlist.cli.standing import standing, standing_words
 from shortlist.cli.trials import by_number, find_trials, in_rows, trial_report
 from shortlist.cli.writing import new_file
-from shortlist.errors import InvalidSetting, StudyStopped, TrialClosed, UnknownName
+from shortlist.errors import (
+    InvalidSetting,
+    LinearityRejected,
+    StudyStopped,
+    TrialClosed,
+    UnknownName,
+)
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -31,8 +37,8 @@ $ shortlist ask screen.toml --again --out plate-again.csv
 The plate has a line a trial. Fill in its column [bold]value[/bold] and hand it to
 `shortlist tell`. A trial stays open until it is told, failed or cancelled; if
 a plate is lost, --again writes the open trials once more.
-Exit code 4: nothing was asked, as the study has stopped or the last of its
-budget is under way."""
+Exit code 4: nothing was asked, as the study has stopped or cannot, or the
+last of its budget or its audit is under way."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
@@ -88,8 +94,12 @@ def ask(
         with new_file(out, force=force, rescue=rescue) as file:
             trials = _ask(opened, n, again)
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
+    audited = sum(trial.cause.origin == "audit" for trial in trials)
+    if audited:
+        note(f"{count(audited, 'trial')} of the audit: are the means linear in the features?")
     if not again and len(trials) < n:
-        note(f"the budget has room for {count(len(trials), 'trial')} only.")
+        whose = "audit" if opened.audit.is_open else "budget"
+        note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
     if before and not again:
         note(f"{count(before, 'earlier trial')} open: `shortlist ask --again` lists all.")
     if as_json:
@@ -110,6 +120,12 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
         raise StudyStopped(
             f"{standing_words(study)} Nothing was asked; `shortlist status` shows the answer"
             f"{', and `shortlist reopen` lets the study go on' if study.budget is None else ''}."
+        ) from None
+    except LinearityRejected:
+        raise LinearityRejected(
+            f"{standing_words(study)} Nothing was asked, and nothing told is lost: `shortlist "
+            "without-features` goes on with every result and assumes nothing of the means, "
+            "`shortlist with-misspecification` assumes that they are within C of linear."
         ) from None
 
 

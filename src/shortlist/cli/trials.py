@@ -28,6 +28,7 @@ def trial_report(trial: Trial) -> dict[str, Any]:
         "due": iso(trial.expires_at),
         "worker": trial.worker,
         "seed": trial.seed,
+        "origin": trial.cause.origin,
     }
 
 

@@ -9,32 +9,134 @@ from shortlist.core.least_squares import lags, observe, refresh, start
 from shortlist.core.passes import products
 from shortlist.core.pilot import set_aside, surprise
 from shortlist.core.rows import row
-from shortlist.core.state import ASIDE, LOG_DET, OBSERVED, READY, RECENT, Integers, Reals, State
-from shortlist.core.tall import gram, triangle_of, unlocked
-from shortlist.errors import SingularDesign
+from shortlist.core.state import (
+    ASIDE,
+    LEAST_SHARE,
+    LOG_DET,
+    OBSERVED,
+    READY,
+    RECENT,
+    STEEPEST,
+    Integers,
+    Reals,
+    State,
+)
+from shortlist.core.tall import (
+    blocks,
+    condition,
+    even,
+    exponents,
+    gram,
+    squared_norms,
+    triangle_of,
+    unlocked,
+)
+from shortlist.errors import InvalidFeatures, SingularDesign
+
+LOST = 1e7  # condition number: from here on, its square leaves too few digits
+LARGEST = 500  # powers of two: the squares of larger numbers are out of range
+BEFORE_SPAN = 1e9  # L²/λ: with more, V is decided by λ until the pulls span, and nothing is certain
+UNSEEN = 1e-6  # of an arm's features, that a basis of lower rank may leave out
 
 
 def reduce_to_rank(features: Reals) -> Reals:
-    """The features in an orthonormal basis of their row space: K × rank.
+    """The features in a basis of their row space: K × rank.
 
-    Inner products, and with them every mean and variance, are unchanged. Features of full column
-    rank are returned as they are, in the same memory.
+    The basis is orthonormal, so that inner products are unchanged, and features of full column rank
+    are returned as they are, in the same memory. Where numbers of this precision cannot do that (see
+    ``in_own_units``), the columns are brought to the same size first; where that is not enough, the
+    columns of the result are orthonormal. Every mean and variance is the same in any basis. The rank is
+    always that of columns brought to the same size.
 
     Examples
     --------
     >>> reduce_to_rank(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])).shape
     (3, 1)
+    >>> reduce_to_rank(np.array([[1.0, 0.0], [1.0, 1e-20], [0.0, 1e-20]])).shape
+    (3, 2)
+    """
+    kept = in_own_units(features)
+    if kept is None:
+        features = even(features)
+        kept = in_own_units(features)
+    if kept is not None and kept[1] < LOST:
+        return kept[0]
+    table, right = even(features), _row_space(features)
+    if len(right) < features.shape[1]:
+        _check_kept(table, right)
+        table = table @ right.T
+    return np.ascontiguousarray(np.linalg.qr(table)[0])
+
+
+def in_own_units(features: Reals) -> tuple[Reals, float] | None:
+    """The features in an orthonormal basis of their row space, and how uneven they are in it.
+
+    Inner products and ‖θ‖ are unchanged. None where numbers of this precision cannot do it: a column
+    would be lost beside a larger one, or its squares are out of range. Of full column rank the features
+    are as uneven as their condition number says once the columns have the same size, for the size of
+    a column does no harm then; else as that of their singular values does.
     """
     same = unlocked(np.ascontiguousarray(features, dtype=np.float64))
     if gram(features) is not None:
-        return same
+        return same, 1.0
+    if np.abs(exponents(features)).max() > LARGEST:
+        return None
     # A Gram matrix would square the condition number; R has the singular values of the features.
     _, values, right = np.linalg.svd(triangle_of(features), full_matrices=False)
     tolerance = values[0] * max(features.shape) * np.finfo(float).eps
     rank = int(np.sum(values > tolerance))
+    if rank != len(_row_space(features)):
+        return None
     if rank == features.shape[1]:
-        return same
-    return np.ascontiguousarray(features @ right[:rank].T)
+        return same, condition(features)
+    _check_kept(features, right[:rank])
+    return np.ascontiguousarray(features @ right[:rank].T), float(values[0] / values[rank - 1])
+
+
+def _row_space(features: Reals) -> Reals:
+    """An orthonormal basis of the row space, a row each, once the columns have like sizes."""
+    _, values, right = np.linalg.svd(
+        triangle_of(features, exponents(features)), full_matrices=False
+    )
+    return right[values > values[0] * max(features.shape) * np.finfo(float).eps]
+
+
+def _check_kept(table: Reals, right: Reals) -> None:
+    """Raise where an arm is so small beside others that the row space does not hold it."""
+    for rows in blocks(table):
+        part = table[rows]
+        rest = np.abs(part - (part @ right.T) @ right).max(axis=1)
+        lost = rest > UNSEEN * np.abs(part).max(axis=1)
+        if lost.any():
+            raise InvalidFeatures(
+                f"the features in row {rows.start + int(np.argmax(lost))} are too small beside those "
+                "of other arms for the precision of the numbers: leave the arm out, or bring its "
+                "features to the size of the others'."
+            )
+
+
+def width_floor(features: Reals, regularization: float = 0.0) -> float:
+    """The least ‖x_i − x_j‖² that G tells from rounding, in units of ‖x_i‖² + ‖x_j‖².
+
+    V is off by rounding as much as its condition number says, which is at most that of XᵀX for even
+    pulls, columns brought to the same size: 2 ε κ² was the most seen, ε being 2.2e-16. With a
+    regularisation V begins at λI, and what G has lost since its last refresh counts too: at most
+    STEEPEST times in one step; 12 ε L²/λ was the most seen, and ε L²/λ before the pulls span.
+
+    Examples
+    --------
+    >>> width_floor(np.eye(3))
+    1e-12
+    """
+    if np.array_equal(features, np.eye(*features.shape)) and regularization == 0.0:
+        return LEAST_SHARE
+    rounding = float(np.finfo(float).eps)
+    floor = max(LEAST_SHARE, 16.0 * rounding * condition(features) ** 2)
+    if regularization > 0.0:
+        ratio = float(squared_norms(features).max()) / regularization
+        lost = 128.0 * min(ratio, STEEPEST) + 4.0 * min(ratio, BEFORE_SPAN)
+        floor = max(floor, rounding * lost)
+    return min(floor, 1.0)
 
 
 class Posterior:
@@ -59,6 +161,8 @@ class Posterior:
     noise : array, K, optional
         (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
         of arm a counts 1/noise[a] times: weighted least squares.
+    floor : float, optional
+        The least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖².
 
     Examples
     --------
@@ -78,6 +182,7 @@ class Posterior:
         levels: bool = False,
         resident: int | None = None,
         noise: Reals | None = None,
+        floor: float = LEAST_SHARE,
     ) -> None:
         arms, rank = features.shape
         if resident is None:
@@ -105,7 +210,7 @@ class Posterior:
             pilot_sums=np.zeros(arms),
             prior=np.zeros(arms),
             lean=np.zeros(rank),
-            scalars=np.array([regularization, shift, 0.0, 0.0, 0.0]),
+            scalars=np.array([regularization, shift, 0.0, 0.0, 0.0, floor]),
             clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
             theta=np.zeros(lagging),

@@ -14,13 +14,17 @@ Reals = NDArray[np.float64]
 Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE = 0, 1, 2, 3, 4
+REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE, FLOOR = 0, 1, 2, 3, 4, 5
 OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
 REFRESHED, BEHIND = 7, 8
 STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
 RECENT = 8
+# What ‖x_i − x_j‖² is at least, in units of ‖x_i‖² + ‖x_j‖². It is a difference of entries of G, and the
+# entries are off by rounding: at most 2e-13 of their size was seen in orthonormal columns, when a
+# thousand results had been taken in since the last refresh. A width below that would be noise.
+LEAST_SHARE = 1e-12
 
 
 class State(NamedTuple):
@@ -31,6 +35,7 @@ class State(NamedTuple):
     used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
     (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a pilot
     is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
+    ``scalars[FLOOR]`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
     ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
     summed up, it counts 1/noise[a] times.
     With ``theta``, the estimates of the arms lag behind (see ``lagging.py``): ``means`` are those of

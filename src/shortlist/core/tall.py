@@ -60,8 +60,51 @@ def gram(table: Reals) -> Reals | None:
     return product if values[0] > WELL * values[-1] else None
 
 
-def triangle_of(table: Reals) -> Reals:
+def exponents(table: Reals) -> Integers:
+    """Of every column the power of two next above its largest entry; 0 for a column of zeros.
+
+    Examples
+    --------
+    >>> exponents(np.array([[1.0, 1e-9, 0.0], [-3.0, 0.0, 0.0]])).tolist()
+    [2, -29, 0]
+    """
+    largest = np.zeros(table.shape[1])
+    for rows in blocks(table):
+        np.maximum(largest, np.abs(table[rows]).max(axis=0), out=largest)
+    return np.asarray(np.frexp(largest)[1], np.int64)
+
+
+def sizes(table: Reals) -> Reals:
+    """The root mean square of every column, also where squares are no numbers any more.
+
+    Examples
+    --------
+    >>> sizes(np.array([[3e200, 0.0], [4e200, 0.0]])).tolist()
+    [3.5355339059327377e+200, 0.0]
+    """
+    powers, squares = exponents(table), np.zeros(table.shape[1])
+    for rows in blocks(table):
+        squares += (np.ldexp(table[rows], -powers) ** 2).sum(axis=0)
+    return np.asarray(np.ldexp(np.sqrt(squares / len(table)), powers))
+
+
+def even(table: Reals) -> Reals:
+    """The table with every column brought to a root mean square of 1; a column of zeros stays.
+
+    Examples
+    --------
+    >>> even(np.array([[3e200, 0.0], [4e200, 0.0]])).round(3).tolist()
+    [[0.849, 0.0], [1.131, 0.0]]
+    """
+    table = np.ldexp(table, -exponents(table))  # exact, and then squares are in range
+    size = sizes(table)
+    return np.asarray(table / np.where(size > 0.0, size, 1.0))
+
+
+def triangle_of(table: Reals, powers: Integers | None = None) -> Reals:
     """R of X = QR: its singular values are those of X, and no square is taken on the way.
+
+    With ``powers`` it is that of X with its columns in units of these powers of two.
 
     Examples
     --------
@@ -70,8 +113,30 @@ def triangle_of(table: Reals) -> Reals:
     """
     factor = np.zeros((0, table.shape[1]))
     for rows in blocks(table):
-        factor = np.asarray(np.linalg.qr(np.vstack([factor, table[rows]]), mode="r"))
+        part = table[rows] if powers is None else np.ldexp(table[rows], -powers)
+        factor = np.asarray(np.linalg.qr(np.vstack([factor, part]), mode="r"))
     return factor
+
+
+def condition(table: Reals) -> float:
+    """The condition number once all columns have the same size; infinite where the rank lacks.
+
+    Examples
+    --------
+    >>> condition(np.array([[1.0, 0.0], [0.0, 1e-200]]))
+    1.0
+    """
+    product = gram(table)
+    if product is not None:
+        size = np.sqrt(np.diagonal(product))
+        values = np.sqrt(np.linalg.eigvalsh(product / np.outer(size, size))[::-1])
+    else:
+        factor = triangle_of(table, exponents(table))
+        size = np.sqrt(squared_norms(factor.T))
+        if len(factor) < table.shape[1] or not size.all():
+            return np.inf
+        values = np.linalg.svd(factor / size, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
 
 
 def singular_values(table: Reals) -> Reals:

@@ -78,6 +78,10 @@ def headline(study: Study, evaluations: int) -> str:
     if study.done:
         stop = study.answered_at
         state = "stopped" if evaluations == stop else f"stopped after {stop:,}"
+    elif study.audit.rejection is not None:
+        state = "the means are not linear in the features"
+    elif study.audit.is_open:
+        state = f"stopped after {study.answered_at:,}, testing linearity"
     return (
         f"{study.bound.name}: the {problem.m} best of {problem.arms}, ε = {problem.epsilon:g}, "
         f"{until}; {evaluations:,} evaluations, {state}"
@@ -85,8 +89,11 @@ def headline(study: Study, evaluations: int) -> str:
 
 
 def after_stop(study: Study) -> int:
-    """How many results were told after the stop; it does not rest on them."""
-    return study.evaluations - study.answered_at if study.done else 0
+    """How many results were told after the stop, but for an audit's: it does not rest on them."""
+    if not study.model.stopped:
+        return 0
+    later = study.taken[study.answered_at :]
+    return sum(trial.cause.origin != "audit" for trial in later)
 
 
 def past_of(study: Study, history: History | None) -> History:

@@ -120,7 +120,7 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
 def _stop(study: Study, look: Look, alone: bool) -> str:
     """What stops the study, in words."""
     engine, m = study.bound.engine, study.problem.m
-    verb = "stopped" if study.done else "stops"
+    verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
@@ -135,8 +135,9 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
         rows = ""
     if engine.budget is not None:
         return (
-            f"{rows}Each interval holds its difference with probability {1 - study.problem.delta:g}, "
-            f"by itself; dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
+            f"{rows}Each interval would hold the difference of two arms named beforehand with "
+            f"probability {1 - study.problem.delta:g}; of arms chosen by the results it holds less "
+            f"often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
             f"after {engine.budget:,} evaluations, wherever they are. "
         )
     if engine.lagged:

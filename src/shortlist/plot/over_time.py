@@ -89,13 +89,15 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
 
 def mark_stop(panels: Sequence[Any], study: Study) -> str:
     """A vertical line at the stop where results came after it; returns what it says."""
-    late = after_stop(study)
-    if not late:
+    after = study.evaluations - study.answered_at if study.model.stopped else 0
+    if not after:
         return ""
     for ax in panels:
         ax.axvline(study.answered_at, color="0.35", linestyle="--", linewidth=1.2, zorder=2.6)
-    after = "1 result told after it does" if late == 1 else f"{late:,} results told after it do"
-    return f"Vertical dashes: the stop, after {study.answered_at:,}; the {after} not change the answer. "
+    late = after_stop(study)
+    results = "1 result told after it does" if after == 1 else f"{after:,} results told after it do"
+    words = f"Vertical dashes: the stop, after {study.answered_at:,}; the {results} not change the answer"
+    return f"{words}. " if late == after else f"{words}, {after - late:,} of them test linearity. "
 
 
 def _nearest(look: Look) -> list[int]:

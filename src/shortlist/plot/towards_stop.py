@@ -77,7 +77,7 @@ def stopping(
     if past.last is None or study.evaluations == 0:
         return say(ax, nothing_yet(study))
     known = past.frame.dropna(subset=["statistic"])
-    if study.done:  # after its stop it does not look
+    if study.model.stopped:  # after its stop it does not look
         known = known[known["evaluation"] <= study.answered_at]
     times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
     epsilon = study.problem.epsilon
@@ -88,7 +88,7 @@ def stopping(
     words = f"Line: ε = {epsilon:g}, where the study stops. "
     if study.budget is not None:
         last, words = _spend(ax, study, float(values[-1]))
-    elif study.done:
+    elif study.model.stopped:
         stop = study.answered_at
         ax.plot([stop], [study.statistic], "o", color=CHALLENGER, markersize=8, zorder=4)
         words += f"Dot: it stopped after {stop:,}, at {number(float(values[-1]))}. "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shortlist.study.conditions import conditions, out_of_order
 from shortlist.study.feature_health import is_classical
+from shortlist.study.guarantee import departure, is_linearity_tested, passed
 
 if TYPE_CHECKING:
     from shortlist.noise import Noise
@@ -108,7 +109,12 @@ def _model(study: Study) -> str:
             f"{study.bound.misspecification:g} of θ·x, linear in {features}, with one unknown θ for all "
             "arms. c was given, not estimated. If a mean departs further, the claim does not hold."
         )
-    return (
+    words = (
         f"The mean of every arm is linear in {features}: θ·x, with one unknown θ for all arms. If "
         "the true means depart from that, the claim does not hold."
     )
+    if study.audit.rejection is not None:
+        return f"{words} Tests say that they do: {departure(study.audit.rejection)}"
+    if is_linearity_tested(study):
+        return f"{words} {passed(study)}"
+    return f"{words} Nothing has tested it{'' if study.done else ' yet'}."

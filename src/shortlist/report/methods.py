@@ -14,6 +14,8 @@ from shortlist.report.markup import printable
 from shortlist.report.reading import Reading
 from shortlist.report.settings import software
 from shortlist.study.conditions import out_of_order
+from shortlist.study.guarantee import departure
+from shortlist.study.linearity import LEVEL
 from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
@@ -141,6 +143,7 @@ def _course(reading: Reading) -> list[str]:
             f"After {_counted(study.evaluations, 'evaluation')} the study had not stopped: the list "
             "is a guess."
         )
+    words += _audit(study)
     if reading.late:
         words.append(
             f"{_counted(reading.late, 'result')} {_were(reading.late)} told after the stop; the list "
@@ -159,15 +162,31 @@ def _course(reading: Reading) -> list[str]:
     return words
 
 
+def _audit(study: Study) -> list[str]:
+    """How it was tested that the means are linear in the features, if it was."""
+    if study.audit.rejection is not None:
+        return [f"Tests of linearity rejected it: {departure(study.audit.rejection)}"]
+    results = study.audit.results
+    if not results:
+        return []
+    tested = _counted(len({trial.arm for trial in results}), "arm")
+    return [
+        f"Before the list was final, {_counted(len(results), 'fresh evaluation')} of {tested} tested "
+        f"whether the means are linear in the features, and did not reject it at level {LEVEL:g}."
+    ]
+
+
 def _origins(study: Study) -> list[str]:
     """How the evaluations came to be made."""
-    taken = study.taken[: study.answered_at] if study.done else study.taken
+    taken = study.taken[: study.answered_at] if study.model.stopped else study.taken
     count = Counter(trial.cause.origin for trial in taken)
     first = "the first plan" if makes_plans(study) else "initial pulls"
     parts = {
         f"set beforehand ({first})": count["initial"],
         "chosen in view of the results by then": count["round"] + count["second of a round"],
         "told without having been asked for": count["unasked"],
+        "made to test linearity": count["audit"],
+        "carried over from an earlier study": count["carried"],
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]
     words = [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shortlist.plot.arms import after_stop
+from shortlist.study.guarantee import Worth, worth
 from shortlist.study.health import examine
 from shortlist.study.history import History, history
 from shortlist.study.remaining import Projection, remaining
@@ -40,6 +41,11 @@ class Reading:
     def findings(self) -> list[Finding]:
         """Of the features, the noise and the model."""
         return examine(self.study)
+
+    @cached_property
+    def worth(self) -> Worth:
+        """What the answer is worth."""
+        return worth(self.study, self.study.shortlist.error)
 
     @property
     def warned(self) -> list[str]:

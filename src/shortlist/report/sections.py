@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 REASON_SHOWN = 300  # signs of a failure's reason
-LEVELS = {"warning": "warn", "note": "plain", "fine": "good"}  # the worst first
+LEVELS = {
+    "warning": "warn",
+    "untested": "plain",
+    "note": "plain",
+    "fine": "good",
+}  # the worst first
 AFTER_STOP = (
     "this changes neither the shortlist with its means and intervals nor the guarantee. It is in the "
     "table of the arms, in the health of the model and in the pictures of the evaluations."
@@ -29,21 +34,16 @@ def state(study: Study) -> tuple[str, str]:
     """Where the study stands in a word, and the class of its badge."""
     if study.done:
         return "Stopped", "good"
+    if study.audit.rejection is not None:
+        return "Cannot stop", "warn"
+    if study.audit.is_open:
+        return "Testing linearity", "plain"
     return ("Running", "plain") if study.trials else ("Not started", "plain")
 
 
 def worth(reading: Reading) -> tuple[str, str]:
     """What the answer is worth in a word or two, and the class of its badge."""
-    study = reading.study
-    if study.budget is not None:
-        return "No guarantee: fixed budget", "warn"
-    if not study.bound.proven:
-        return ("Heuristic" if study.done else "No guarantee yet, then heuristic"), "warn"
-    if not study.done:
-        return "No guarantee yet", "plain"
-    if reading.warned:
-        return "Proven, under assumptions that the data speak against", "warn"
-    return "Proven", "good"
+    return reading.worth.badge, reading.worth.level
 
 
 def answer(reading: Reading) -> Markup:
@@ -100,8 +100,10 @@ def _intervals(study: Study) -> str:
         return f"{own} The stop compares these intervals."
     if study.budget is not None:
         return (
-            f"{own} It holds the mean with probability {1 - study.problem.delta:g}, by itself and for "
-            "normal noise. Differences of two means are known more precisely."
+            f"{own} For normal noise it holds the mean of an arm named beforehand with probability "
+            f"{1 - study.problem.delta:g}, or about that. These arms are listed because they came out "
+            "best: their intervals hold their means less often. Differences of two means are known "
+            "more precisely."
         )
     return (
         f"{own} The stop compares differences of two means, which are known more precisely. So "
@@ -134,7 +136,7 @@ def guarantee(reading: Reading) -> Markup:
             )
         )
     if bound.proven:
-        lead = "It rests on these assumptions. Nothing in the data proves them:"
+        lead = "It rests on these assumptions. Tests may speak against them; nothing proves them:"
     else:
         lead = "No set of assumptions is known to make this answer certain. It uses these:"
     terms = [
@@ -159,6 +161,9 @@ def progress(reading: Reading) -> Markup:
     rows: list[tuple[str, object]] = [
         ("Results taken in", count(study.evaluations)),
     ]
+    audited = sum(trial.cause.origin == "audit" for trial in study.taken)
+    if audited:
+        rows.append(("To test linearity", f"{count(audited)} of them"))
     if reading.late:
         rows.append(("Told after the stop", f"{count(reading.late)}; {AFTER_STOP}"))
     rows += [
@@ -175,9 +180,9 @@ def progress(reading: Reading) -> Markup:
     elif statistic is None:
         rows.append(("Stopping statistic", before_the_rounds(study)))
     else:
-        done = "has fallen to" if study.done else "must fall to"
+        done = "has fallen to" if study.model.stopped else "must fall to"
         rows.append(("Stopping statistic", f"{number(statistic)}; it {done} ε = {epsilon:g}"))
-        if not study.done and (look := next_look(study)):
+        if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:
         rows.append(("Still to come", str(reading.remaining)))

@@ -40,7 +40,7 @@ def settings(study: Study) -> list[tuple[str, str]]:
         S += " (not used by this threshold)"
     delta = f"{problem.delta:g}"
     if study.budget is not None:
-        delta += " (of each interval by itself; it decides nothing)"
+        delta += " (of the interval of an arm named beforehand; it decides nothing)"
     sigma = problem.noise.figure.removeprefix("σ = ")
     if bound.reward_range is not None:
         sigma += " (not used by this algorithm)"

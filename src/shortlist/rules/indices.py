@@ -8,12 +8,37 @@ from collections.abc import Callable
 import numpy as np
 
 from shortlist.core.rule import compiled, rule
+from shortlist.core.state import LEAST_SHARE
+
+
+@compiled()
+def square_of(both: float, product: float, floor: float) -> float:
+    """‖x_i − x_j‖² of ‖x_i‖² + ‖x_j‖² and x_iᵀx_j, in V⁻¹; not less than rounding makes of it."""
+    return max(both - 2.0 * product, floor * both)
 
 
 @compiled()
 def paired_index(mean_i: float, mean_j: float, square: float, scale: float) -> float:
     """B_ij = μ̂_i − μ̂_j + Cσ‖x_i − x_j‖_{V⁻¹}, of the square norm."""
     return mean_i - mean_j + scale * math.sqrt(max(square, 0.0))
+
+
+@compiled()
+def paired_column(
+    j: int,
+    means: np.ndarray,
+    variances: np.ndarray,
+    row: np.ndarray,
+    scale: float,
+    floor: float,
+    column: np.ndarray,
+) -> None:
+    """The rule ``paired`` with a floor of its own (see ``square_of``)."""
+    # Read before the loop, or the column might be them, and no two arms could be done at once.
+    mean, variance = means[j], variances[j]
+    for i in range(means.shape[0]):
+        square = square_of(variances[i] + variance, row[i], floor)
+        column[i] = paired_index(means[i], mean, square, scale)
 
 
 @rule("indices", traits=("symmetric",), number=0)
@@ -26,11 +51,7 @@ def paired(
     column: np.ndarray,
 ) -> None:
     """B_ij = μ̂_i − μ̂_j + Cσ‖x_i − x_j‖_{V⁻¹}, the difference bounded as one."""
-    # Read before the loop, or the column might be them, and no two arms could be done at once.
-    mean, variance = means[j], variances[j]
-    for i in range(means.shape[0]):
-        square = variances[i] + variance - 2.0 * row[i]
-        column[i] = paired_index(means[i], mean, square, scale)
+    paired_column(j, means, variances, row, scale, LEAST_SHARE, column)
 
 
 @rule("indices", traits=("symmetric",), number=1)
@@ -49,7 +70,6 @@ def individual(
         column[i] = means[i] - mean + scale * (own + width)
 
 
-_paired = paired.function
 _individual = individual.function
 
 
@@ -62,11 +82,12 @@ def fill_column(
     variances: np.ndarray,
     row: np.ndarray,
     scale: float,
+    floor: float,
     column: np.ndarray,
 ) -> None:
     """B_ij over i by the rule of this number, or by the user's own."""
     if number == 0:
-        _paired(j, means, variances, row, scale, column)
+        paired_column(j, means, variances, row, scale, floor, column)
     elif number == 1:
         _individual(j, means, variances, row, scale, column)
     else:

@@ -30,7 +30,8 @@ from shortlist.core.nearest import (
     workspace,
 )
 from shortlist.core.rule import INTEGER, MASK, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import Reals, Table
+from shortlist.core.state import LEAST_SHARE, Reals, Table
+from shortlist.rules.indices import square_of
 
 
 class Rivals(NamedTuple):
@@ -116,7 +117,7 @@ def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, rivals:
     if gap <= 0.0:
         return 0.0
     gram, loss = rivals.gram, lean(c, means, i, j, rivals)
-    linear = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
+    linear = square_of(gram[i, i] + gram[j, j], gram[i, j], LEAST_SHARE)
     rest = max(1.0 / rivals.weights[i] + 1.0 / rivals.weights[j] - linear, 0.0)
     q = 0.0
     if gap + loss <= 0.0:

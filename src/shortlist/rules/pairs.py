@@ -15,6 +15,7 @@ from numba import types
 
 from shortlist.core.rule import INTEGER, MASK, REAL, REALS, TABLE, VOID, compiled
 from shortlist.core.state import Reals, Table
+from shortlist.rules.indices import square_of
 
 
 class Known(NamedTuple):
@@ -33,6 +34,7 @@ class Widths(NamedTuple):
     """How wide the bounds are; infinite where they are not to be used.
 
     ``linear`` is σC of the linear one, ``alone`` ln(n/δ) of that by two arms, ``prior`` its ρ.
+    ``floor`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
     """
 
     misspecification: float
@@ -40,9 +42,10 @@ class Widths(NamedTuple):
     linear: float
     alone: float
     prior: float
+    floor: float
 
 
-WIDTHS = types.NamedUniTuple(REAL, 5, Widths)
+WIDTHS = types.NamedUniTuple(REAL, 6, Widths)
 
 
 @compiled(REAL(KNOWN, INTEGER, INTEGER))
@@ -74,7 +77,7 @@ def linear_bound(known: Known, widths: Widths, i: int, j: int) -> float:
     if math.isinf(widths.linear):
         return np.inf
     gram = known.gram
-    square = max(gram[i, i] + gram[j, j] - 2.0 * gram[i, j], 0.0)
+    square = max(square_of(gram[i, i] + gram[j, j], gram[i, j], widths.floor), 0.0)
     bias = widths.misspecification * reliance(known, i, j)
     return known.fitted[i] - known.fitted[j] + bias + widths.linear * math.sqrt(square)
 

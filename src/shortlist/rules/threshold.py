@@ -13,7 +13,12 @@ from shortlist.errors import InvalidSetting
 
 @dataclass(frozen=True)
 class Setting:
-    """What a threshold may depend on; nothing of it is learnt from rewards."""
+    """What a threshold may depend on; nothing of it is learnt from rewards.
+
+    Where ``classical``, every arm is a dimension of its own, and θ are the K means. Where
+    ``features_unused`` as well, there are features that the algorithm does not look at, and S bounds
+    the norm of another θ than this one.
+    """
 
     arms: int
     dimension: int
@@ -27,6 +32,7 @@ class Setting:
     classical: bool
     indices: str
     m: int = 1
+    features_unused: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ class Threshold:
         if self.needs_span and setting.weakest <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs initial pulls that span the features: use "
-                "initialization='span' or 'each', or threshold='determinant' with S=…."
+                "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
             )
 
     def inside(self, setting: Setting) -> float:

@@ -94,6 +94,15 @@ def _classical(setting: Setting) -> list[str]:
     return reasons
 
 
+def _other_theta(setting: Setting) -> list[str]:
+    if not setting.features_unused:
+        return []
+    return [
+        "S bounds ‖θ‖ for the features, and without their use a bound on the norm of the K means is "
+        "needed (leave the features out, with arms=…, and give that as S)"
+    ]
+
+
 def _one_by_one(setting: Setting) -> list[str]:
     reasons = _classical(setting)
     if setting.indices != "individual":
@@ -149,6 +158,7 @@ THRESHOLDS: dict[str, Threshold] = {
             needs_S=True,
             regularization=lambda sigma, S: 0.2 * (sigma / (S or 1.0)) ** 2,
             shift=lambda s: s.regularization,
+            broken=_other_theta,
         ),
         Threshold(
             frequentist,
@@ -164,6 +174,7 @@ THRESHOLDS: dict[str, Threshold] = {
             source="equation (2) of the paper",
             needs_S=True,
             regularization=lambda sigma, S: published_regularization(sigma),
+            broken=_other_theta,
         ),
         Threshold(
             lucb1,

@@ -20,7 +20,7 @@ import pandas as pd
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.algorithms.recommendation import meant
-from shortlist.algorithms.runs import Runs
+from shortlist.algorithms.runs import Runs, joined
 from shortlist.core.random import run_seeds
 from shortlist.errors import InvalidSetting
 from shortlist.problem import checked_seed, whole_number
@@ -28,6 +28,7 @@ from shortlist.simulation.instances import Instance
 from shortlist.simulation.piece import Piece, estimating
 from shortlist.simulation.results import Results
 from shortlist.simulation.sending import Sender
+from shortlist.study.audit import is_audited
 from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
 
 TASKS_A_WORKER = 16
@@ -52,6 +53,7 @@ def compare(
     S: float | None = None,
     sigma: Any = None,
     reward_range: tuple[float, float] | None = None,
+    audit: bool = False,
     progress: bool = True,
 ) -> Results:
     """Run each algorithm ``runs`` times, on all cores or on a cluster, in compiled code.
@@ -87,6 +89,11 @@ def compare(
     sigma, reward_range : optional
         What the algorithms are told of the noise, as for ``Study``; by default the instance's own
         σ. The simulated noise stays the same, and nothing checks it against what is told.
+    audit : bool
+        Audit every answer that assumes means linear in the features, as ``Study`` does at its stop:
+        the evaluations count, and the columns ``audited`` and ``rejected`` are added. By default it
+        is off, as the truth is known here. The evaluations that a study makes for it before its
+        stop are left to the stop.
     progress : bool
         Show a bar.
 
@@ -126,12 +133,13 @@ def compare(
     cores = workers or _workers(executor)
     if executor is not None:
         where = find_executor(executor)
-        parts = _replicate_all(bounds, instance, *pieces, cores, where, progress)
+        parts = _replicate_all(bounds, instance, *pieces, cores, where, progress, audit)
     else:
         with ThreadPoolExecutor(max_workers=cores) as pool:
-            parts = _replicate_all(bounds, instance, *pieces, cores, pool, progress)
+            parts = _replicate_all(bounds, instance, *pieces, cores, pool, progress, audit)
     frame = pd.concat(
-        [_rows(name, instance, epsilon, start, parts[name]) for name in bounds], ignore_index=True
+        [_rows(name, instance, epsilon, start, parts[name], audit) for name in bounds],
+        ignore_index=True,
     )
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
 
@@ -163,13 +171,20 @@ def _replicate_all(
     workers: int,
     executor: Executor,
     progress: bool,
+    audit: bool,
 ) -> dict[str, list[Runs]]:
     shares = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
     told = instance.reward, instance.parameters
     pieces = {
-        name: estimating(bound, *told, seeds, max_samples)
+        name: estimating(bound, *told, seeds, max_samples, audit and is_audited(bound))
         if bound.problem.noise.is_open
-        else Piece.cut(bound.engine, *told, shares, max_samples)
+        else Piece.cut(
+            bound.engine,
+            *told,
+            shares,
+            max_samples,
+            bound.problem if audit and is_audited(bound) else None,
+        )
         for name, bound in bounds.items()
     }
     for name, (first, *_) in pieces.items():
@@ -239,21 +254,27 @@ class _Bar:
 
 
 def _rows(
-    name: str, instance: Instance, epsilon: float, start: int, parts: list[Runs]
+    name: str, instance: Instance, epsilon: float, start: int, parts: list[Runs], audit: bool
 ) -> pd.DataFrame:
-    recommended = np.concatenate([part.recommended for part in parts])
-    pulls = np.concatenate([part.pulls for part in parts])
+    runs = joined(parts)
+    recommended, pulls = runs.recommended, runs.pulls
     wrong = (recommended & ~instance.acceptable(epsilon)).any(axis=1)
     names = np.array(instance.names, dtype=object)
+    none = np.zeros(len(pulls), np.int64)
+    audits = {
+        "audited": none if runs.audited is None else runs.audited,
+        "rejected": none > 0 if runs.rejected is None else runs.rejected,
+    }
     return pd.DataFrame(
         {
             "algorithm": name,
             "run": np.arange(start, start + len(recommended)),
-            "seed": np.concatenate([part.seeds for part in parts]),
-            "samples": np.concatenate([part.samples for part in parts]),
-            "stopped": np.concatenate([part.stopped for part in parts]),
+            "seed": runs.seeds,
+            "samples": runs.samples,
+            "stopped": runs.stopped,
             "correct": ~wrong,
             "recommendation": [names[row].tolist() for row in recommended],
             "pulls": pulls.tolist(),
+            **(audits if audit else {}),
         }
     )

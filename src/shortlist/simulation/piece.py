@@ -14,8 +14,9 @@ from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.named_rules import RULES
-from shortlist.algorithms.runs import Runs
+from shortlist.algorithms.runs import Runs, joined
 from shortlist.core.rule import Rule
+from shortlist.problem import Problem
 from shortlist.rules.designs import Designs
 from shortlist.rules.replicates import first_of_each
 from shortlist.rules.thresholds import THRESHOLDS
@@ -50,6 +51,8 @@ class Piece:
         A run is cut there.
     token : str
         The same for all pieces of one algorithm.
+    problem : Problem, optional
+        If given, every run is audited by it.
     """
 
     engine: AnyEngine
@@ -58,22 +61,37 @@ class Piece:
     seeds: NDArray[np.uint64]
     max_samples: int
     token: str
+    problem: Problem | None = None
 
     @classmethod
     def cut(
-        cls, engine: AnyEngine, reward: Rule, parameters: Any, shares: list[Any], max_samples: int
+        cls,
+        engine: AnyEngine,
+        reward: Rule,
+        parameters: Any,
+        shares: list[Any],
+        max_samples: int,
+        problem: Problem | None = None,
     ) -> list[Piece]:
         """One piece for each share of the seeds."""
-        token = uuid4().hex
-        return [cls(engine, reward, parameters, seeds, max_samples, token) for seeds in shares]
+        rest = max_samples, uuid4().hex, problem
+        return [cls(engine, reward, parameters, seeds, *rest) for seeds in shares]
 
     def run(self, attempt: int = 0) -> Runs:
         """Make the runs; ``attempt`` only tells one sending from the next."""
-        return self.engine.replicate(self.reward, self.parameters, self.seeds, self.max_samples)
+        told = self.reward, self.parameters
+        if self.problem is None:
+            return self.engine.replicate(*told, self.seeds, self.max_samples)
+        from shortlist.simulation.auditing import audited_run
+
+        return joined(
+            audited_run(self.engine, self.problem, *told, seed, self.max_samples)
+            for seed in self.seeds
+        )
 
     def __reduce__(self) -> tuple[Callable[..., Piece], tuple[Any, ...]]:
-        rest = (_word(self.reward), self.parameters, self.seeds, self.max_samples, self.token)
-        return _arrived, (_sent(self.engine), *rest)
+        told = (_word(self.reward), self.parameters, self.seeds, self.max_samples)
+        return _arrived, (_sent(self.engine), *told, self.token, self.problem)
 
 
 def estimating(
@@ -82,6 +100,7 @@ def estimating(
     parameters: NDArray[np.float64],
     seeds: NDArray[np.uint64],
     max_samples: int,
+    audit: bool = False,
 ) -> list[Piece]:
     """A piece a run, each with the σ that the run's own initial pulls give."""
     initial, wanted = bound.engine.initial, bound.engine.wanted
@@ -90,10 +109,11 @@ def estimating(
         drawn = rewards.first_rewards(reward, parameters, int(seeds[k]), initial)
         replicates = first_of_each(initial, drawn, wanted)
         assert replicates is not None
-        engine = bound.estimated(replicates).engine
+        found = bound.estimated(replicates)
+        engine, problem = found.engine, found.problem if audit else None
         if isinstance(engine, Engine) and isinstance(bound.engine, Engine):
             engine = replace(engine, design=bound.engine.design)  # solved once for all
-        pieces += Piece.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples)
+        pieces += Piece.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples, problem)
     return pieces
 
 
@@ -124,6 +144,7 @@ def _arrived(
     seeds: NDArray[np.uint64],
     max_samples: int,
     token: str,
+    problem: Problem | None,
 ) -> Piece:
     engine = _engines.get(token)
     if engine is None:
@@ -132,7 +153,8 @@ def _arrived(
         for old in list(_engines)[: 1 - KEPT]:
             _engines.pop(old, None)
         _engines[token] = engine
-    return Piece(engine, _rule("reward", reward), parameters, seeds, max_samples, token)
+    rest = seeds, max_samples, token, problem
+    return Piece(engine, _rule("reward", reward), parameters, *rest)
 
 
 def _word(one: Rule) -> Any:

@@ -35,6 +35,8 @@ class Shortlist:
     error : float or None
         With a budget, the estimated probability that the list is wrong; None without one, and
         until the initial pulls are in.
+    audited : int
+        How many of the evaluations tested whether the means are linear in the features.
     """
 
     names: tuple[str, ...]
@@ -43,6 +45,7 @@ class Shortlist:
     final: bool
     guarantee: str
     error: float | None = None
+    audited: int = 0
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -57,8 +60,16 @@ class Shortlist:
         figures = self.table.drop(columns="in_shortlist").to_string(
             index=False, float_format="{:.4g}".format
         )
-        state = "stopped" if self.final else "still running"
-        return f"{figures}\n{self.evaluations} evaluations, {state}\n{self.guarantee}"
+        if not len(self):
+            figures = "No shortlist yet: the first results are not all in."
+        return f"{figures}\n{self.effort}\n{self.guarantee}"
+
+    @property
+    def effort(self) -> str:
+        """What it took, in a few words."""
+        tested = f" ({self.audited} of them to test linearity)" if self.audited else ""
+        state = "stopped" if self.final else "not stopped"
+        return f"{self.evaluations} evaluations{tested}, {state}"
 
 
 def arm_table(

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shortlist.algorithms.xy_halving import EXTENSION, no_guarantee
-from shortlist.errors import BudgetSpent, InvalidInput, ShortlistError, StudyStopped
+from shortlist.errors import (
+    BudgetSpent,
+    InvalidInput,
+    LinearityRejected,
+    ShortlistError,
+    StudyStopped,
+)
 from shortlist.study.estimated_error import DRAWS
 
 if TYPE_CHECKING:
@@ -26,14 +32,23 @@ def nothing_to_ask(study: View) -> ShortlistError:
             f"the study stopped after {study.shortlist.evaluations} evaluations and its answer is "
             f"final: read study.shortlist{more}."
         )
+    if study.audit.rejection is not None:
+        from shortlist.study.guarantee import advice
+
+        return LinearityRejected(advice(study))
     return BudgetSpent(no_room(study))
 
 
 def no_room(study: View) -> str:
-    """Why the budget has no room for another trial."""
+    """Why the budget, or the audit, has no room for another trial."""
+    numbers = ", ".join(str(trial.number) for trial in study.pending[:5])
+    more = ", …" if len(study.pending) > 5 else ""
+    if study.audit.is_open:
+        return (
+            f"the last evaluations of the audit are under way (trials {numbers}{more}): tell them, "
+            "and the study stops or says that the means are not linear in the features."
+        )
     if study.pending:
-        numbers = ", ".join(str(trial.number) for trial in study.pending[:5])
-        more = ", …" if len(study.pending) > 5 else ""
         return (
             f"of the budget of {study.budget:,} evaluations the last {len(study.pending):,} are "
             f"under way (trials {numbers}{more}): tell them. One that is failed or cancelled may be "
@@ -57,13 +72,17 @@ def check_reopening(study: View) -> None:
         )
 
 
-def worth(study: View, error: float | None) -> str:
+def worth_of_budget(study: View, error: float | None) -> str:
     """What the answer is worth: the estimated probability that it is wrong, and what that is."""
     if error is None:
         return study.bound.guarantee()
     problem = study.problem
     slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
-    linear = "" if study.bound.setting.classical else " and means linear in the features"
+    linear = (
+        ""
+        if study.bound.setting.classical
+        else " and means linear in the features, which was not tested"
+    )
     return (
         f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: {rounded(error)}. It is an estimate, "
         f"not a bound: of {DRAWS:,} draws of the true means, as these results leave them open, that "

@@ -38,8 +38,17 @@ def conditions(study: View) -> list[tuple[str, str]]:
         found.append(
             (
                 "Data nobody asked for",
-                f"Results told without having been asked for: {unasked:,}. Whether they were told "
-                "did not depend on their values.",
+                f"Results told without having been asked for: {unasked:,}. Whether and when they "
+                "were told did not depend on their values.",
+            )
+        )
+    carried = sum(trial.cause.origin == "carried" for trial in taken)
+    if carried:
+        found.append(
+            (
+                "Carried over",
+                f"Results carried over from an earlier study: {carried:,}, all that it had, each "
+                "arm's in their order. What an arm gives does not depend on which study asks.",
             )
         )
     lost = sum(
@@ -69,7 +78,7 @@ def out_of_order(study: View) -> bool:
 def _answer(study: View) -> tuple[Sequence[Trial], int]:
     """The results that the answer rests on, and the last change of the study before it."""
     taken: Sequence[Trial] = study.taken
-    if study.done:
+    if study.model.stopped:
         taken = taken[: study.answered_at]
     elif study.trials:
         return taken, max(trial.closed or trial.opened for trial in study.trials)

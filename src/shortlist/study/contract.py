@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from shortlist.study.ledger import Event
@@ -60,7 +59,8 @@ class Transaction(Protocol):
 class Storage(Protocol):
     """What a study needs of the place where it is kept."""
 
-    where: str | None
+    where: str | None  # for people: without a password
+    address: Any  # to be opened again
 
     def transaction(self, *, writing: bool) -> Any:
         """A context manager that gives a :class:`Transaction`, to write in or only to look."""
@@ -73,12 +73,18 @@ class Unstored:
     """The storage of a study that is only in memory: nothing to keep, nobody else's news."""
 
     where: str | None = None
+    address: Any = None
     standing: Standing | None = None
 
-    @contextmanager
-    def transaction(self, *, writing: bool) -> Iterator[Unstored]:
+    def transaction(self, *, writing: bool) -> Unstored:
         """Itself."""
-        yield self
+        return self
+
+    def __enter__(self) -> Unstored:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing to do."""
 
     def close(self) -> None:
         """Nothing to do."""

@@ -13,6 +13,7 @@ from uuid import uuid4
 from shortlist.errors import BudgetSpent, InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
 from shortlist.study.budget import no_room
+from shortlist.study.contract import Transaction
 from shortlist.study.executors import check_sendable, find_executor, is_lost
 from shortlist.study.journal import Journal, is_free
 from shortlist.study.outcome import Objective as Objective
@@ -48,7 +49,7 @@ def evaluate(
     patience: float,
     progress: bool,
 ) -> None:
-    """Keep ``batch`` evaluations in flight until the study stops."""
+    """Keep ``batch`` evaluations in flight until the study stops, or cannot."""
     if order not in ORDERS:
         raise unknown_name("order", order, ORDERS)
     most = None if max_evaluations is None else whole_number("max_evaluations", max_evaluations, 1)
@@ -61,7 +62,7 @@ def evaluate(
         try:
             while not flight.is_full:
                 storage.needed_for(flight.depart)
-                if study.done:
+                if study.done or study.audit.rejection is not None:
                     break
                 if flight.is_stuck:
                     raise BudgetSpent(no_room(study))
@@ -71,7 +72,8 @@ def evaluate(
                 else:
                     storage.needed_for(study.refresh)
                 line.update()
-            storage.needed_for(lambda: flight.end(cancel=study.done))
+            over = study.done or study.audit.rejection is not None
+            storage.needed_for(lambda: flight.end(cancel=over))
         except BaseException as error:
             flight.abandon(error)
             raise
@@ -243,14 +245,18 @@ class Flight:
         return [self._back.get() for _ in range(self._back.qsize())]
 
     def _keep(self, back: list[Future[Any]]) -> None:
-        self._kept += [(self._sent.pop(future), _outcome(future)) for future in back]
+        self._kept += [(self._sent[future], _outcome(future)) for future in back]
+        for future in back:
+            del self._sent[future]
 
     def tell(self) -> None:
         """Tell what is kept, in one transaction; notes what was lost, and what is to end the run."""
-        told = failures = 0
         lost: list[Trial] = []
         ending: BaseException | None = None
-        with self._journal.change() as transaction:
+        told, failures = self._told, self._failures
+
+        def act(transaction: Transaction) -> None:
+            nonlocal ending, told, failures
             for sent, (value, error, words) in self._kept:
                 trial = self._journal.ledger.find(sent)
                 if trial.state != "pending":
@@ -265,7 +271,7 @@ class Flight:
                         # No failure, however many may be: to leave such results out would bias
                         # what is kept. The trial stays open.
                         ending = ending or outside
-                    elif self._told + told != self._most:
+                    elif told != self._most:
                         self._journal.close(transaction, trial, "told", value=value)
                         told += 1
                     continue
@@ -275,9 +281,11 @@ class Flight:
                 else:
                     self._journal.close(transaction, trial, "failed", reason=words)
                 hopeless = words is None and not is_lost(error)
-                if ending is None and (hopeless or self._failures + failures > self._max_failures):
+                if ending is None and (hopeless or failures > self._max_failures):
                     ending = error
-        self._told, self._failures = self._told + told, self._failures + failures
+
+        self._journal.change(act)
+        self._told, self._failures = told, failures
         self._lost, self._ending = [*self._lost, *lost], self._ending or ending
         for sent, _ in self._kept:
             if self._as_known(sent).state != "pending":
@@ -295,18 +303,17 @@ class Flight:
     def end(self, *, cancel: bool) -> None:
         """Tell what is there, and cancel the rest, or give it back to be asked for again."""
         self._keep(self._others_back())
-        self.tell()
-        for future in self._sent:
-            future.cancel()
-        known = map(self._as_known, self._trials.values())
-        own = [trial for trial in known if trial.process == self._process]
-        if not cancel:
-            self._journal.release(own)
-            return
-        with self._journal.change() as transaction:
-            for trial in map(self._journal.ledger.find, own):
-                if trial.state == "pending":
-                    self._journal.close(transaction, trial, "cancelled")
+        try:
+            self.tell()
+        finally:
+            for future in self._sent:
+                future.cancel()
+            known = map(self._as_known, self._trials.values())
+            own = [trial for trial in known if trial.process == self._process]
+            if cancel:
+                self._journal.cancel(own)
+            else:
+                self._journal.release(own)
 
     def abandon(self, error: BaseException) -> None:
         """Give up because of an error: tell what is there, or write it down if that cannot be done."""

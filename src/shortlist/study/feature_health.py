@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 
 from shortlist.core.tall import (
     blocks,
+    condition,
+    even,
+    exponents,
     first_like,
     share_left_of_ones,
     singular_values,
+    sizes,
     squared_norms,
 )
 from shortlist.errors import UnhealthyFeatures
@@ -23,8 +27,9 @@ from shortlist.problem import Problem
 Reals = NDArray[np.float64]
 
 UNEVEN, ILL, LOST = 100.0, 1e3, 1e6  # columns' sizes; condition numbers to note, to warn of
+FAR = 500  # powers of two: the squares of such columns are out of range
 OUTLYING = 10.0  # times the median norm
-NEAR, TWINS = 1e-3, 1e-8  # of the usual distance between two arms
+NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
 EXPRESSED = 1e-8  # what may be left of a constant that the features express
 
 
@@ -36,9 +41,9 @@ class Finding:
     ----------
     name : str
         What was looked at.
-    level : {"fine", "note", "warning"}
+    level : {"fine", "untested", "note", "warning"}
         A warning speaks against the guarantee or against the numbers it is made of; a note costs
-        evaluations, or is worth a look.
+        evaluations, or is worth a look; what is untested is assumed, and nothing is known of it.
     words : str
         What was found, with the figures.
     meaning : str
@@ -46,7 +51,7 @@ class Finding:
     """
 
     name: str
-    level: Literal["fine", "note", "warning"]
+    level: Literal["fine", "untested", "note", "warning"]
     words: str
     meaning: str
 
@@ -129,16 +134,21 @@ def _redundant(problem: Problem) -> Finding:
 
 
 def _scaling(problem: Problem) -> Finding:
-    sizes = np.sqrt(np.einsum("ij,ij->j", problem.features, problem.features) / problem.arms)
-    small, large = int(np.argmin(np.where(sizes > 0.0, sizes, np.inf))), int(np.argmax(sizes))
-    ratio = float(sizes[large] / sizes[small])
+    size = sizes(problem.features)
+    small, large = int(np.argmin(np.where(size > 0.0, size, np.inf))), int(np.argmax(size))
+    with np.errstate(over="ignore"):
+        ratio = float(size[large] / size[small])
     singular = singular_values(problem.reduced)
-    condition = float(singular[0] / singular[-1])
+    uneven, bent = float(singular[0] / singular[-1]), 1.0
+    if problem.rank == problem.dimension:
+        bent = condition(problem.features)
+    if bent > LOST:  # the reduced features are then others
+        uneven = max(uneven, bent)
     words = (
         f"Column {large} is {ratio:.3g} times as large as column {small} (root mean square); "
-        f"the condition number is {condition:.3g}."
+        f"the condition number is {uneven:.3g}."
     )
-    if ratio <= UNEVEN and condition <= ILL:
+    if ratio <= UNEVEN and uneven <= ILL:
         return Finding("scaling", "fine", words, "The columns are of comparable size.")
     reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
     meaning = (
@@ -146,20 +156,24 @@ def _scaling(problem: Problem) -> Finding:
         "estimate is regularised, which holds back the coefficients of small columns, and S must "
         f"bound ‖θ‖ in these units{reach}. Bring the columns to the same size first."
     )
-    if condition > LOST:
+    if bent > LOST:
         meaning = (
-            f"About {2 * math.log10(condition):.0f} of 16 digits are lost in solving for the means, "
-            "and the guarantee is no better than the rest; 'self_normalized' may refuse such "
-            "features as not spanned. Leave out columns that are nearly combinations of others. "
-            f"{meaning}"
+            f"About {2 * math.log10(bent):.0f} of 16 digits are lost in solving for the means, and the "
+            "guarantee is no better than the rest: even with columns brought to the same size the "
+            f"condition number is {bent:.1g}. Leave out columns that are nearly combinations of "
+            f"others. {meaning}"
         )
-    return Finding("scaling", "warning" if condition > LOST else "note", words, meaning)
+    return Finding("scaling", "warning" if bent > LOST else "note", words, meaning)
 
 
 def _norms(problem: Problem) -> Finding:
-    norms = np.sqrt(squared_norms(problem.features))
+    power = int(exponents(problem.features).max())
+    if abs(power) > FAR:
+        norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(problem.features, -power))), power)
+    else:
+        norms = np.sqrt(squared_norms(problem.features))
     arm, median = int(np.argmax(norms)), float(np.median(norms))
-    ratio = float(norms[arm] / median)
+    ratio = float(norms[arm] / median) if median > 0.0 else math.inf
     words = (
         f"The features of arm {problem.names[arm]!r} have norm {norms[arm]:.3g}, {ratio:.3g} times "
         "the median."
@@ -207,8 +221,9 @@ def _alike(problem: Problem) -> Finding:
             name,
             "warning",
             words,
-            "That is rounding rather than a difference: if both stand at the boundary, the study "
-            "may never stop, or stop by rounding. Keep one of them, or set epsilon above 0.",
+            "That is hardly told from rounding, and widths are not taken to be smaller than rounding "
+            "makes them: if both stand at the boundary, the study may never stop. Keep one of them, "
+            "or set epsilon above 0.",
         )
     return Finding(
         name,
@@ -225,6 +240,8 @@ def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
     """How many arms have a near neighbour, the nearest two, and their distance to the usual one."""
     from scipy.spatial import KDTree
 
+    if np.abs(exponents(x)).max() > FAR:
+        x = even(x)
     spread = _spread(x)
     varies = spread > 0.0
     scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)

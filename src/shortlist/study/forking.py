@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 _changed = threading.Condition(threading.Lock())
+LONGEST_WAIT = 120.0  # seconds; no transaction takes as long
 _at_work: dict[int, int] = {}  # how deep each thread is in its work, by its identity
 _forking = 0  # the thread that is about to fork
 _before: list[Callable[[], None]] = []
@@ -45,10 +46,10 @@ def _wait_for_the_others() -> None:
     with _changed:
         # Who forks in the middle of its own work waits for nobody: others may wait for that work.
         while me not in _at_work and (_forking != me or _at_work):
-            if _forking:
-                _changed.wait()
-            else:
+            if not _forking:
                 _forking = me  # from now on nobody begins, and those at work come to their end
+            elif not _changed.wait(LONGEST_WAIT):
+                break  # one of them was cut off before it could say that it has come to its end
     for do in _before:
         do()
 

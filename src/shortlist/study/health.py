@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shortlist.study.feature_health import Finding as Finding
 from shortlist.study.feature_health import examine_features as examine_features
 from shortlist.study.feature_health import is_classical
+from shortlist.study.guarantee import advice, is_linearity_tested, passed
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -34,7 +35,8 @@ def examine(study: View) -> list[Finding]:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, algorithm="m-LinGapE")
+    >>> features = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    >>> study = Study(features, m=1, sigma=0.1, algorithm="m-LinGapE", audit=False)
     >>> for k in range(30):  # the third mean is not the sum of the others
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [0.5, 0.3, 0.4][trial.arm] + 0.1 * (-1) ** (k // 3))
@@ -54,7 +56,8 @@ def examine(study: View) -> list[Finding]:
         features = examine_features(study.problem)
     if study.problem.noise.is_open:
         words = "σ is to be estimated from the initial pulls, and they are not all in."
-        return [*features, Finding("noise", "fine", words, "There is no answer before they are.")]
+        later = "There is no answer before they are."
+        return [*features, Finding("noise", "untested", words, later)]
     results = _Results.of(study)
     return [*features, _norm(study, results), _noise(study, results), _fit(study, results)]
 
@@ -103,9 +106,8 @@ def _norm(study: View, results: _Results) -> Finding:
         words = f"S = {S:g} was claimed, and the threshold {threshold.name!r} does not use it."
         return Finding("S", "fine", words, "The guarantee does not depend on S.")
     if len(results.arms) == 0:
-        return Finding(
-            "S", "fine", "Nothing has been told yet.", f"S = {S:g} is taken at its word."
-        )
+        words = "Nothing has been told yet."
+        return Finding("S", "untested", words, f"S = {S:g} is taken at its word.")
     x = study.bound.engine.features[results.arms]
     values, vectors = np.linalg.eigh((x.T * results.weights) @ x)
     seen = values > 1e-12 * values[-1]
@@ -163,7 +165,7 @@ def _noise(study: View, results: _Results) -> Finding:
     if degrees == 0:
         return Finding(
             "noise",
-            "fine",
+            "untested",
             "No arm has been evaluated twice yet.",
             f"{study.problem.noise.figure} is taken at its word, and the guarantee rests on it.",
         )
@@ -218,19 +220,16 @@ def _fit(study: View, results: _Results) -> Finding:
     if study.bound.setting.classical or problem.rank == problem.arms:
         words = "Every arm has a mean of its own: there is no fit to fail."
         return Finding("fit", "fine", words, "The guarantee assumes nothing about the means.")
+    if study.audit.rejection is not None:
+        return _fit_rejected(study)
     if study.bound.misspecification:
         return _fit_within(study, results, study.bound.misspecification)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
     if spare == 0:
-        return Finding(
-            "fit",
-            "note" if study.done else "fine",
-            f"The {len(x)} arms evaluated so far show as many dimensions of the features.",
-            "The linear model cannot be tested before more arms are evaluated, and the guarantee "
-            "rests on it.",
-        )
+        words = f"The {len(x)} arms evaluated so far show as many dimensions of the features."
+        return Finding("fit", "untested", words, f"Nothing can be said by them. {_when(study)}")
     root = np.sqrt(results.weights)
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
@@ -254,8 +253,10 @@ def _fit(study: View, results: _Results) -> Finding:
         )
         return Finding("fit", "note", words, meaning)
     if p >= ALPHA:
-        words = f"The means of {len(x)} arms agree with a linear model ({test})."
-        return Finding("fit", "fine", words, f"The results do not speak against it. {ADAPTIVE}")
+        words = f"The means of {len(x)} of {problem.arms} arms agree with a linear model ({test})."
+        if is_linearity_tested(study):
+            return Finding("fit", "fine", words, passed(study))
+        return Finding("fit", "untested", words, f"The others were not looked at. {_when(study)}")
     worst = int(np.argmax(np.abs(misses) * root))
     size = math.sqrt(max(squares - spare * noise, 0.0) / float(results.weights.sum()))
     return Finding(
@@ -264,9 +265,22 @@ def _fit(study: View, results: _Results) -> Finding:
         f"The means of {len(x)} arms are not linear in the features ({test}): they miss by about "
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
         "The guarantee assumes that they are, and does not hold. Add features (a column of ones "
-        "too, if there is none), or start anew with an algorithm that does not look at them, such "
-        f"as LUCB. {ADAPTIVE}",
+        "too, if there is none), or go on with study.without_features(), which keeps every result. "
+        f"{ADAPTIVE}",
     )
+
+
+def _when(study: View) -> str:
+    """When linearity is tested, if it is."""
+    if study.audit.wanted and not study.done:
+        return "Fresh evaluations test it before the answer is final."
+    return "The guarantee rests on a linear model, which was not tested."
+
+
+def _fit_rejected(study: View) -> Finding:
+    words, _, what_to_do = advice(study).partition(" The guarantee assumes that they are. ")
+    meaning = f"The guarantee assumes that they are, and does not hold. {what_to_do}"
+    return Finding("fit", "warning", words[0].upper() + words[1:], meaning)
 
 
 def _fit_within(study: View, results: _Results, c: float) -> Finding:
@@ -278,7 +292,7 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
     x = np.ascontiguousarray(study.problem.reduced[results.arms])
     if not len(x):
         words = "No arm has been evaluated yet."
-        return Finding("fit", "fine", words, f"The guarantee rests on c = {c:g}.")
+        return Finding("fit", "untested", words, f"The guarantee rests on c = {c:g}.")
     work = workspace(*x.shape)
     nearest(x, c, results.weights, results.means, NOBODY, NOBODY, 0.0, work)
     misses = results.means - work.means

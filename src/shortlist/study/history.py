@@ -123,7 +123,7 @@ def last_look(study: View) -> Look | None:
     """
     if study.statistic is None:
         return None
-    if not study.done or study.evaluations == study.answered_at:
+    if not study.model.stopped or study.evaluations == study.answered_at:
         posterior = study.posterior.copy()
         decision, now = study.bound.engine.again(posterior, study.round, study.seed)
         if decision.statistic == study.statistic:
@@ -244,7 +244,7 @@ def _rows(study: View, count: int) -> list[int]:
     if count <= ROWS:
         return list(range(1, count + 1))
     spread = np.linspace(1, count, ROWS).astype(int).tolist()
-    stop = [study.shortlist.evaluations] if study.done else []
+    stop = [study.answered_at] if study.model.stopped else []
     return sorted({*spread, *range(count - LAST_ROWS, count + 1), *stop})
 
 

@@ -7,18 +7,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from typing import TypeVar
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
+from shortlist.study.audit import Audit
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
 from shortlist.study.forking import working
-from shortlist.study.ledger import Ledger, check_pending, check_same_result
+from shortlist.study.ledger import Ledger, Mark, check_pending, check_same_result
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
-from shortlist.study.trial import NOBODY, Cause, State, Trial, alter
+from shortlist.study.trial import NOBODY, Cause, Origin, State, Trial, alter
 from shortlist.study.worker import has_ended, worker
+
+Result = TypeVar("Result")
 
 
 class Journal:
@@ -32,12 +35,22 @@ class Journal:
         Of the study.
     at_stop : callable
         Called at every stop, before anything later is taken in.
+    at_begin : callable
+        Called before all results are taken in from the first: no stop has been met yet.
     """
 
-    def __init__(self, bound: Bound, settings: Settings, at_stop: Callable[[], None]) -> None:
-        self._bound, self._settings, self._at_stop = bound, settings, at_stop
+    def __init__(
+        self,
+        bound: Bound,
+        settings: Settings,
+        at_stop: Callable[[], None],
+        at_begin: Callable[[], None],
+    ) -> None:
+        self._bound, self._settings = bound, settings
+        self._at_stop, self._at_begin = at_stop, at_begin
         self.storage: Storage = Unstored()
         self._lock = threading.RLock()
+        self._at_work = False  # in a change, or in mending
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
 
     @property
@@ -48,48 +61,147 @@ class Journal:
     def begin(self) -> None:
         """Start from nothing."""
         seed = self._settings.choices["seed"]
-        self.ledger = Ledger(self._settings.names, seed, self._settings.digest)
-        self.model = Model(self._bound, seed)
-        self.model.take(Steps.supposing([]), self._at_stop)
+        self._ledger = Ledger(self._settings.names, seed, self._settings.digest)
+        self._mark: Mark | None = None  # before the change that is being made
+        self._is_stale = True  # model and audit: they have not taken in what the ledger says
+        self._mend()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The trials."""
+        if not self._at_work:
+            self._mend()
+        return self._ledger
+
+    @property
+    def model(self) -> Model:
+        """What the algorithm makes of their results."""
+        if not self._at_work:
+            self._mend()
+        return self._model
+
+    @property
+    def audit(self) -> Audit:
+        """Whether the results speak against means that are linear in the features."""
+        if not self._at_work:
+            self._mend()
+        return self._audit
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there is an answer, and nothing left to test of what it assumes."""
+        return self.model.stopped and not self.audit.is_open and self.audit.rejection is None
+
+    @property
+    def lease(self) -> float | None:
+        """Seconds after which a trial may be asked for again."""
+        lease: float | None = self._settings.choices["lease"]
+        return lease
+
+    def _mend(self) -> None:
+        """Take back a change that was cut short, and make the model again from the log."""
+        if self._at_work or (self._mark is None and not self._is_stale):
+            return
+        with self._lock:
+            self._at_work = True
+            try:
+                if self._mark is not None:
+                    self._ledger.restore(self._mark)
+                    self._mark = None
+                if self._is_stale:
+                    self._replay()
+                    self._is_stale = False
+            finally:
+                self._at_work = False
+
+    def _replay(self) -> None:
+        self._at_begin()
+        self._audit = Audit(self._settings.audit)
+        self._model = Model(self._bound, self._settings.choices["seed"])
+        self._model.take(Steps.supposing([]), self._stop)
+        self._take(self._ledger.all_steps())
+
+    def _take(self, steps: Steps) -> None:
+        """Let model and audit see results."""
+        self._model.take(steps, self._stop)
+        if not self._model.stopped:
+            self._audit.reopen()
+        self._audit.watch(self._model, self._ledger.taken)
+        self._audit.conclude(self._model, self._ledger.trials, self._ledger.taken)
+
+    def _stop(self) -> None:
+        self._audit.open(self._model, self._ledger.taken)
+        self._at_stop()
 
     @property
     def standing(self) -> Standing:
         """How far the study is."""
-        state = "stopped" if self.model.stopped else "running"
+        state = "stopped" if self.stopped else "running"
         digests = (self.ledger.fingerprint, self.model.digest(), machine())
         return Standing(self.ledger.changes, *digests, state)
 
-    @contextmanager
-    def change(self, *, writing: bool = True) -> Iterator[Transaction]:
-        """One transaction, begun with what others have done since the last."""
+    def change(self, act: Callable[[Transaction], Result], *, writing: bool = True) -> Result:
+        """Do ``act`` in one transaction, begun with what others have done since the last.
+
+        It is done wholly or not at all. Whatever is raised, and wherever, the ledger is put back to
+        what it was, trials in the caller's hands with it. If the model had begun to take results
+        in, it is made again from the ledger by whoever asks for it next. So is all of it where an
+        exception cut this short too: until ``_mark`` is None, the change has not been made.
+
+        This is a function that is given one, and no context manager: the exception could come
+        between the manager's own lines, where nothing of it would be called.
+        """
         with working(), self._lock:
-            kept = self.ledger.changes
+            self._mend()
+            self._at_work = True
             try:
                 with self.storage.transaction(writing=writing) as transaction:
                     self._ahead = transaction.now - time.time()
-                    self._catch_up(transaction)
-                    kept = self.ledger.changes
-                    yield transaction
-                    if self.ledger.has_news:
-                        self.model.take(self.ledger.settle(), self._at_stop)
-                    if self.ledger.changes > kept and self.storage.where is not None:
+                    self._mark = self._ledger.mark()
+                    if self._catch_up(transaction):
+                        self._mark, self._is_stale = self._ledger.mark(), False
+                    kept = self._ledger.changes
+                    result = act(transaction)
+                    if self._ledger.has_news:
+                        self._take_in()
+                    if self._ledger.changes > kept and self.storage.where is not None:
                         transaction.seal(self.standing)
+                self._mark, self._is_stale = None, False
             except BaseException as error:
-                stored = self.storage.where is not None
-                if stored and (self.ledger.changes > kept or isinstance(error, DamagedStorage)):
-                    self.begin()  # memory is ahead of what was kept: read all of it anew
+                if isinstance(error, DamagedStorage):
+                    self.begin()  # what was read before may have been altered too: read it anew
+                elif self._mark is not None:
+                    self._ledger.restore(self._mark)
+                    self._mark = None
                 raise
+            finally:
+                self._at_work = False
+        return result
 
-    def _catch_up(self, transaction: Transaction) -> None:
+    def _take_in(self) -> None:
+        steps = self._ledger.settle()
+        self._is_stale = True  # until the change has been made
+        self._take(steps)
+
+    def _catch_up(self, transaction: Transaction) -> bool:
+        """Take in what others have done; whether there was anything."""
         stored = transaction.standing
         if stored is None:
-            return
-        with _without_collections():
-            self._compare(transaction, stored)
+            return False
+        # A million new trials are no garbage, and would be looked at again and again.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return self._compare(transaction, stored)
+        finally:
+            if collects:
+                gc.enable()
 
-    def _compare(self, transaction: Transaction, stored: Standing) -> None:
-        if stored.changes < self.ledger.changes:
-            self.begin()  # the storage was put back to an earlier copy
+    def _compare(self, transaction: Transaction, stored: Standing) -> bool:
+        is_earlier = stored.changes < self.ledger.changes
+        if is_earlier:  # the storage was put back to an earlier copy
+            self.begin()
+            self._replay()
         news = stored.changes > self.ledger.changes
         if news:
             pending = [trial.number for trial in self.ledger.pending]
@@ -102,44 +214,60 @@ class Journal:
                 "had when they were written. They were altered; restore them from a copy."
             )
         if news:
-            self.model.take(self.ledger.settle(), self._at_stop)
+            self._take_in()
             own = self.standing
-            same = (own.posterior, own.state) == (stored.posterior, stored.state)
-            if own.machine == stored.machine and not same:
+            if own.machine == stored.machine and own.posterior != stored.posterior:
                 raise DamagedStorage(
-                    f"{self.storage.where}: what is stored gives other means, or another stop, "
-                    "than it gave when it was written. It was altered; restore it from a copy."
+                    f"{self.storage.where}: what is stored gives other means than it gave when it "
+                    "was written. It was altered; restore it from a copy."
                 )
+        return news or is_earlier
 
     def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        A budget may allow fewer than were asked for, or none.
+        A budget or an audit may allow fewer than were asked for, or none.
         """
-        with self.change() as transaction:
-            if self.model.stopped:
+
+        def act(transaction: Transaction) -> list[Trial] | None:
+            if self.stopped or self.audit.rejection is not None:
                 return None
             now, lost = transaction.now, transaction.unclaimed()
             lease = self._settings.choices["lease"]
             expires = None if lease is None else now + lease
+            wanted = self.ledger.pending
+            if self.model.stopped:  # the rounds are over: what they asked for is of no use any more
+                wanted = [trial for trial in wanted if trial.cause.origin == "audit"]
             again = [
                 trial
-                for trial in self.ledger.pending
+                for trial in wanted
                 if trial.number in lost or is_free(trial, now, transaction.is_connected)
             ][:count]
             for trial in again:
-                alter(trial, worker=worker(), process=process, expires_at=expires)
-                self._note_renewal(transaction, trial)
-            ahead = Ahead(self.model, self.ledger.unsettled_arms)
+                self._renew(transaction, trial, worker(), process, expires)
             new = []
-            for _ in range(min(count - len(again), self._room())):
-                trial = self.ledger.open(*self._next(ahead), in_turn=in_turn)
+            for arm, cause in self._wanted(count - len(again)):
+                trial = self.ledger.open(arm, cause, in_turn=in_turn)
                 alter(trial, asked_at=now, expires_at=expires, worker=worker(), process=process)
-                ahead.suppose(trial.arm)
                 new.append(trial)
             if new:
                 transaction.insert(new)
-        return again + new
+            return again + new
+
+        return self.change(act)
+
+    def _wanted(self, count: int) -> Iterator[tuple[int, Cause]]:
+        """The arms to evaluate next; each must be opened before the one after it is asked for."""
+        audited = self.audit.missing(self.ledger.trials)[:count]
+        for arm in audited:
+            yield arm, Cause("audit")
+        if self.model.stopped:
+            return
+        ahead = Ahead(self.model, self.ledger.unsettled_arms)
+        for _ in range(min(count - len(audited), self._room())):
+            arm, cause = self._next(ahead)
+            yield arm, cause
+            ahead.suppose(arm)
 
     def _room(self) -> int:
         """How many trials may still be opened, with those under way counted as told."""
@@ -161,22 +289,33 @@ class Journal:
         return decision.arm, Cause.of(decision)
 
     def add(
-        self, transaction: Transaction, arm: int, value: float, key: str | None = None
-    ) -> Trial:
-        """A result that nobody asked for; the one that is there if its key has been told before."""
-        known = None if key is None else self.ledger.keyed(key)
-        if known is not None:
-            check_same_result(known, arm, value)
-            return known
-        trial = self.ledger.open(arm, Cause("unasked"), key=key)
-        alter(trial, asked_at=transaction.now, worker=worker())
-        transaction.insert([trial])
-        self.close(transaction, trial, "told", value=value)
-        return trial
+        self,
+        results: list[tuple[int, float]],
+        origin: Origin = "unasked",
+        key: str | None = None,
+    ) -> list[Trial]:
+        """Results that nobody asked for, all or none; one with a key is added once."""
+
+        def act(transaction: Transaction) -> list[Trial]:
+            added = []
+            for arm, value in results:
+                known = None if key is None else self.ledger.keyed(key)
+                if known is not None:
+                    check_same_result(known, arm, value)
+                    return [known]
+                trial = self.ledger.open(arm, Cause(origin), key=key)
+                alter(trial, asked_at=transaction.now, worker=worker())
+                transaction.insert([trial])
+                self.close(transaction, trial, "told", value=value)
+                added.append(trial)
+            return added
+
+        return self.change(act)
 
     def tell(self, results: list[tuple[Trial | int, float]], *, twice: bool) -> list[Trial]:
         """Results of pending trials, all or none; those told before are left out if ``twice``."""
-        with self.change() as transaction:
+
+        def act(transaction: Transaction) -> list[Trial]:
             found = [(self.ledger.find(trial), value) for trial, value in results]
             if len({trial.number for trial, _ in found}) < len(found):
                 raise InvalidInput("a trial is told twice in one call: nothing was told.")
@@ -185,15 +324,30 @@ class Journal:
                 check_pending(trial)
             for trial, value in news:
                 self.close(transaction, trial, "told", value=value)
-        return [trial for trial, _ in found]
+            return [trial for trial, _ in found]
+
+        return self.change(act)
 
     def end(self, trial: Trial | int, state: State, reason: str | None) -> Trial:
         """End a pending trial without a result."""
-        with self.change() as transaction:
+
+        def act(transaction: Transaction) -> Trial:
             ended = self.ledger.find(trial)
             check_pending(ended)
             self.close(transaction, ended, state, reason=reason)
-        return ended
+            return ended
+
+        return self.change(act)
+
+    def cancel(self, trials: list[Trial]) -> None:
+        """End those of the trials that are pending."""
+
+        def act(transaction: Transaction) -> None:
+            for trial in map(self.ledger.find, trials):
+                if trial.state == "pending":
+                    self.close(transaction, trial, "cancelled")
+
+        self.change(act)
 
     def close(
         self,
@@ -205,39 +359,42 @@ class Journal:
         reason: str | None = None,
     ) -> None:
         """End a pending trial."""
-        self.ledger.close(trial, state, value)
-        alter(trial, closed_at=transaction.now, reason=reason)
+        self.ledger.close(trial, state, value, at=transaction.now, reason=reason)
         transaction.update([trial], self.ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
         """Give back trials that nobody evaluates any more, to be asked for again at once."""
-        with self.change() as transaction:
+
+        def act(transaction: Transaction) -> None:
             for trial in map(self.ledger.find, trials):
                 if trial.state == "pending":
-                    alter(trial, process=None, expires_at=transaction.now)
-                    self._note_renewal(transaction, trial)
+                    self._renew(transaction, trial, trial.worker, None, transaction.now)
 
-    def _note_renewal(self, transaction: Transaction, trial: Trial) -> None:
-        change = self.ledger.renew(trial)
+        self.change(act)
+
+    def _renew(
+        self,
+        transaction: Transaction,
+        trial: Trial,
+        whose: str,
+        process: str | None,
+        expires: float | None,
+    ) -> None:
+        change = self.ledger.renew(trial, whose, process, expires)
         transaction.note(change, "renewed", trial.number, worker())
         transaction.update([trial], change)
 
     def reopen(self) -> None:
         """Take a stop back."""
-        with self.change() as transaction:
+
+        def act(transaction: Transaction) -> None:
             transaction.note(self.ledger.reopen(), "reopened", NOBODY, worker())
 
+        self.change(act)
 
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """No garbage collection: a million new trials are no garbage, and are looked at every time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    def refresh(self) -> None:
+        """Take in what others have done."""
+        self.change(lambda transaction: None, writing=False)
 
 
 def is_free(trial: Trial, now: float, is_connected: Callable[[str], bool]) -> bool:

@@ -7,16 +7,25 @@ import numbers
 import struct
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
 from shortlist.core.random import run_seeds
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
-from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial, alter, become
+from shortlist.study.trial import (
+    NOBODY,
+    ORIGINS,
+    Cause,
+    State,
+    Trial,
+    all_fields,
+    alter,
+    become,
+    put_back,
+)
 
 Event = Literal["renewed", "reopened"]
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
@@ -29,12 +38,28 @@ ROW = (
 CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
-ONE_CHANGE = struct.Struct("<qqqqd")
+ONE_CHANGE = struct.Struct("<4qd")
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
 SEEDS_AT_ONCE = 64
 NEVER = int(np.iinfo(np.int64).max)
+
+
+class Mark(NamedTuple):
+    """What a ledger was at one moment: its lists with their lengths then, since they only grow."""
+
+    trials: int
+    taken: int
+    events: int
+    changes: int
+    seconds: list[Cause]
+    unsettled: dict[int, Trial]
+    hash: Any
+    moves: tuple[list[tuple[int, int]], int]
+    reopened: tuple[list[int], int]
+    has_news: bool
+    touched: list[tuple[Trial, tuple[Any, ...]]]  # trials changed since, with what they were
 
 
 class Ledger:
@@ -52,18 +77,19 @@ class Ledger:
 
     def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
         self._names, self._seed = names, seed
-        self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
         self.trials: list[Trial] = []
         self.changes = 0
         self.taken: list[Trial] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
-        self._unsettled: dict[int, Trial] = {}
         self._keyed: dict[str, Trial] = {}
+        self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
+        self._unsettled: dict[int, Trial] = {}
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         self._reopened: list[int] = []
         self._events: list[tuple[int, Event, int]] = []
         self.has_news = False  # for the model
+        self._touched: list[tuple[Trial, tuple[Any, ...]]] = []  # the last mark's
 
     @property
     def pending(self) -> list[Trial]:
@@ -84,6 +110,42 @@ class Ledger:
     def fingerprint(self) -> str:
         """A digest of the settings and of every change so far."""
         return self._hash.hexdigest()
+
+    # Changes, and taking them back
+
+    def mark(self) -> Mark:
+        """The present moment, for ``restore``; it holds until another one is marked."""
+        self._touched = []
+        return Mark(
+            trials=len(self.trials),
+            taken=len(self.taken),
+            events=len(self._events),
+            changes=self.changes,
+            seconds=self.seconds,
+            unsettled=self._unsettled,
+            hash=self._hash.copy(),
+            moves=(self._moves, len(self._moves)),
+            reopened=(self._reopened, len(self._reopened)),
+            has_news=self.has_news,
+            touched=self._touched,
+        )
+
+    def restore(self, mark: Mark) -> None:
+        """Be what it was at the last mark, and so every trial. If cut short, it is called again."""
+        for trial, before in reversed(mark.touched):
+            put_back(trial, before)
+        for trial in self.trials[mark.trials :]:
+            if trial.key is not None:
+                self._keyed.pop(trial.key, None)
+        del self.trials[mark.trials :], self.taken[mark.taken :], self._events[mark.events :]
+        known = mark.unsettled.items()  # trials may have been added to it since
+        self._unsettled = {number: trial for number, trial in known if number < mark.trials}
+        (moves, moved), (reopened, times) = mark.moves, mark.reopened
+        self.seconds, self._moves, self._reopened = mark.seconds, moves[:moved], reopened[:times]
+        self._hash, self.changes, self.has_news = mark.hash.copy(), mark.changes, mark.has_news
+
+    def _touch(self, trial: Trial) -> None:
+        self._touched.append((trial, all_fields(trial)))
 
     # Changes of this process
 
@@ -109,16 +171,28 @@ class Ledger:
             self._seeds = first, seeds
         return seeds[number - first]
 
-    def close(self, trial: Trial, state: State, value: float | None = None) -> None:
+    def close(
+        self,
+        trial: Trial,
+        state: State,
+        value: float | None = None,
+        *,
+        at: float | None = None,
+        reason: str | None = None,
+    ) -> None:
         """End a pending trial."""
         check_pending(trial)
+        self._touch(trial)
         self.changes += 1
-        alter(trial, state=state, value=value, closed=self.changes)
+        done = {"state": state, "value": value, "closed": self.changes}
+        alter(trial, **done, closed_at=at, reason=reason)
         self.has_news = True
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
 
-    def renew(self, trial: Trial) -> int:
-        """Count that a pending trial was given out again, or back."""
+    def renew(self, trial: Trial, worker: str, process: str | None, expires: float | None) -> int:
+        """Note who has a pending trial now that it was given out again, or back."""
+        self._touch(trial)
+        alter(trial, worker=worker, process=process, expires_at=expires)
         self.changes += 1
         self._events.append((self.changes, "renewed", trial.number))
         self._note(RENEWED, trial.number, trial.arm, 0.0)
@@ -139,10 +213,10 @@ class Ledger:
         if trial.key is not None:
             self._keyed[trial.key] = trial
         if trial.cause.origin == "second of a round":
-            del self.seconds[:1]
+            self.seconds = self.seconds[1:]
             self._moves.append((trial.opened, -1))
         if trial.cause.second != NOBODY:
-            self.seconds.append(trial.cause)
+            self.seconds = [*self.seconds, trial.cause]
             self._moves.append((trial.opened, 1))
 
     def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
@@ -183,6 +257,7 @@ class Ledger:
             if new:
                 self._enter(trial)
             else:
+                self._touch(self.trials[number])
                 become(self.trials[number], trial)
             touched.append(trial)
         return touched
@@ -235,9 +310,8 @@ class Ledger:
         due.sort(key=itemgetter(0))
         steps = [trial for _, trial in due]
         held = self._held([change for change, _ in due])
-        for step in steps:
-            if step is not None:
-                del self._unsettled[step.number]
+        leaves = {step.number for step in steps if step is not None}
+        self._unsettled = {n: trial for n, trial in self._unsettled.items() if n not in leaves}
         self.taken += [trial for trial in steps if trial is not None and trial.state == "told"]
         self._moves, self._reopened, self.has_news = [], [], False
         return Steps(
@@ -360,31 +434,3 @@ def checked_key(key: object) -> str | None:
 def is_text(words: str) -> bool:
     """Whether every database takes it."""
     return "\x00" not in words and not any("\ud800" <= sign <= "\udfff" for sign in words)
-
-
-def checked_value(value: object, bound: Bound | None = None) -> float:
-    """A result that can be told, and that the algorithm can take in.
-
-    Examples
-    --------
-    >>> checked_value(float("nan"))
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that came to nothing.
-    """
-    if not isinstance(value, (numbers.Real, np.bool_)):
-        raise InvalidInput(
-            f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = np.inf
-    if not np.isfinite(number):
-        raise InvalidInput(
-            f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
-            "an evaluation that came to nothing."
-        )
-    if bound is not None:
-        bound.check(number)
-    return number

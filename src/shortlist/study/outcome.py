@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import numbers
 import os
 import random
 import socket
@@ -17,6 +18,7 @@ import numpy as np
 from shortlist.errors import InvalidInput, ShortlistError
 
 if TYPE_CHECKING:
+    from shortlist.algorithms.bound import Bound
     from shortlist.study.trial import Trial
 
 Objective = Callable[["Trial"], Any]
@@ -66,8 +68,6 @@ def place() -> tuple[str, int]:
 
 
 def _checked(value: Any) -> Outcome:
-    from shortlist.study.ledger import checked_value
-
     try:
         return Outcome(checked_value(value))
     except InvalidInput as error:
@@ -99,3 +99,31 @@ def _fit_to_travel(error: Exception, words: str) -> Exception:
         return ShortlistError(f"the objective failed elsewhere: {words}")
     error.add_note(f"It was raised elsewhere:\n{words}")
     return error
+
+
+def checked_value(value: object, bound: Bound | None = None) -> float:
+    """A result that can be told, and that the algorithm can take in.
+
+    Examples
+    --------
+    >>> checked_value(float("nan"))
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that came to nothing.
+    """
+    if not isinstance(value, (numbers.Real, np.bool_)):
+        raise InvalidInput(
+            f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number):
+        raise InvalidInput(
+            f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
+            "an evaluation that came to nothing."
+        )
+    if bound is not None:
+        bound.check(number)
+    return number

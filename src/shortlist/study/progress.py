@@ -35,15 +35,22 @@ def describe(study: Study, left: str = "") -> str:
         parts.append(f"{pending} in flight")
     if waiting:
         parts.append(f"{waiting} waiting for earlier ones")
+    if study.audit.is_open:
+        parts.append(f"testing linearity: {len(study.audit.missing(study.trials))} to ask for")
+        return " · ".join([*parts, *_names(study)])
     if study.statistic is None:
         return " · ".join([*parts, "first plan" if makes_plans(study) else study.stage])
     if left:
         parts.append(left)
-    names = list(study.shortlist)
-    shown = ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
     if study.budget is None:
         parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
-    return " · ".join([*parts, shown])
+    return " · ".join([*parts, *_names(study)])
+
+
+def _names(study: Study) -> list[str]:
+    table = study.table()
+    names = table.loc[table["in_shortlist"]].sort_values("mean", ascending=False)["name"].tolist()
+    return [", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")]
 
 
 class ProgressLine:

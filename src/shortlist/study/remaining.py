@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.core.posterior import Posterior
 from shortlist.core.triangle import solve_lower, solve_upper
+from shortlist.study.audit import audit_size, is_audited
 from shortlist.study.budget import evaluations_left
 from shortlist.study.extrapolation import MOST, by_widths, factor, is_identity
 from shortlist.study.stage import makes_plans
@@ -38,6 +39,8 @@ SALT = 0x72656D61  # a user's own generator of the same seed must give other num
 @dataclass(frozen=True)
 class Projection:
     """How many more results a study needs to its stop; those of pending trials count among them.
+
+    The evaluations of an audit are included.
 
     Attributes
     ----------
@@ -99,10 +102,16 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, -0.5, 0.75][trial.arm] + 2.0 * noise.standard_normal())
     >>> print(remaining(study))
-    about 98 more (80 % range: 35 to 2,500)
+    about 110 more (80 % range: 44 to 2,700)
     """
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
+    if study.audit.rejection is not None:
+        words = "not known: the means are not linear in the features, and the study cannot stop"
+        return Projection(None, 0, None, words)
+    if study.audit.is_open:
+        left = len(study.audit.missing(study.trials)) + len(study.pending)
+        return Projection(left, left, left, f"{left:,} more: the audit of linearity")
     if study.budget is not None:
         left = evaluations_left(study)
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
@@ -129,10 +138,17 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     totals = np.sort(_totals(study, draws, seeds, quick=quick))
     told = posterior.observed
     low, middle, high = (
-        max(float(totals[place - 1]) - told, 1.0)
+        _with_audit(study, max(float(totals[place - 1]) - told, 1.0))
         for place in (TENTH, (DRAWS + 1) // 2, DRAWS + 1 - TENTH)
     )
     return _projection(low, middle, high)
+
+
+def _with_audit(study: View, more: float) -> float:
+    """The evaluations to the stop, and those of the audit at it."""
+    if not study.audit.wanted or not is_audited(study.bound) or math.isinf(more):
+        return more
+    return more + audit_size(study.problem.arms, study.evaluations + int(more))
 
 
 def _projection(low: float, middle: float, high: float) -> Projection:

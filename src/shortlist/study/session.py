@@ -111,6 +111,8 @@ class SQLiteSession(Session):
     def begin(self, first: Statement, values: Values, *, writing: bool) -> list[tuple[Any, ...]]:
         """Begin a transaction and read something in it."""
         connection = self.connection
+        if connection.in_transaction:  # one that was interrupted, and not ended
+            connection.execute("ROLLBACK")
         if not writing:
             connection.execute(f"PRAGMA busy_timeout = {self.patience * 1000:.0f}")
             connection.execute("BEGIN")
@@ -178,6 +180,8 @@ class PostgresSession(Session):
 
     def _begin(self, first: Statement, values: Values, *, writing: bool) -> list[tuple[Any, ...]]:
         kind = "READ COMMITTED" if writing else "REPEATABLE READ READ ONLY"
+        if self._connection is not None and self._connection.info.transaction_status != 0:
+            self.close()  # with a transaction that was interrupted, and not ended
         connection = self.connection
         with _together(connection):
             connection.execute(f"BEGIN ISOLATION LEVEL {kind}")

@@ -58,6 +58,7 @@ class Settings:
         seed: int,
         lease: float | None,
         classical: bool,
+        audit: bool = True,
     ) -> Settings:
         """The settings of a study."""
         choices = {
@@ -70,6 +71,7 @@ class Settings:
             "threshold": None if threshold is None else _threshold_word(find_threshold(threshold)),
             "seed": seed,
             "lease": lease,
+            "audit": audit,
         }
         return cls(choices, problem.names, None if classical else problem.features)
 
@@ -89,8 +91,15 @@ class Settings:
         except (ValueError, TypeError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
+    @property
+    def audit(self) -> bool:
+        """Whether linearity is tested; it was not in studies that were begun before audits were."""
+        return bool(self.choices.get("audit", False))
+
     def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
         """Take from what is stored the choices that were left to us; a budget never is."""
+        if "audit" not in stored.choices:
+            self.choices.pop("audit", None)
         algorithm = algorithm and "budget" not in stored.choices["algorithm"]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
@@ -206,6 +215,21 @@ def checked_patience(patience: object) -> float:
     ):
         raise InvalidSetting(f"patience must be a number of seconds from 0 on, got {patience!r}.")
     return float(patience)
+
+
+def checked_flag(name: str, value: object) -> bool:
+    """True or False, and nothing that only looks like it.
+
+    Examples
+    --------
+    >>> checked_flag("audit", "no")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: audit must be True or False, got 'no'.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:

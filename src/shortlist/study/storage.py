@@ -205,6 +205,7 @@ class StoredStudy:
         self._storage = checked_storage(storage)
         self.where: str | None = shown(self._storage)
         self._read_only = not is_url(self._storage) and is_read_only(Path(self._storage))
+        self.address = self._storage
         self._engine = connect(self._storage, create=create)
         self._session = session(self._engine)
         self._lock = threading.RLock()

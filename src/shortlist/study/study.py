@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -14,20 +15,26 @@ from shortlist.algorithms.catalog import Algorithm, find_algorithm
 from shortlist.algorithms.recommendation import is_left_open, meant
 from shortlist.errors import (
     DamagedStorage,
+    GuaranteeInDoubt,
     InvalidInput,
     InvalidSetting,
+    LinearityRejected,
     ShortlistError,
+    UnhealthyFeatures,
     unknown_name,
+    warn_caller,
 )
+from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.budget import check_reopening, nothing_to_ask
 from shortlist.study.evaluation import Objective, evaluate
 from shortlist.study.feature_health import warn_of_features
+from shortlist.study.guarantee import advice, doubts
 from shortlist.study.journal import Journal
-from shortlist.study.ledger import checked_key, checked_value
-from shortlist.study.outcome import storable
-from shortlist.study.settings import Settings, checked_lease, checked_patience
+from shortlist.study.ledger import checked_key
+from shortlist.study.outcome import checked_value, storable
+from shortlist.study.settings import Settings, checked_flag, checked_lease, checked_patience
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -54,7 +61,7 @@ class Study(View):
     epsilon : float
         The slack allowed in the means.
     S : float, optional
-        A bound on ‖θ‖, for thresholds that need one.
+        A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
     budget : int, optional
         Stop after so many results, neither earlier nor later, and estimate how probable a wrong
         answer is. Without it the study stops when it is certain enough.
@@ -75,6 +82,10 @@ class Study(View):
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
         default never, but for those of a :meth:`run` that has ended on this machine.
+    audit : bool
+        Whether to test, before an answer is final, that the means are linear in the features, by a
+        few fresh evaluations (20, or a tenth of those so far). Where the answer does not assume it,
+        there is nothing to test. See ``docs/linearity.md``.
 
     Examples
     --------
@@ -107,6 +118,7 @@ class Study(View):
         storage: str | os.PathLike[str] | None = None,
         name: str | None = None,
         lease: float | None = None,
+        audit: bool = True,
     ) -> None:
         noise: Any = {"sigma": sigma, "reward_range": reward_range}
         problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
@@ -118,6 +130,7 @@ class Study(View):
             seed=drawn_seed() if seed is None else checked_seed(seed),
             lease=checked_lease(lease),
             classical=features is None,
+            audit=checked_flag("audit", audit),
         )
         self._begin(problem, settings, chosen, wide)
         if not self.bound.setting.classical:
@@ -185,6 +198,92 @@ class Study(View):
             )
         )
 
+    def without_features(
+        self,
+        *,
+        algorithm: str | Algorithm | None = None,
+        threshold: Any = None,
+        storage: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+    ) -> Study:
+        """A study of the same arms that assumes nothing about their means, with all results so far.
+
+        This study stays as it is.
+
+        Parameters
+        ----------
+        algorithm, threshold : optional
+            As for a new study without features; by default what is recommended for it.
+        storage : path or URL, optional
+            Where to keep it; by default where this one is kept, if it is.
+        name : str, optional
+            By default this one's, with "without features" after it.
+
+        Examples
+        --------
+        >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, seed=0)
+        >>> _ = study.tell(arm=2, value=0.3)
+        >>> free = study.without_features()
+        >>> free.evaluations, free.problem.is_classical
+        (1, True)
+        """
+        given = {"features": None, "algorithm": algorithm, "threshold": threshold}
+        return self._carried_over(given, "without features", storage, name)
+
+    def with_misspecification(
+        self,
+        c: float,
+        *,
+        storage: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+    ) -> Study:
+        """A study that assumes means within ``c`` of linear in the features, with all results so far.
+
+        This study stays as it is.
+
+        Parameters
+        ----------
+        c : float
+            How far from linear a mean may be; see ``MisLid``.
+        storage : path or URL, optional
+            Where to keep it; by default where this one is kept, if it is.
+        name : str, optional
+            By default this one's, with the c after it.
+        """
+        from shortlist.algorithms.mislid import MisLid
+
+        given = {"features": self.problem.features, "algorithm": MisLid(misspecification=c)}
+        return self._carried_over(given, f"within {c:g} of linear", storage, name)
+
+    def _carried_over(
+        self, given: dict[str, Any], suffix: str, storage: Any, name: str | None
+    ) -> Study:
+        problem = self.problem
+        alike: dict[str, Any] = {
+            "m": problem.m,
+            "sigma": Noise.read(problem.noise.written, problem.names),
+            "delta": problem.delta,
+            "epsilon": problem.epsilon,
+            "seed": self.seed,
+            "arms": problem.names,
+            "lease": self._journal.lease,
+        }
+        place = self._journal.storage.address if storage is None else storage
+        called = f"{self.name}, {suffix}" if name is None else name
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
+            into = Study(**given, **alike, storage=place, name=called)
+        if not into.trials:  # else it was done before
+            # In the order in which they came: whether one counts must be known before its value.
+            into._tell_carried((trial.arm, trial.value) for trial in self.taken)
+        return into
+
+    def _tell_carried(self, results: Iterable[tuple[int, float | None]]) -> None:
+        """Take in results of another study, as (row of the features, value), in one transaction."""
+        checked = [(arm, checked_value(value, self.bound)) for arm, value in results]
+        self._journal.add(checked, "carried")
+        self._warn()
+
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
         self.refresh()
@@ -194,9 +293,9 @@ class Study(View):
     ) -> None:
         self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()
-        self._answer = None
+        self._warned = False
         bound = find_algorithm(algorithm).bind(problem, threshold)
-        self._journal = Journal(bound, settings, self._keep_answer)
+        self._journal = Journal(bound, settings, self._keep_answer, self._forget_answer)
         self._journal.begin()
 
     # Asking
@@ -266,9 +365,9 @@ class Study(View):
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        named = checked_key(key)
-        with self._journal.change() as transaction:
-            return self._journal.add(transaction, index, result, named)
+        [added] = self._journal.add([(index, result)], key=checked_key(key))
+        self._warn()
+        return added
 
     def tell_many(
         self,
@@ -288,7 +387,15 @@ class Study(View):
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
         checked = [(trial, checked_value(v, self.bound)) for trial, v in results]
-        return self._journal.tell(checked, twice=if_told == "ignore")
+        told = self._journal.tell(checked, twice=if_told == "ignore")
+        self._warn()
+        return told
+
+    def _warn(self) -> None:
+        """Say once, as soon as it is known, that the means are not linear in the features."""
+        if self.audit.rejection is not None and not self._warned:
+            self._warned = True
+            warn_caller(LinearityRejected(advice(self)))
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that an evaluation came to nothing; no value is made up for it.
@@ -303,8 +410,8 @@ class Study(View):
 
     def refresh(self) -> None:
         """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
-        with self._journal.change(writing=False):
-            pass
+        self._journal.refresh()
+        self._warn()
 
     def close(self) -> None:
         """Let go of the storage's connection; the study opens it again when it is used."""
@@ -328,6 +435,9 @@ class Study(View):
         progress: bool = True,
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
+
+        It also ends, with a warning (``LinearityRejected``), when the means turn out not to be
+        linear in the features.
 
         Parameters
         ----------
@@ -370,4 +480,8 @@ class Study(View):
             patience=checked_patience(patience),
             progress=progress,
         )
+        self._warn()
+        if self.done and (against := doubts(self)):
+            for finding in against:
+                warn_caller(GuaranteeInDoubt(str(finding)))
         return self.shortlist

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
 from shortlist.errors import TrialError
@@ -14,8 +15,16 @@ if TYPE_CHECKING:  # every worker that evaluates loads this file
     from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]
-Origin = Literal["initial", "round", "second of a round", "unasked"]
-ORIGINS: tuple[Origin, ...] = ("initial", "round", "second of a round", "unasked")
+Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried"]
+# In this order: their places enter the fingerprints of stored studies.
+ORIGINS: tuple[Origin, ...] = (
+    "initial",
+    "round",
+    "second of a round",
+    "unasked",
+    "audit",
+    "carried",
+)
 NOBODY = -1
 
 
@@ -123,7 +132,7 @@ class Trial(_Fields):
         raise TrialError(f"trial {self.number} cannot be changed by hand (del {name} was tried).")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Trial, tuple(getattr(self, name) for name in FIELDS)
+        return Trial, all_fields(self)
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -134,6 +143,8 @@ class Trial(_Fields):
 
 
 FIELDS = tuple(each.name for each in fields(_Fields))
+# All that a trial says now, for ``put_back``.
+all_fields = attrgetter(*FIELDS)
 _set = object.__setattr__
 
 
@@ -145,8 +156,13 @@ def alter(trial: Trial, **news: Any) -> None:
 
 def become(trial: Trial, other: Trial) -> None:
     """Take over all that another says of the same trial."""
-    for name in FIELDS:
-        _set(trial, name, getattr(other, name))
+    put_back(trial, all_fields(other))
+
+
+def put_back(trial: Trial, said: tuple[Any, ...]) -> None:
+    """Say again what it said when these were its fields."""
+    for name, value in zip(FIELDS, said, strict=True):
+        _set(trial, name, value)
 
 
 class Trials(Sequence[Trial]):
@@ -223,9 +239,11 @@ class Reason:
         """The reason of a trial, in words."""
         cause, arm = trial.cause, trial.name
         if cause.b == NOBODY:
-            initial = cause.origin == "initial"
-            first = "part of the first plan" if planned else "an initial pull"
-            what = first if initial else "data that nobody asked for"
+            what = {
+                "initial": "part of the first plan" if planned else "an initial pull",
+                "audit": "part of the audit: it tests whether the means are linear in the features",
+                "carried": "a result carried over from another study",
+            }.get(cause.origin, "data that nobody asked for")
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -12,14 +13,15 @@ from shortlist.algorithms.steps import Steps
 from shortlist.core.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
-from shortlist.study.budget import worth
-from shortlist.study.conditions import conditions
 from shortlist.study.estimated_error import estimated_error
+from shortlist.study.guarantee import doubts, worth
 from shortlist.study.journal import Journal
+from shortlist.study.model import Model
 from shortlist.study.stage import makes_plans
 from shortlist.study.trial import Reason, Trial, Trials
 
 if TYPE_CHECKING:
+    from shortlist.study.audit import Audit
     from shortlist.study.feature_health import Finding
     from shortlist.study.history import History
     from shortlist.study.remaining import Projection
@@ -32,13 +34,24 @@ class View:
     name: str
     created_at: float
     _journal: Journal
-    _answer: Shortlist | None
-    _answered_at: int = 0
+    _answer: pd.DataFrame | None  # the arms of the shortlist, as they stood at the stop
+    _answered_at: int
+    _final: tuple[int, Shortlist] | None  # as of so many changes of the study
 
     @property
     def bound(self) -> Bound:
         """The algorithm on its problem; another one once σ is estimated, if it is to be."""
         return self._journal.model.bound
+
+    @property
+    def model(self) -> Model:
+        """The algorithm as it stands after the results taken in so far."""
+        return self._journal.model
+
+    @property
+    def audit(self) -> Audit:
+        """The tests of whether the means are linear in the features."""
+        return self._journal.audit
 
     @property
     def problem(self) -> Problem:
@@ -47,8 +60,11 @@ class View:
 
     @property
     def done(self) -> bool:
-        """Whether the study has stopped, as far as it is known here (see :meth:`refresh`)."""
-        return self._journal.model.stopped
+        """Whether the study has stopped, as far as it is known here (see :meth:`refresh`).
+
+        A study whose answer rests on its features stops when the audit has passed.
+        """
+        return self._journal.stopped
 
     @property
     def evaluations(self) -> int:
@@ -114,9 +130,13 @@ class View:
         return model.decision.statistic if model.decision is not None and model.looks else None
 
     @property
-    def stage(self) -> Literal["initial pulls", "pilot", "pulls after the pilot", "rounds"]:
+    def stage(
+        self,
+    ) -> Literal["initial pulls", "pilot", "pulls after the pilot", "rounds", "audit"]:
         """How far the study is; the stop is looked for in rounds only."""
         model = self._journal.model
+        if self.audit.is_open:
+            return "audit"
         if model.looks:
             return "rounds"
         if model.posterior.aside:
@@ -126,35 +146,46 @@ class View:
     @property
     def shortlist(self) -> Shortlist:
         """The answer: final once the study is done, before that the current guess."""
-        return self._final() if self.done else self._shortlist(final=False)
+        if not self.done:
+            kept = self._answer if self.model.stopped else None  # while it is audited
+            return self._shortlist(self._listed() if kept is None else kept, final=False)
+        changes = self._journal.ledger.changes
+        if self._final is None or self._final[0] != changes:
+            assert self._answer is not None
+            self._final = changes, self._shortlist(self._answer, final=True)
+        return self._final[1]
 
     @property
     def answered_at(self) -> int:
-        """How many results the last stop rests on."""
+        """How many results the last stop rests on; those of an audit come after it."""
         return self._answered_at
 
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
-        self._answer = self._shortlist(final=True)
+        self._answer = self._listed()
 
-    def _final(self) -> Shortlist:
-        assert self._answer is not None
-        return self._answer
+    def _forget_answer(self) -> None:
+        self._answer, self._final, self._answered_at = None, None, 0
 
-    def _shortlist(self, *, final: bool) -> Shortlist:
+    def _listed(self) -> pd.DataFrame:
         table = self.table()
         chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
-        names = tuple(chosen["name"])
+        return chosen.reset_index(drop=True)
+
+    def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
         error = None if self.budget is None else estimated_error(self)
-        guarantee = self.bound.guarantee() if self.budget is None else worth(self, error)
-        if final:
-            guarantee = " ".join([guarantee, *(words for _, words in conditions(self))])
-        elif self.budget is None:
-            guarantee = f"No guarantee yet: the study has not stopped. At its stop: {guarantee}"
-        else:
-            guarantee = f"Not final: {self.evaluations:,} of {self.budget:,} results. {guarantee}"
-        chosen = chosen.reset_index(drop=True)
-        return Shortlist(names, chosen, self.evaluations, final, guarantee, error)
+        evaluations = self.evaluations
+        if final:  # what came in late has no part in it
+            evaluations = self._answered_at + len(self.audit.results)
+        return Shortlist(
+            names=tuple(listed["name"]),
+            table=listed,
+            evaluations=evaluations,
+            final=final,
+            guarantee=worth(self, error).words,
+            error=error,
+            audited=sum(trial.cause.origin == "audit" for trial in self.taken),
+        )
 
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
@@ -162,7 +193,9 @@ class View:
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind, as it last looked (KL-LUCB, MisLid); they are missing before
         :attr:`stage` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
-        means and bounds are those of the evaluations since: it is set aside.
+        means and bounds are those of the evaluations since: it is set aside. With a budget nothing
+        is proven: the bounds hold the mean of an arm named beforehand with probability about 1 − δ,
+        and less often those of the shortlist, which was chosen because it came out best.
         """
         model = self._journal.model
         now = None if model.decision is None else self.round
@@ -198,4 +231,9 @@ class View:
     def why(self, trial: Trial | int) -> Reason:
         """Why a trial was asked for: b_t, c_t and their gap index."""
         found = self._journal.ledger.find(trial)
-        return Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
+        reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
+        names = ", ".join(finding.name for finding in doubts(self))
+        if not names:
+            return reason
+        doubt = f"The results speak against what the guarantee assumes: {names}."
+        return replace(reason, words=f"{reason.words} {doubt}")

@@ -101,8 +101,8 @@ class Truth:
 
     @cached_property
     def theta(self) -> NDArray[np.float64]:
-        """The shortest θ with μ = Xθ, in the reduced features; raises where there is none."""
-        features = self.problem.reduced
+        """The shortest θ with μ = Xθ, in a basis that keeps its norm; raises where there is none."""
+        features = self.problem.isometric
         theta = np.linalg.lstsq(features, self.means, rcond=None)[0]
         residual = float(np.abs(features @ theta - self.means).max())
         largest = float(np.abs(self.means).max())

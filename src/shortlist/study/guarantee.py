@@ -1,0 +1,222 @@
+"""What an answer is worth: one voice for the shortlist, the report, the command line and warnings."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from shortlist.study.audit import applies, audit_size
+from shortlist.study.budget import worth_of_budget
+from shortlist.study.conditions import conditions
+from shortlist.study.linearity import LEVEL, WHILE_RUNNING
+
+if TYPE_CHECKING:
+    from shortlist.study.audit import Rejection
+    from shortlist.study.feature_health import Finding
+    from shortlist.study.view import View
+
+PROVEN = "Proven: "
+
+
+class Worth(NamedTuple):
+    """What an answer is worth.
+
+    Attributes
+    ----------
+    badge : str
+        In a word or two.
+    level : {"good", "plain", "warn"}
+        Good only where a theorem covers the answer and nothing speaks against what it assumes.
+    words : str
+        In full.
+    """
+
+    badge: str
+    level: Literal["good", "plain", "warn"]
+    words: str
+
+
+def worth(study: View, error: float | None = None) -> Worth:
+    """What the answer of a study is worth, or would be at its stop.
+
+    Parameters
+    ----------
+    study : Study
+        Nothing is changed in it.
+    error : float, optional
+        With a budget, the estimated probability of a wrong list.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> worth(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
+    'No guarantee yet'
+    """
+    if study.budget is not None:
+        return _with_budget(study, error)
+    rejection = study.audit.rejection
+    if rejection is not None:
+        return Worth("Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}")
+    claim = study.bound.guarantee()
+    if not study.done:
+        return _unfinished(study, claim)
+    words = [claim, *_linearity(study), *(sentence for _, sentence in conditions(study))]
+    warnings = doubts(study)
+    if warnings:
+        words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
+        against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
+        names = ", ".join(finding.name for finding in warnings)
+        doubt = f"In doubt: the results speak against what is assumed ({names}). {against}"
+        return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
+    if not study.bound.proven:
+        return Worth("Heuristic", "warn", " ".join(words))
+    if is_linearity_untested(study):
+        words[0] = claim.replace(PROVEN, "Proven if the means are linear, which is untested: ", 1)
+        return Worth("Proven if linear: untested", "plain", " ".join(words))
+    return Worth("Proven", "good", " ".join(words))
+
+
+def _with_budget(study: View, error: float | None) -> Worth:
+    words = worth_of_budget(study, error)
+    warnings = doubts(study)
+    if warnings:
+        names = ", ".join(finding.name for finding in warnings)
+        words = f"{words} The results speak against what is supposed: {names}."
+    if study.done:
+        words = " ".join([words, *(sentence for _, sentence in conditions(study))])
+    else:
+        words = f"Not final: {study.evaluations:,} of {study.budget:,} results. {words}"
+    return Worth("No guarantee: fixed budget", "warn", words)
+
+
+def _unfinished(study: View, claim: str) -> Worth:
+    audit = study.audit
+    badge = "No guarantee yet" if study.bound.proven else "No guarantee yet, then heuristic"
+    level: Literal["plain", "warn"] = "plain" if study.bound.proven else "warn"
+    if audit.is_open:
+        assert audit.plan is not None
+        left = len(audit.missing(study.trials))
+        words = (
+            f"No guarantee yet: of the {len(audit.plan):,} evaluations that test whether the means "
+            f"are linear in the features, {left:,} are still to be asked for. If they agree: {claim}"
+        )
+        return Worth(badge, level, words)
+    words = f"No guarantee yet: the study has not stopped. At its stop: {claim}"
+    if rests_on_features(study):
+        words += (
+            f" Before that, at least {audit_size(study.problem.arms, study.evaluations):,} fresh "
+            "evaluations test whether they are."
+            if audit.wanted and not study.bound.misspecification
+            else f" {_untested(study)}"
+            if not audit.wanted
+            else ""
+        )
+    warnings = doubts(study)
+    if warnings:
+        names = ", ".join(finding.name for finding in warnings)
+        return Worth(badge, "warn", f"{words} The results speak against what is assumed: {names}.")
+    return Worth(badge, level, words)
+
+
+def doubts(study: View) -> list[Finding]:
+    """The findings of health that speak against the guarantee.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> doubts(Study(arms=["a", "b"], m=1, sigma=0.5))
+    []
+    """
+    # Arms that are nearly alike may cost evaluations, and never the guarantee.
+    found = study.health()
+    return [each for each in found if each.level == "warning" and each.name != "alike"]
+
+
+def rests_on_features(study: View) -> bool:
+    """Whether the answer assumes that the means are linear in the features, or nearly so."""
+    return applies(study.model)
+
+
+def is_linearity_untested(study: View) -> bool:
+    """Whether an answer assumes that the means are linear, and nothing has tested it."""
+    if not rests_on_features(study):
+        return False
+    if study.bound.misspecification:
+        return not study.audit.wanted
+    return study.audit.verdict is None or not study.audit.results
+
+
+def is_linearity_tested(study: View) -> bool:
+    """Whether the answer is final, assumes that the means are linear, and was tested for it."""
+    return study.done and rests_on_features(study) and not is_linearity_untested(study)
+
+
+def _linearity(study: View) -> list[str]:
+    """What was done to test that the means are linear, as a sentence; none where nothing had to."""
+    if not rests_on_features(study):
+        return []
+    if is_linearity_untested(study):
+        return [_untested(study)]
+    return [passed(study)]
+
+
+def _untested(study: View) -> str:
+    seen = f"{_evaluated(study)} of {study.problem.arms:,} arms were evaluated"
+    if study.audit.wanted:
+        return f"That they are was not tested: every evaluation made for it failed; {seen}."
+    return f"That they are was assumed, not tested (audit=False); {seen}."
+
+
+def passed(study: View) -> str:
+    """What the audit found, in a sentence."""
+    audit, problem = study.audit, study.problem
+    seen = f"{_evaluated(study):,} of {problem.arms:,} arms were evaluated"
+    if study.bound.misspecification:
+        level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
+        return f"That they are was tested as the results came in ({level}); {seen}."
+    assert audit.verdict is not None
+    tested = len({trial.arm for trial in audit.results})
+    single, spread = audit.verdict.single, audit.verdict.spread
+    alone = "any one of them" if tested > 1 else "it"
+    sizes = [f"of {single:.2g} at {alone}"] if math.isfinite(single) else []
+    sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
+    found = "no misfit could have been found with so few"
+    if sizes:
+        found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
+    return (
+        f"That they are was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
+        f"(level {LEVEL * 100:g} %; {found}); {seen}."
+    )
+
+
+def _evaluated(study: View) -> int:
+    return int((study.posterior.pulls > 0).sum())
+
+
+def advice(study: View) -> str:
+    """Why linearity was rejected, and what to do."""
+    rejection = study.audit.rejection
+    assert rejection is not None
+    c = study.bound.misspecification
+    if c:
+        return (
+            f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
+            "study.without_features() goes on with every result and assumes nothing of the means, "
+            f"study.with_misspecification(c) with a c above {c:g}."
+        )
+    return (
+        f"{departure(rejection)} The guarantee assumes that they are. Nothing told is lost: "
+        "study.without_features() goes on with every result and assumes nothing of the means, "
+        "study.with_misspecification(c) assumes that they are within c of linear."
+    )
+
+
+def departure(rejection: Rejection, c: float = 0.0) -> str:
+    """What speaks against linear means, in a sentence."""
+    what = f"within c = {c:g} of linear" if c else "linear"
+    return (
+        f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
+        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm {rejection.name!r} was measured at "
+        f"{rejection.measured:.3g}, and a linear model of the other results gives "
+        f"{rejection.predicted:.3g}."
+    )

@@ -1,0 +1,287 @@
+"""An exception anywhere within ask or tell: nothing of the call was done, and it can be repeated."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist import GIFA, MisLid, Study
+from shortlist.algorithms.catalog import find_algorithm
+from shortlist.algorithms.steps import Steps
+from shortlist.algorithms.stepwise import Course
+from shortlist.algorithms.xy_halving import XYHalving
+from shortlist.problem import Problem
+from shortlist.study.model import Model
+from shortlist.study.trial import Trial
+
+PACKAGE = str(Path(shortlist.__file__).parent)
+FEATURES = np.array([[1.0, 0.0], [0.9, 0.4], [0.2, 0.9], [0.0, 1.0], [-0.5, 0.3]])
+MEANS = FEATURES @ np.array([0.8, 0.3])
+# Also called when an object is thrown away: what is raised then has nobody to go to.
+THROWN_AWAY = ("_close", "<genexpr>")
+MOST = 60  # moments within one call; where it has more Python calls, they are spread over it
+
+KINDS: dict[str, dict[str, Any]] = {
+    "m-LinGapE": {"algorithm": "m-LinGapE"},
+    "m-LinGapE optimized": {"algorithm": "m-LinGapE optimized"},
+    "LinGIFA": {"algorithm": "LinGIFA"},
+    "LUCB": {"algorithm": "LUCB"},
+    "LUCB both": {"algorithm": "LUCB both"},
+    "UGapE": {"algorithm": "UGapE"},
+    "pilot": {"algorithm": GIFA(threshold="pilot", elimination=True)},
+    "LinGame": {"algorithm": "LinGame"},
+    "FWS": {"algorithm": "FWS"},
+    "lazy": {"algorithm": "lazy track-and-stop"},
+    "Phased": {"algorithm": "Phased"},
+    "Uniform": {"algorithm": "Uniform"},
+    "Racing": {"algorithm": "Racing"},
+    "KL-LUCB": {"algorithm": "KL-LUCB", "sigma": "bounded", "reward_range": (0.0, 1.0)},
+    "KL-Racing": {"algorithm": "KL-Racing", "sigma": "bounded", "reward_range": (0.0, 1.0)},
+    "MisLid": {"algorithm": MisLid(misspecification=0.05)},
+    "MisLid, glr": {"algorithm": MisLid(misspecification=0.05, stop="glr")},
+    "XY-halving": {"budget": 60},
+    "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
+}
+
+
+def begin(kind: str, **others: Any) -> Study:
+    settings: dict[str, Any] = {"sigma": 0.2, "seed": 3, **KINDS[kind], **others}
+    return Study(FEATURES, 2, **settings)
+
+
+def result(trial: Trial) -> float:
+    value = MEANS[trial.arm] + 0.2 * np.random.default_rng(trial.number).standard_normal()
+    return float(np.clip(value, 0.0, 1.0))
+
+
+class Interruption:
+    """Raises KeyboardInterrupt at the calls of these numbers, of those made within the package."""
+
+    def __init__(self, *at: int) -> None:
+        self.calls, self._at = 0, at
+
+    def _profile(self, frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event != "call" or code.co_name in THROWN_AWAY:
+            return
+        if not code.co_filename.startswith(PACKAGE):
+            return
+        self.calls += 1
+        if self.calls in self._at:
+            sys.setprofile(self._profile)  # who raises is taken off
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> Interruption:
+        sys.setprofile(self._profile)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(None)
+
+
+def calls(act: Callable[[], Any]) -> int:
+    """How many Python calls are made within the package, were it not interrupted."""
+    with Interruption() as counted:
+        act()
+    return counted.calls
+
+
+def interrupted(act: Callable[[], Any], *at: int) -> bool:
+    try:
+        with Interruption(*at):
+            act()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def check_is_its_log(study: Study) -> None:
+    """The study is what its log gives to one that begins anew."""
+    journal = study._journal
+    model = Model(journal._bound, study.seed)
+    stops: list[int] = []
+    for steps in (Steps.supposing([]), study.all_steps()):
+        model.take(steps, lambda: stops.append(model.posterior.observed))
+    assert model.digest() == journal.model.digest()
+    assert model.decision == journal.model.decision
+    assert model.stopped == study.done
+    assert study.answered_at == (stops[-1] if stops else 0)
+    assert np.array_equal(model.posterior.pulls, study.posterior.pulls)
+    assert study.evaluations == len(study.taken)
+    assert np.bincount([t.arm for t in study.taken], minlength=5).tolist() == (
+        study.posterior.pulls.tolist()
+    )
+    if model.decision is not None:
+        assert np.array_equal(model.round.inside, study.round.inside)
+        threshold = model.bound.engine.threshold
+        own = threshold(study.posterior, study.round)
+        assert own == threshold(model.posterior, model.round)
+
+
+def story(study: Study) -> list[Any]:
+    """All that is known of the trials but the time of day."""
+    # Causes in words, since a statistic that is NaN is not equal to itself.
+    rows = [(t.number, t.arm, t.state, t.value, t.reason, repr(t.cause)) for t in study.trials]
+    return [*rows, study.fingerprint, [t.number for t in study.pending]]
+
+
+def shake(study: Study, act: Callable[[], Any], again: Callable[[], Any]) -> None:
+    """Interrupt a call at every Python call that it makes, then let it be.
+
+    ``again`` makes the same call in a study that has met no interruption.
+    """
+    before, made = story(study), calls(again)
+    for at in sorted(set(np.linspace(1, made, MOST, dtype=int).tolist())):
+        if not interrupted(act, at):
+            return  # fewer calls than the other's: something was computed once and kept
+        assert story(study) == before
+        check_is_its_log(study)
+    act()
+
+
+def busiest(kind: str) -> list[int]:
+    """Evaluations to interrupt: the first ones, those that take most calls, and the last."""
+    study, made = begin(kind), []
+    while not study.done:
+        trial = study.ask()
+        made.append(calls(lambda t=trial: study.tell(t, result(t))))  # type: ignore[misc]
+    assert len(made) < 2000
+    return sorted({0, 1, *np.argsort(made)[-3:].tolist(), len(made) // 2, len(made) - 1})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupted_anywhere_it_is_its_log_and_goes_on_as_if_nothing_had_been(kind: str) -> None:
+    moments = busiest(kind)
+    shaken, calm = begin(kind), begin(kind)
+    for step in range(moments[-1] + 1):
+        if step not in moments:
+            for study in (shaken, calm):
+                trial = study.ask()
+                study.tell(trial, result(trial))
+            continue
+        shake(shaken, lambda: shaken.ask(), lambda: calm.ask())
+        mine, other = shaken.trials[-1], calm.trials[-1]
+        assert mine.arm == other.arm
+        shake(
+            shaken,
+            lambda m=mine: shaken.tell(m, result(m)),  # type: ignore[misc]
+            lambda o=other: calm.tell(o, result(o)),  # type: ignore[misc]
+        )
+        assert mine.state == "told"  # the trial in the caller's hands is the study's own
+        assert shaken.trials[mine.number] is mine
+    assert shaken.done
+    assert calm.done
+    assert story(shaken) == story(calm)
+    assert shaken.shortlist.names == calm.shortlist.names
+    assert shaken.table().equals(calm.table())
+
+
+def ways(study: Study) -> Iterator[Callable[[], Any]]:
+    """Every way to change a study, one after the other."""
+    yield lambda: study.ask(4)
+    yield lambda: study.tell_many([(number, 0.5 + 0.1 * number) for number in (0, 2)])
+    yield lambda: study.tell(arm=1, value=0.4)
+    yield lambda: study.fail(1, "broken")
+    yield lambda: study.cancel(3)
+    yield lambda: study._journal.ask(3, in_turn=True, process=None)
+    yield lambda: study.tell(6, 0.1)  # has to wait for the one before it
+    yield lambda: study.tell(5, 0.2)
+    yield lambda: study._journal.release([study.trials[7]])
+    yield lambda: study.ask(2)  # the one given back, and a new one
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, result(trial))
+    yield study.reopen
+    yield lambda: study.ask()
+
+
+@pytest.mark.parametrize("kind", ["LUCB both", "Phased", "sigma estimated"])
+@pytest.mark.parametrize("stored", [False, True])
+def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_path: Path) -> None:
+    places: list[dict[str, Any]] = [
+        {"storage": tmp_path / f"{name}.db"} if stored else {} for name in ("shaken", "calm")
+    ]
+    shaken, calm = (begin(kind, **place) for place in places)
+    for act, again in zip(ways(shaken), ways(calm), strict=True):
+        # What is kept cannot be taken back: an exception may come when it is kept already.
+        if not stored:
+            shake(shaken, act, again)
+            continue
+        before, made = story(shaken), calls(again)
+        for at in sorted(set(np.linspace(1, made, 25, dtype=int).tolist())):
+            if not interrupted(act, at):
+                break  # it had nothing more to do than to read what was kept
+            shaken.refresh()
+            check_is_its_log(shaken)
+            if story(shaken) != before:
+                break
+        else:
+            act()
+        assert story(shaken)[:-2] == story(calm)[:-2]
+        assert story(Study.load(tmp_path / "shaken.db")) == story(shaken)
+    assert story(shaken) == story(calm)
+
+
+@pytest.mark.parametrize("kind", ["m-LinGapE", "Phased", "MisLid"])
+def test_a_second_interruption_does_not_keep_the_first_from_being_mended(kind: str) -> None:
+    shaken, calm = begin(kind), begin(kind)
+    while shaken.stage != "rounds":
+        for study in (shaken, calm):
+            trial = study.ask()
+            study.tell(trial, result(trial))
+    mine, other = shaken.ask(), calm.ask()
+    before, made = story(shaken), calls(lambda: calm.tell(other, result(other)))
+    for at in range(1, made - 2):
+        for later in (1, 2, 3):  # while the first one is taken back
+            assert interrupted(lambda: shaken.tell(mine, result(mine)), at, at + later)
+            if at % 5 == 0:  # and while the model is made again
+                interrupted(lambda: shaken.table(), 5 * later)
+            assert story(shaken) == before
+            check_is_its_log(shaken)
+    shaken.tell(mine, result(mine))
+    assert story(shaken) == story(calm)
+
+
+STRATEGIES = {
+    "Phased": find_algorithm("Phased"),
+    "Uniform": find_algorithm("Uniform"),
+    "Racing": find_algorithm("Racing"),
+    "Racing (paired)": find_algorithm("Racing (paired)"),
+    "KL-LUCB": find_algorithm("KL-LUCB"),
+    "KL-Racing": find_algorithm("KL-Racing"),
+    "MisLid": MisLid(misspecification=0.05),
+    "MisLid, glr": MisLid(misspecification=0.05, stop="glr"),
+    "XY-halving": XYHalving(budget=60),
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_computes_first_and_assigns_last(name: str) -> None:
+    noise: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1)}
+    engine: Any = STRATEGIES[name].bind(Problem.of(FEATURES, 2, **noise)).engine
+    course: Course = engine.round()
+    for _ in range(3):
+        course.pulls = course.strategy.plan.copy()
+        course.sums = course.pulls * np.clip(MEANS, 0.0, 1.0)
+        twin = course.copy()
+        made = calls(lambda t=twin: t.decide(1))  # type: ignore[misc]
+        before, own = dict(vars(course.strategy)), dict(vars(course))
+        for at in range(1, made + 1):
+            if not interrupted(lambda: course.decide(1), at):
+                break  # fewer calls than the twin's: something was computed once and kept
+            for then, now in ((before, course.strategy), (own, course)):
+                assert vars(now).keys() == then.keys()
+                assert all(value is then[key] for key, value in vars(now).items())
+        else:
+            course.decide(1)
+        assert course.strategy.statistic == twin.strategy.statistic
+        assert course.strategy.plan.tolist() == twin.strategy.plan.tolist()
+        if engine.stops(course.strategy):
+            break
