@@ -169,7 +169,7 @@ def test_the_misfit_that_is_stated_is_found_nine_times_in_ten(ends):
         return np.mean([verdict(misfit(), 1.0).rejected for _ in range(100)])
 
     assert 0.8 < share(lambda: stated.spread * generator.choice([-1.0, 1.0], 60)) <= 1.0
-    assert share(lambda: stated.single * np.eye(60)[generator.choice(arms)]) > 0.8
+    assert share(lambda: stated.single * np.eye(60)[generator.choice(arms)]) > 0.6  # 0.9 of half
 
 
 def test_a_misfit_that_the_past_and_the_audit_cannot_see_is_not_said_to_be_found():

@@ -177,8 +177,7 @@ def passed(study: View) -> str:
     assert audit.verdict is not None
     tested = len({trial.arm for trial in audit.results})
     single, spread = audit.verdict.single, audit.verdict.spread
-    alone = "any one of them" if tested > 1 else "it"
-    sizes = [f"of {single:.2g} at {alone}"] if math.isfinite(single) else []
+    sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
     sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
     found = "no misfit could have been found with so few"
     if sizes:

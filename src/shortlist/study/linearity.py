@@ -37,7 +37,6 @@ PRIORS = (1.0, 10.0, 100.0)  # ρ: deviations of σ, of σ/√10 and of σ/10
 SIZES = (0.1, 0.3, 1.0, 3.0)  # of departures, in σ
 RANGES = (1.0, 0.3)  # over which departures are alike, in usual distances between arms
 DRAWS, FOUND = 200, 0.9  # of noise, to find what misfit is found with probability 0.9
-HARDEST = 3  # arms of which it is looked at how large a misfit of theirs must be
 ROUNDING = 1e-14  # of the largest singular value
 
 
@@ -63,9 +62,9 @@ class Verdict(NamedTuple):
     misses : array
         Of every arm, its average less what the past predicts.
     single, spread : float
-        The misfit of any one arm of the audit, and the root mean square misfit of random signs over
-        all arms evaluated, that is found with probability 0.9 if the noise is normal; infinite
-        where none is.
+        The misfit of a typical arm of the audit (half of them show a smaller one), and the root
+        mean square misfit of random signs over all arms evaluated, that is found with probability
+        0.9 if the noise is normal; infinite where none is.
     """
 
     rejected: bool
@@ -232,7 +231,7 @@ class _Test:
         return np.asarray(np.logaddexp(together + share[0], singles + share[1]) - self._paid)
 
     def detectable(self, needed: float) -> tuple[float, float]:
-        """The misfit of any one arm of the audit, and of random signs over all, found 9 times in 10.
+        """The misfit of a typical arm of the audit, and of random signs over all, found 9 times in 10.
 
         A misfit of an arm that was evaluated before is in θ̂ as well. θ̂ is taken to be normal, which
         it is but for the choice of the arms.
@@ -247,12 +246,12 @@ class _Test:
         signs = np.where(generator.random((DRAWS, len(every))) < 0.5, -1.0, 1.0)
         spread = self._found(noise, signs @ shifts, needed)
         own = shifts[np.isin(every, self._fresh.arms[self._fresh.counts > 0.0])]
-        # The hardest to find are those of which least is left in every form.
+        # The less of it is left in every form, the harder it is to find.
         left = [np.einsum("ai,ij,aj->a", own, form, own) for form in self._forms]
         alone = (self._alone[:, None, :] * own**2).max(axis=(0, 2))
-        hardest = np.argsort(np.maximum(np.max(left, axis=0), alone), kind="stable")[:HARDEST]
-        single = max(self._found(noise, own[[arm]], needed) for arm in hardest)
-        return single, spread
+        order = np.argsort(np.maximum(np.max(left, axis=0), alone), kind="stable")
+        typical = own[[order[(len(order) - 1) // 2]]]
+        return self._found(noise, typical, needed), spread
 
     def _shifts(self, arms: NDArray[np.int64]) -> Reals:
         """What a misfit of 1 at each arm does to z, a row an arm."""
