@@ -240,9 +240,9 @@ def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -
         (X[:7], "8 arms"),
     ):
         with pytest.raises(StudyMismatch, match=words):
-            shortlist.Study(features, m=3, sigma=0.4, seed=7, storage=storage)
+            shortlist.Study(features, m=3, sigma=0.4, seed=7, audit=False, storage=storage)
     with pytest.raises(StudyMismatch, match="a table, not the arms alone"):
-        shortlist.Study(arms=range(8), m=3, sigma=0.4, seed=7, storage=storage)
+        shortlist.Study(arms=range(8), m=3, sigma=0.4, seed=7, audit=False, storage=storage)
     assert begin(storage, seed=None).seed == 7
     other = begin(storage, name="another", sigma=1.0)
     assert study_names(storage) == ["study", "another"]

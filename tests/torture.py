@@ -242,12 +242,13 @@ def server_crashes(server: Server, crashes: int, workers: int = 3) -> Figures:
     begin(storage).close()
     fork = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
-        over = fork.Event()
+        over, ready = fork.Event(), fork.Barrier(workers + 1)
         files = [Path(folder) / str(number) for number in range(workers)]
-        given = [(storage, str(file), over) for file in files]
+        given = [(storage, str(file), ready, over) for file in files]
         processes = [fork.Process(target=_run_on, args=each) for each in given]
         for process in processes:
             process.start()
+        ready.wait()
         for _ in range(crashes):
             time.sleep(0.7)
             server.crash()
@@ -266,8 +267,9 @@ def server_crashes(server: Server, crashes: int, workers: int = 3) -> Figures:
     return {"crashes": crashes, "acknowledged": len(acknowledged)}
 
 
-def _run_on(storage: str, noted: str, over: Any) -> None:
+def _run_on(storage: str, noted: str, ready: Any, over: Any) -> None:
     study = shortlist.Study.load(storage)
+    ready.wait()
     with Path(noted).open("w") as out:
         while not over.is_set():
             made: list[tuple[int, float]] = []

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
+from typing import Any
 
 _changed = threading.Condition(threading.Lock())
 LONGEST_WAIT = 120.0  # seconds; no transaction takes as long
 _at_work: dict[int, int] = {}  # how deep each thread is in its work, by its identity
 _forking = 0  # the thread that is about to fork
 _before: list[Callable[[], None]] = []
+_owners: weakref.WeakSet[Any] = weakref.WeakSet()
+_held: list[Any] = []  # the locks that are held during a fork
 
 
 class working:  # noqa: N801 - used as a function is
@@ -35,6 +39,15 @@ class working:  # noqa: N801 - used as a function is
                     _changed.notify_all()
 
 
+def keep_whole(owner: Any) -> None:
+    """Let no fork happen while another thread holds the ``_lock`` of an owner.
+
+    For what must not make a call of its own at its end, as ``working`` does: a study's changes.
+    """
+    with _changed:
+        _owners.add(owner)
+
+
 def before_fork(do: Callable[[], None]) -> None:
     """Have something done before every fork, when nobody else is at work."""
     _before.append(do)
@@ -50,12 +63,22 @@ def _wait_for_the_others() -> None:
                 _forking = me  # from now on nobody begins, and those at work come to their end
             elif not _changed.wait(LONGEST_WAIT):
                 break  # one of them was cut off before it could say that it has come to its end
+        owners = list(_owners)
+    for owner in owners:
+        if owner._lock.acquire(timeout=LONGEST_WAIT):
+            _held.append(owner._lock)
     for do in _before:
         do()
 
 
+def _let_go() -> None:
+    while _held:
+        _held.pop().release()
+
+
 def _go_on() -> None:
     global _forking
+    _let_go()
     with _changed:
         if _forking == threading.get_ident():
             _forking = 0
@@ -65,6 +88,7 @@ def _go_on() -> None:
 def _begin_anew() -> None:
     """In the child, where the other threads are no more."""
     global _changed, _forking
+    _let_go()
     _changed = threading.Condition(threading.Lock())
     _forking = 0
     me = threading.get_ident()

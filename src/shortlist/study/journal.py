@@ -14,7 +14,7 @@ from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.audit import Audit
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
-from shortlist.study.forking import working
+from shortlist.study.forking import keep_whole
 from shortlist.study.ledger import Ledger, Mark, check_pending, check_same_result
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
@@ -50,6 +50,7 @@ class Journal:
         self._at_stop, self._at_begin = at_stop, at_begin
         self.storage: Storage = Unstored()
         self._lock = threading.RLock()
+        keep_whole(self)
         self._at_work = False  # in a change, or in mending
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
 
@@ -151,7 +152,7 @@ class Journal:
         This is a function that is given one, and no context manager: the exception could come
         between the manager's own lines, where nothing of it would be called.
         """
-        with working(), self._lock:
+        with self._lock:
             self._mend()
             self._at_work = True
             try:
