@@ -282,7 +282,7 @@ def _run_on(storage: str, noted: str, ready: Any, over: Any) -> None:
                 return value
 
             try:
-                study.run(objective, max_evaluations=1, progress=False, patience=60)
+                study.run(objective, max_evaluations=1, progress=False, patience=300)
             except StorageError:
                 assert not made, "a result was not waited with"
                 time.sleep(0.05)  # the server was away before anything was asked for

@@ -31,7 +31,7 @@ ORDERS = ("asked", "completion")
 # are asked for: one evaluation that hangs must not be waited for with evaluations without end.
 WAITING = 8
 PATIENCE = 30.0  # seconds after which a run says whom it is waiting for
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds until a storage that is away is tried again
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds until a storage that is away is tried again
 PASSING = (StorageError, OutcomeUnknown)  # other errors of a storage do not pass by waiting
 LOOK_ROUND = 1.0  # seconds after which to see what others did, when nothing comes back
 
@@ -105,14 +105,14 @@ class Patience:
                 return
             except StorageError as error:
                 left = deadline - time.monotonic()
-                if type(error) not in PASSING or left < pause:
+                if type(error) not in PASSING or left <= 0.0:
                     raise
                 self._flight.unsure |= isinstance(error, OutcomeUnknown)
                 self._line.say(
                     f"the storage is away, {self._flight.kept} results are kept here; trying again "
                     f"for {left:.0f} s: {error}"
                 )
-            time.sleep(pause)
+            time.sleep(min(pause, left))
             pause = min(2.0 * pause, LONGEST_PAUSE)
 
 
