@@ -7,7 +7,8 @@
 The other version is a commit of this repository, or the folder of a checkout. Its first use
 compiles its loop, which takes minutes. PostgreSQL is measured where it is installed: a server is
 started for it. Every measurement is a process of its own, old and new in turns, and the best of
-three counts for each.
+three counts for each. Beside the rate stands the CPU time that a pair takes in the processes that
+ask and tell (not in the server): other work on the machine and the disk do not change it much.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -43,8 +45,7 @@ def begin(storage: str | None) -> shortlist.Study:
     return shortlist.Study(X, m=3, sigma=SIGMA, seed=1, storage=storage)
 
 
-def pairs(storage: str | None, count: int) -> None:
-    study = begin(storage)
+def pairs(study: shortlist.Study, count: int) -> None:
     for _ in range(count):
         trial = study.ask()
         study.tell(trial, float(MEANS[trial.arm]))
@@ -62,9 +63,9 @@ def at_once(storage: str, processes: int) -> float:
     ready = fork.Barrier(processes + 1)
 
     def work() -> None:
-        begin(storage)
+        study = begin(storage)
         ready.wait()
-        pairs(storage, PAIRS // processes)
+        pairs(study, PAIRS // processes)
 
     children = [fork.Process(target=work) for _ in range(processes)]
     for child in children:
@@ -118,17 +119,26 @@ def fill(storage: str, told: int) -> None:
         transaction.seal(journal.standing)
 
 
-def measure(what: str, storage: str) -> float:
-    """What one process of this benchmark measures."""
-    begin(None).ask()  # everything is compiled
+def cpu() -> float:
+    """Seconds of CPU time so far; of the children that have ended where there were any."""
+    own, children = (
+        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return children or own
+
+
+def measure(what: str, storage: str) -> tuple[float, float]:
+    """What one process of this benchmark measures: the figure, and the CPU time of a pair in µs."""
     if what == "load":
         fill(storage, TOLD)
-        return min(timed(lambda: shortlist.Study.load(storage)) for _ in range(TRIES))
-    if what == "memory":
-        return PAIRS / timed(lambda: pairs(None, PAIRS))
-    if what == "one":
-        return PAIRS / timed(lambda: pairs(storage, PAIRS))
-    return PAIRS / at_once(storage, 8)
+        return min(timed(lambda: shortlist.Study.load(storage)) for _ in range(TRIES)), 0.0
+    if what == "eight":
+        return PAIRS / at_once(storage, 8), 1e6 * cpu() / PAIRS
+    study = begin(None if what == "memory" else storage)
+    pairs(study, 50)
+    before = cpu()
+    rate = PAIRS / timed(lambda: pairs(study, PAIRS))
+    return rate, 1e6 * (cpu() - before) / PAIRS
 
 
 MEASURES = [
@@ -156,11 +166,13 @@ def other_version(given: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", f"{folder}/other"], check=True)
 
 
-def in_a_process(source: Path, what: str, storage: str) -> float:
+def in_a_process(source: Path, what: str, storage: str) -> tuple[float, float]:
+    """The figure, and the CPU time of a pair in microseconds."""
     command = [sys.executable, __file__, "--measure", what, "--storage", storage]
     environment = {**os.environ, "PYTHONPATH": str(source)}
     out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return float(out.stdout)
+    figure, used = out.stdout.split()
+    return float(figure), float(used)
 
 
 def main() -> None:
@@ -171,7 +183,8 @@ def main() -> None:
     options.add_argument("--storage", default="", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.measure:
-        print(measure(given.measure, given.storage))
+        begin(None).ask()  # everything is compiled
+        print(*measure(given.measure, given.storage))
         return
     from server import running_server, server_programs
 
@@ -189,7 +202,7 @@ def main() -> None:
         for title, what, where, unit in MEASURES:
             if (what == "load" and given.quick) or (where == "server" and server is None):
                 continue
-            best: list[list[float]] = [[] for _ in sources]
+            best: list[list[tuple[float, float]]] = [[] for _ in sources]
             for _ in range(1 if what == "load" else TRIES):
                 for source, figures in zip(sources, best, strict=True):
                     storage = f"{folder}/{next(numbers)}.db" if where == "file" else ""
@@ -197,14 +210,20 @@ def main() -> None:
                         assert server is not None
                         storage = server.new_database()
                     figures.append(in_a_process(source, what, storage))
-            chosen = [max(each) if unit == "pairs/s" else min(each) for each in best]
+            rates = unit == "pairs/s"
+            chosen = [(max if rates else min)(f for f, _ in each) for each in best]
+            used = [min(c for _, c in each) for each in best]
             shown = "".join(
                 f"{figure:14,.0f}" if unit != "s" else f"{figure:14.1f}" for figure in chosen
             )
             if len(chosen) == 2:
-                faster = chosen[1] / chosen[0] if unit == "pairs/s" else chosen[0] / chosen[1]
+                faster = chosen[1] / chosen[0] if rates else chosen[0] / chosen[1]
                 shown += f"{faster:13.2f}×"
             print(f"{title:38}{shown}  {unit}", flush=True)
+            if rates:
+                shown = "".join(f"{each:14,.0f}" for each in used)
+                shown += f"{used[0] / used[1]:13.2f}×" if len(used) == 2 else ""
+                print(f"{'  CPU time of a pair':38}{shown}  µs", flush=True)
 
 
 if __name__ == "__main__":
