@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.server
 import os
@@ -35,6 +36,7 @@ class Network(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Page)
         self.fault = ""
+        self.sent = 0
         self.asked: list[str] = []
         self.under_way = threading.Event()
         self.let_go = threading.Event()
@@ -55,6 +57,14 @@ class Page(http.server.BaseHTTPRequestHandler):
         body = {"/DR_Data/tiny.csv": TINY, "/DR_Data/GRN/tiny.net": NET}.get(self.path)
         if body is None or self.server.fault == "gone":
             self.send_error(404)
+            return
+        if self.server.fault == "endless":
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):  # whoever asked has gone
+                for _ in range(1000):
+                    self.wfile.write(bytes(100_000))
+                    self.server.sent += 100_000
             return
         if self.server.fault == "corrupt":
             body = body.replace(b"GABRA1", b"GABRA2")
@@ -155,6 +165,14 @@ def test_a_corrupt_download_is_refused(network: Network, cache: Path) -> None:
         shortlist.data.path("tiny.csv")
     assert kept(cache) == []
     assert locate.state("tiny.csv") == "missing"
+
+
+def test_a_download_without_end_is_ended(network: Network, cache: Path) -> None:
+    network.fault = "endless"
+    with pytest.raises(DataUnavailable, match="not the published file"):
+        shortlist.data.path("tiny.csv")
+    assert network.sent < 20_000_000  # of 100; what the system holds for both is some
+    assert kept(cache) == []
 
 
 def test_a_corrupt_download_does_not_replace_what_was_there(network: Network, cache: Path) -> None:

@@ -20,6 +20,8 @@ SOURCE = ROOT / "src" / "shortlist"
 FLOORS = {
     "errors": 1,
     "core": 1,
+    "files": 1,
+    "printable": 1,
     "rules": 2,
     "arrow": 2,
     "intake": 2,

@@ -327,7 +327,7 @@ def test_features_from_parquet_are_those_from_csv(folder: Path, indexed: bool) -
     Path("screen.toml").write_text(text.replace("features.csv", "features.parquet"))
     assert asked("new", "screen.toml")["made"] is False
     Path("features.parquet").write_bytes(b"PAR1")
-    fails(run("new", "screen.toml"), 2, "features.parquet", "not a Parquet file")
+    fails(run("new", "screen.toml"), 2, "features.parquet", "cannot be read: it is damaged")
     Path("features.parquet").unlink()
     fails(run("new", "screen.toml"), 2, "there is no file features.parquet")
 
@@ -517,7 +517,7 @@ def test_if_the_plate_cannot_be_written_after_all_its_trials_are_open(
 def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) -> None:
     dies = (
         "import os, signal\n"
-        "from shortlist.cli import writing\n"
+        "from shortlist.files import writing\n"
         "from shortlist.cli.app import main\n"
         "writing.os.fsync = lambda _: os.kill(os.getpid(), signal.{})\n"
         "main()"
@@ -535,7 +535,8 @@ def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) 
     assert not Path("interrupted.csv").exists()
     result = does("ask", "screen.toml", "-n", 2, "--out", "plate.csv")
     assert "6 earlier trials open: `shortlist ask --again` lists all." in result.stderr
-    does("ask", "screen.toml", "--again", "--out", "killed.csv", "--force")
+    assert not Path("killed.csv").exists()  # so the same name is free
+    does("ask", "screen.toml", "--again", "--out", "killed.csv")
     assert pd.read_csv("killed.csv")["trial"].tolist() == list(range(8))
 
 

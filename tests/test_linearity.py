@@ -84,7 +84,7 @@ def test_an_audit_of_a_line_has_an_e_value_of_one_at_most(kind):
         fresh = np.bincount(plan, means[plan] + drawn(kind, generator, len(plan)), 30)
         past = sample_of(problem, pulls, sums)
         new = sample_of(problem, np.bincount(plan, minlength=30), fresh)
-        values.append(math.exp(judge(problem, past, new).evidence))
+        values.append(math.exp(judge(problem, past, new, power=False).evidence))
     error = np.std(values) / math.sqrt(len(values))
     assert np.mean(values) <= 1.0 + 3.0 * error
     assert binom.sf(np.sum(np.array(values) > 1.0 / LEVEL) - 1, len(values), LEVEL) > 0.001
@@ -124,8 +124,7 @@ def test_the_least_e_value_over_theta_is_the_least():
     known = (past.features.T * (past.counts / past.sigmas**2)) @ past.features
     theta = np.linalg.lstsq(past.features, past.means)[0]
     test = linearity._Test(fresh, past, scale)
-    determinants = np.linalg.det(known + scale) / np.linalg.det(scale)
-    assert test._paid == pytest.approx(0.5 * math.log(determinants))
+    scale = 10.0 * scale  # the second of the three
     z = test.root * (fresh.means - features @ theta)
     own = (known @ np.linalg.solve(known + scale, known), features * test.root[:, None])
 
@@ -137,11 +136,14 @@ def test_the_least_e_value_over_theta_is_the_least():
     unit = 0.7 * test.root
     covariance = unit[:, None] * linearity._likeness(features, 0.3) * unit  # of size 1
     found = minimize(exponent, np.zeros(3), args=(covariance,), tol=1e-14).fun
-    assert 0.5 * z @ test._forms[10] @ z == pytest.approx(found, rel=1e-6)
+    assert 0.5 * z @ test._forms[3 * 10 + 1] @ z == pytest.approx(found, rel=1e-6)
+    paid = 0.5 * math.log(np.linalg.det(known + scale) / np.linalg.det(scale))
+    grown = 0.5 * math.log(np.linalg.det(np.eye(9) + covariance))
+    assert test._constants[3 * 10 + 1] == pytest.approx(-paid - grown)
     alone = np.zeros((9, 9))
     alone[2, 2] = (3.0 * unit[2]) ** 2
     found = minimize(exponent, np.zeros(3), args=(alone,), tol=1e-14).fun
-    assert 0.5 * test._alone[3, 2] * z[2] ** 2 == pytest.approx(found, rel=1e-5)
+    assert 0.5 * test._alone[4 + 3, 2] * z[2] ** 2 == pytest.approx(found, rel=1e-5)
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["ends in the past", "all in the past"])
@@ -154,16 +156,16 @@ def test_the_misfit_that_is_stated_is_found_nine_times_in_ten(ends):
     scale = 10.0 / 60.0 * np.eye(2) / 0.04
     counts = np.full(len(before), 80.0 / len(before))
 
-    def verdict(misfit, noise):
+    def verdict(misfit, noise, power=False):
         past = misfit[before] + noise * 0.2 / np.sqrt(counts) * generator.normal(size=len(before))
         new = misfit[arms] + noise * 0.2 * generator.normal(size=20)
         return lack_of_fit(
             Sample(arms, x[arms], np.ones(20), new, np.full(20, 0.2)),
             Sample(before, x[before], counts, past, np.full(len(before), 0.2)),
-            scale, 0.006,
+            scale, 0.006, power=power,
         )  # fmt: skip
 
-    stated = verdict(np.zeros(60), 0.0)
+    stated = verdict(np.zeros(60), 0.0, power=True)
 
     def share(misfit):
         return np.mean([verdict(misfit(), 1.0).rejected for _ in range(100)])

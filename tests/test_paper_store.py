@@ -118,7 +118,7 @@ def test_damaged_and_foreign_files_are_noticed_and_made_again(
     assert len(counted) == 5
     said = capsys.readouterr().err
     assert said.count("is not used") == 5
-    assert said.count("it is damaged") == 2
+    assert said.count("it is damaged") == 3
     assert said.count("belongs to something else") == 2
 
 

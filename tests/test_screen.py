@@ -498,7 +498,7 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     for word in (
         "8 drugs, 5 patients",
         "reverser 1",
-        "Proven",
+        "In doubt: the results speak against what is assumed (fit)",
         "baseline's",
         "HR@2",
         "AUC",
@@ -524,6 +524,36 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     assert report["evaluations"] == len(pulls.splitlines()) - 2 == table["pulls"].sum()
     assert report["measures"]["study"]["HR@2"] == 1.0
     assert report["drugs"][0]["name"] in report["shortlist"]
+
+
+def test_the_command_overwrites_another_answer_only_by_force(
+    files: list[object], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert run(*files).exit_code == 0
+    assert run(*files).exit_code == 0  # the same answer once more
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    other = run(*files, "--epsilon", 0.4)
+    assert other.exit_code == 2
+    assert "drugs.csv is there already" in other.stderr
+    assert "--force" in other.stderr
+    assert before.items() >= {(p.name, p.read_bytes()) for p in out.iterdir() if p.suffix != ".csv"}
+    assert (out / "drugs.csv").read_bytes() == before["drugs.csv"]
+    assert run(*files, "--epsilon", 0.4, "--force").exit_code == 0
+    assert (out / "drugs.csv").read_bytes() != before["drugs.csv"]
+
+
+def test_the_command_leaves_files_alone_that_are_not_of_a_screen(
+    files: list[object], tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    mine = tmp_path / "out" / "drugs.csv"
+    mine.write_text("precious")
+    refused = run(*files)
+    assert refused.exit_code == 2
+    assert "drugs.csv is there already" in refused.stderr
+    assert [path.name for path in mine.parent.iterdir()] == ["drugs.csv"]
+    assert mine.read_text() == "precious"
 
 
 def test_the_command_without_matplotlib(
@@ -611,7 +641,7 @@ def test_the_command_with_names_and_some_drugs(files: list[object], tmp_path: Pa
         (["repurpose", "--network", "nowhere.bnet"], "does not exist"),
         (["repurpose", "--synthetic", "--algorithm", "m-LinGape", "--out", "X"], "did you mean"),
         (["repurpose", "--synthetic", "-m", "20", "--out", "X"], "m must be at least 1 and below"),
-        (["repurpose", "--synthetic", "--out", f"{__file__}/x"], "cannot write to --out"),
+        (["repurpose", "--synthetic", "--out", f"{__file__}/x"], "x cannot be made"),
     ],
 )
 def test_the_command_fails_in_words(

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from importlib.util import find_spec
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.errors import InvalidFeatures
+from shortlist.errors import InvalidFeatures, InvalidInput
+from shortlist.files.child import Send, check_size
+from shortlist.files.guard import read_guarded
+from shortlist.files.limits import most_bytes, size_of, too_large
+from shortlist.printable import on_one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROWS = 65_536  # of a batch
 AT_ONCE = 1 << 20  # bytes of the columns read together; while they are decoded they take more
@@ -46,40 +55,141 @@ def from_arrow(table: Any) -> tuple[Any, list[str] | None]:
 def from_parquet(path: str) -> tuple[Any, list[str] | None]:
     """The same of a Parquet file, of which a few columns at most are in memory besides."""
     try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise InvalidFeatures(
-            "features: to read a .parquet file pyarrow is needed: pip install 'shortlist[parquet]'."
-        ) from None
+        require_pyarrow("features: to read a .parquet file pyarrow is needed")
+    except ImportError as error:
+        raise InvalidFeatures(str(error)) from None
+    matrix = np.empty((0, 0))
+
+    def take(words: dict[str, Any], block: np.ndarray) -> None:
+        nonlocal matrix
+        if "shape" in words:
+            matrix = _room(path, words["shape"])
+            return
+        (first, last), (start, end) = words["rows"], words["columns"]
+        matrix[first:last, start:end] = block
+
+    answer = read_guarded(
+        "shortlist.arrow:send_numbers",
+        {},
+        source=f"features: {path!r}",
+        error=InvalidFeatures,
+        path=path,
+        take=take,
+    )
+    return matrix, answer["names"]
+
+
+def _room(path: str, shape: list[int]) -> np.ndarray:
     try:
-        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
-            schema = file.schema_arrow  # made anew by every look
-            columns, text = _columns(schema)
-            matrix = _numbers(file, columns, [schema.field(name).type for name in columns])
-            names = None if text is None else _text(file, text)
-    except (ArrowException, OSError) as error:
-        raise InvalidFeatures(f"features: {path!r} cannot be read: {error}.") from None
-    return matrix, names
+        return np.empty(shape)
+    except (MemoryError, ValueError):
+        needed = 8 * shape[0] * shape[1]
+        raise too_large(path, needed, most_bytes(size_of(path)), InvalidFeatures) from None
 
 
-def _numbers(file: Any, columns: list[str], kinds: list[Any]) -> np.ndarray:
-    """The table, filled column by column: of a group of rows a file has each column in one piece.
+def require_pyarrow(what: str) -> None:
+    """Raise unless pyarrow is installed."""
+    if find_spec("pyarrow") is None:
+        raise ImportError(f"{what}: pip install 'shortlist[parquet]'.")
+
+
+def read_frame(path: str | PathLike[str], error: type[InvalidInput]) -> pd.DataFrame:
+    """A Parquet file as a DataFrame, with the index that pandas gave it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    error : type
+        What to raise if it cannot be read.
+    """
+    table = read_table(path, error)
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except Exception as failure:  # what pandas noted in the file may be anything
+        said = on_one_line(failure)[:200]
+        raise error(f"{path}: this is not a Parquet file of a table ({said}).") from None
+    return frame
+
+
+def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
+    """A Parquet file as an Arrow table, read in a process of its own."""
+    import pyarrow
+
+    received: list[Any] = []
+    read_guarded(
+        "shortlist.arrow:send_table",
+        {},
+        source=path,
+        error=error,
+        path=path,
+        take=lambda _, block: received.append(block),
+    )
+    with pyarrow.ipc.open_stream(pyarrow.py_buffer(received[0])) as stream:
+        return stream.read_all()
+
+
+# What follows runs in the process that reads files.
+
+
+def send_numbers(_request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
+    """Send the columns of numbers of a Parquet file, some at a time; answer with the arms' names."""
+    with _opened(_request["path"]) as file:
+        schema = file.schema_arrow  # made anew by every look
+        columns, text = _columns(schema)
+        _send_columns(file, columns, [schema.field(name).type for name in columns], most, send)
+        return {"names": None if text is None else _text(file, text)}
+
+
+def send_table(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
+    """Send a Parquet file as one Arrow stream."""
+    import pyarrow
+
+    with _opened(request["path"]) as file:
+        check_size(8 * file.metadata.num_rows * max(1, file.metadata.num_columns), most)
+        table = file.read(use_threads=False)
+    table.validate(full=True)
+    check_size(table.nbytes, most)
+    stream = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    send({}, np.frombuffer(stream.getvalue(), np.uint8))
+    return {}
+
+
+def _opened(path: str) -> Any:
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+
+
+def _send_columns(file: Any, columns: list[str], kinds: list[Any], most: int, send: Send) -> None:
+    """Column by column: of a group of rows a file has each column in one piece.
 
     To read all of them a batch of rows at a time, all those pieces would be held, and decoded.
     """
     rows = file.metadata.num_rows
-    if len(columns) == 1 and _is_list(kinds[0]):
-        matrix = np.empty((rows, kinds[0].list_size))
-        for part, batch in _batches(file, columns, max(1, AT_ONCE // (8 * matrix.shape[1] + 1))):
-            matrix[part] = _rows_of_lists(batch, columns)
-        return matrix
-    matrix = np.empty((rows, len(columns)))
+    is_list = len(columns) == 1 and _is_list(kinds[0])
+    width = kinds[0].list_size if is_list else len(columns)
+    check_size(8 * rows * width, most)
+    send({"shape": [rows, width]}, np.empty(0))
+    if is_list:
+        for part, batch in _batches(file, columns, max(1, AT_ONCE // (8 * width + 1))):
+            send({"rows": part, "columns": [0, width]}, _checked_lists(batch, columns))
+        return
     several = max(1, AT_ONCE // (8 * rows + 1))
     for k in range(0, len(columns), several):
         some = columns[k : k + several]
         for part, batch in _batches(file, some, ROWS):
-            _fill(matrix[part, k : k + several], batch, some)
-    return matrix
+            block = np.empty((batch.num_rows, len(some)))
+            _fill(block, batch, some)
+            send({"rows": part, "columns": [k, k + len(some)]}, block)
+
+
+def _checked_lists(batch: Any, columns: list[str]) -> np.ndarray:
+    rows = _rows_of_lists(batch, columns)
+    assert rows is not None
+    return np.asarray(rows, dtype=np.float64)
 
 
 def _text(file: Any, name: str) -> list[str]:
@@ -87,11 +197,11 @@ def _text(file: Any, name: str) -> list[str]:
     return [str(word) for _, batch in batches for word in batch.column(name).to_pylist()]
 
 
-def _batches(file: Any, columns: list[str], rows: int) -> Iterator[tuple[slice, Any]]:
+def _batches(file: Any, columns: list[str], rows: int) -> Iterator[tuple[list[int], Any]]:
     first = 0
     # Of few columns threads make more copies than haste.
     for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
-        yield slice(first, first + batch.num_rows), batch
+        yield [first, first + batch.num_rows], batch
         first += batch.num_rows
 
 
@@ -123,8 +233,11 @@ def _columns(schema: Any) -> tuple[list[str], str | None]:
 
 def _index_of_pandas(schema: Any) -> list[str]:
     """What pandas had as an index when it wrote the table; a mere count is no column."""
-    about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    return [name for name in about.get("index_columns", []) if isinstance(name, str)]
+    try:
+        about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        return [name for name in about.get("index_columns", []) if isinstance(name, str)]
+    except (AttributeError, RecursionError, TypeError, ValueError):
+        raise InvalidFeatures("features: what pandas noted of its index is damaged.") from None
 
 
 def _is_number(kind: Any) -> bool:

@@ -42,6 +42,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from shortlist.printable import on_one_line
+
 
 class ShortlistError(Exception):
     """Anything this package raises on purpose."""
@@ -187,6 +189,7 @@ def warn_caller(warning: Warning) -> None:
 
 
 NAMES_SHOWN = 100
+LONGEST = 200  # signs of a name that are compared and shown
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
@@ -199,9 +202,14 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """
     names = list(known)
     lower = {candidate.lower(): candidate for candidate in names}
-    near = difflib.get_close_matches(str(name).lower(), list(lower), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name)[:LONGEST].lower(), list(lower), n=1, cutoff=0.5)
     hint = f" did you mean {lower[near[0]]!r}?" if near else ""
-    shown = ", ".join(names[:NAMES_SHOWN])
+    shown = ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
     if len(names) > NAMES_SHOWN:
         shown += f" … ({len(names):,} in all)"
-    return UnknownName(f"unknown {kind} {name!r}:{hint} Known: {shown}.")
+    return UnknownName(f"unknown {kind} {_short(name)}:{hint} Known: {shown}.")
+
+
+def _short(name: object) -> str:
+    text = repr(name)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

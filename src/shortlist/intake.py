@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shortlist.core.tall import first_not_finite
 from shortlist.errors import InvalidFeatures
+from shortlist.files.npy import map_npy
 
 Named = tuple[Any, Iterable[Any] | None]  # a table of numbers, and names if it has any
 
@@ -101,7 +102,7 @@ def _read_file(path: str) -> Named:
         raise InvalidFeatures(f"features: there is no file {path!r}.")
     if path.endswith(".npy"):
         try:
-            return np.load(path, mmap_mode="r", allow_pickle=False), None
+            return map_npy(path), None
         except (OSError, ValueError) as error:
             raise InvalidFeatures(f"features: {path!r} cannot be read: {error}.") from None
     if path.endswith(".parquet"):

@@ -18,7 +18,7 @@ ASKED = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")
 
 def check_agreement(screen: ScreenFile, settings: dict[str, Any]) -> None:
     """Raise where the study of a screen.toml is not there, or was begun with other settings."""
-    from shortlist.study.database import shown
+    from shortlist.study.address import shown
     from shortlist.study.storage import StoredStudy
 
     try:
@@ -83,7 +83,7 @@ def _check_features(screen: ScreenFile, given: Settings, stored: Settings) -> No
 @contextmanager
 def agreeing(screen: ScreenFile) -> Iterator[None]:
     """Say what to do where a screen.toml and its study differ."""
-    from shortlist.study.database import shown
+    from shortlist.study.address import shown
 
     try:
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import typer
+from shortlist.cli.layout import say
 
 
 def algorithms() -> None:
@@ -16,10 +16,10 @@ def algorithms() -> None:
     plain = [name for name in known if name not in published]
     width = max(map(len, plain))
     for name in plain:
-        typer.echo(f"{name:{width}}  {known[name]}")
-    typer.echo("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
-    typer.echo(f"{MisLid.__name__:{width}}  {MisLid.summary}")
-    typer.echo(f"\nWith a fixed budget in place of a guarantee (budget = …):\n{NAME}  {SUMMARY}")
-    typer.echo("\nWith the settings of the authors' published runs, to reproduce those:")
+        say(f"{name:{width}}  {known[name]}")
+    say("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
+    say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
+    say(f"\nWith a fixed budget in place of a guarantee (budget = …):\n{NAME}  {SUMMARY}")
+    say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:
-        typer.echo(name)
+        say(name)

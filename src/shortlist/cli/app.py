@@ -25,6 +25,7 @@ from shortlist.cli import (
     status,
     study,
 )
+from shortlist.cli.layout import say
 from shortlist.errors import (
     BudgetSpent,
     DataUnavailable,
@@ -72,7 +73,7 @@ class Door(TyperGroup):
 
 def leave(message: str, code: int) -> None:
     """Say why, on one line, and end with an exit code."""
-    typer.echo("shortlist: " + " ".join(message.split()), err=True)
+    say("shortlist: " + " ".join(message.split()), err=True)
     raise typer.Exit(code)
 
 
@@ -106,7 +107,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from shortlist import __version__
 
-        typer.echo(f"shortlist {__version__}")
+        say(f"shortlist {__version__}")
         raise typer.Exit
 
 
@@ -164,7 +165,7 @@ def main() -> None:
         if error.filename is not None or error.errno not in NO_ROOM:
             raise
         with suppress(OSError):
-            typer.echo(
+            say(
                 f"shortlist: the output cannot be written ({error.strerror}). What was asked or told "
                 "is kept: `shortlist status` shows it.",
                 err=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.layout import say_json
+from shortlist.cli.layout import say, say_json
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -119,16 +119,15 @@ def _report(instance: Instance, answer: Any, delta: float, sigma: float | None) 
 def _print(instance: Instance, report: dict[str, Any]) -> None:
     unit = "" if report["sigma"] is not None else " σ²"
     low, high = report["bracket"]
-    typer.echo(f"T*           {report['t_star']:.6g}{unit}  (between {low:.6g} and {high:.6g})")
-    typer.echo(
-        f"evaluations  {report['samples']:.6g}{unit}  at least, on average, at δ = ", nl=False
+    say(f"T*           {report['t_star']:.6g}{unit}  (between {low:.6g} and {high:.6g})")
+    say(
+        f"evaluations  {report['samples']:.6g}{unit}  at least, on average, at δ = {report['delta']:g}"
     )
-    typer.echo(f"{report['delta']:g}")
     if unit:
-        typer.echo("σ was not given: put its square for σ², or pass --sigma.")
+        say("σ was not given: put its square for σ², or pass --sigma.")
     width = max(3, *(len(name) for name in instance.names))
-    typer.echo(f"\n{'arm':{width}}        mean   share  (* among the {instance.m} best)")
+    say(f"\n{'arm':{width}}        mean   share  (* among the {instance.m} best)")
     best = instance.acceptable()
     for arm, (name, share) in enumerate(report["allocation"].items()):
         star = "*" if best[arm] else " "
-        typer.echo(f"{name:{width}} {star} {instance.means[arm]:9.4g}  {share:6.4f}")
+        say(f"{name:{width}} {star} {instance.means[arm]:9.4g}  {share:6.4f}")

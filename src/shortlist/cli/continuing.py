@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.layout import count, fold, say_json
+from shortlist.cli.layout import count, fold, say, say_json
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.standing import standing, standing_words
 
@@ -52,10 +52,10 @@ def _say(study: Study, as_json: bool) -> None:
         say_json(standing(study))
         return
     carried = sum(trial.cause.origin == "carried" for trial in study.trials)
-    typer.echo(
+    say(
         fold(
             f"Study {study.name!r}, in {study.storage}: {study.bound.name}, with "
             f"{count(carried, 'result')} carried over. Name it with --study."
         )
     )
-    typer.echo(fold(standing_words(study)))
+    say(fold(standing_words(study)))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shortlist.cli.layout import say
+
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist data fetch
 $ shortlist data path epilepsy_scores.csv
@@ -39,14 +41,14 @@ def fetch(
     """Download what is missing or damaged, and check the rest."""
     from shortlist.data import FILES, locate
 
-    def say(name: str, _: Path) -> None:
-        typer.echo(f"{name}  {_size(FILES[name].size)}")
+    def say_file(name: str, _: Path) -> None:
+        say(f"{name}  {_size(FILES[name].size)}")
 
-    paths = locate.fetch(names or None, progress=None if quiet else say)
+    paths = locate.fetch(names or None, progress=None if quiet else say_file)
     if not quiet:
         folder = locate.mirror()
         where = locate.cache() if folder is None else f"{folder} (SHORTLIST_DATA)"
-        typer.echo(f"{len(paths)} of {len(FILES)} files checked, in {where}")
+        say(f"{len(paths)} of {len(FILES)} files checked, in {where}")
 
 
 @app.command("list")
@@ -56,7 +58,7 @@ def list_files() -> None:
 
     width = max(map(len, FILES))
     for name, file in FILES.items():
-        typer.echo(f"{name:{width}}  {_size(file.size)}  {locate.state(name):7}  {file.about}")
+        say(f"{name:{width}}  {_size(file.size)}  {locate.state(name):7}  {file.about}")
 
 
 @app.command()
@@ -64,7 +66,7 @@ def path(name: Annotated[str, typer.Argument(metavar="NAME", help="A file's name
     """Print where a file is; it is downloaded first if it must be."""
     from shortlist import data as files
 
-    typer.echo(files.path(name))
+    say(files.path(name))
 
 
 def _size(size: int) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.layout import count, plain, say_json
+from shortlist.cli.layout import count, plain, say, say_json
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.plate import study_digest
 from shortlist.cli.trials import trial_report
-from shortlist.cli.writing import new_file
 from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.files.cells import csv_of
+from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,17 +57,20 @@ def export(
     opened = open_study(study, name)
     frame = opened.table() if table else _trials(opened)
     if out is not None:
-        with new_file(out, force=force) as file:
+        with new_file(out, replace=force) as file:
             file.write(_encoded(frame, out.suffix.lower()))
     if as_json:
         rows = frame.to_dict(orient="records")
         what = {"file": str(out), "rows": len(rows)} if out else {"rows": rows}
         say_json({"study": opened.name, **what})
     elif out is not None:
-        typer.echo(f"{out}: {count(len(frame), 'row')}")
+        say(f"{out}: {count(len(frame), 'row')}")
     else:
-        # As in a file: a stdout in another encoding would lose signs.
-        typer.echo(frame.to_csv(index=False).encode(), nl=False)
+        text = csv_of(frame, index=False)
+        if sys.stdout.isatty():
+            say(text.decode().removesuffix("\n"))
+        else:  # as in a file: a stdout in another encoding would lose signs
+            typer.echo(text, nl=False)
 
 
 def report(
@@ -86,12 +91,12 @@ def report(
 
     opened = open_study(study, name)
     signature = f"<!-- shortlist report {study_digest(opened)} -->\n".encode()
-    with new_file(out, force=force or _ends_with(out, signature)) as file:
+    with new_file(out, replace=force or _ends_with(out, signature)) as file:
         file.write(reports.html(opened).encode() + signature)
     if as_json:
         say_json({"study": opened.name, "file": str(out)})
     else:
-        typer.echo(f"The page: {out}")
+        say(f"The page: {out}")
 
 
 def _ends_with(file: Path, signature: bytes) -> bool:
@@ -113,7 +118,7 @@ def _encoded(frame: pd.DataFrame, suffix: str) -> bytes:
     import json
 
     if suffix == ".csv":
-        return frame.to_csv(index=False).encode()
+        return csv_of(frame, index=False)
     if suffix == ".json":
         rows = plain(frame.to_dict(orient="records"))
         return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()

@@ -11,7 +11,14 @@ from typing import Any
 
 import typer
 
+from shortlist.printable import on_one_line, printable
+
 LABEL = 12
+
+
+def say(words: object = "", *, err: bool = False) -> None:
+    """Print words; what would make a terminal do something else is shown as an escape."""
+    typer.echo(printable(words), err=err)
 
 
 def entry(label: str, words: str) -> str:
@@ -51,8 +58,8 @@ def count(number: int, what: str) -> str:
 
 def few(names: Any, most: int = 5) -> str:
     """The first of many names, and dots for the rest."""
-    names = [str(name) for name in names]
-    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
+    names = list(names)
+    return ", ".join(map(on_one_line, names[:most])) + (" …" if len(names) > most else "")
 
 
 def say_json(report: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from shortlist.cli.agreement import blaming
 from shortlist.cli.findings import finding_words, findings
-from shortlist.cli.layout import count, entry, few, say_json
+from shortlist.cli.layout import count, entry, few, say, say_json
 from shortlist.cli.opening import JsonOption, begin, names_in, open_screen
 from shortlist.cli.outlook import look_ahead
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
@@ -124,14 +124,14 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
 
     problem = study.problem
     if made:
-        typer.echo(f"Study {study.name!r} made, in {study.storage}.\n")
+        say(f"Study {study.name!r} made, in {study.storage}.\n")
     else:
-        typer.echo(
+        say(
             f"Study {study.name!r} is there already, in {study.storage}, with "
             f"{count(study.evaluations, 'evaluation')}. Nothing was changed.\n"
         )
     about = f", each with {count(problem.dimension, 'feature')}"
-    typer.echo(
+    say(
         entry(
             "arms",
             f"{problem.arms}{about if 'features' in described.keys else ''}: {few(problem.names)}",
@@ -141,18 +141,18 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
     until = f"with risk δ = {problem.delta:g}"
     if study.budget is not None:
         until = f"as well as {count(study.budget, 'evaluation')} can tell"
-    typer.echo(entry("wanted", f"the {problem.m} best{slack}, {until}"))
+    say(entry("wanted", f"the {problem.m} best{slack}, {until}"))
     single = " in a single evaluation" if problem.noise.kind == "given" else ""
-    typer.echo(entry("noise", problem.noise.figure + single))
-    typer.echo(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
-    typer.echo(entry("answer", study.bound.guarantee()))
+    say(entry("noise", problem.noise.figure + single))
+    say(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
+    say(entry("answer", study.bound.guarantee()))
     if audited := _audit_words(study):
-        typer.echo(entry("audit", audited))
+        say(entry("audit", audited))
     for finding in findings(examine_features(problem)):
-        typer.echo(entry(finding["level"], finding_words(finding)))
-    typer.echo("\nWhat it will take")
+        say(entry(finding["level"], finding_words(finding)))
+    say("\nWhat it will take")
     for label, words in _outlook_words(described, study, outlook):
-        typer.echo(entry(label, words))
+        say(entry(label, words))
 
 
 def _outlook_words(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterable
@@ -16,12 +14,14 @@ from shortlist.cli.decimals import read_results
 from shortlist.cli.moments import iso
 from shortlist.cli.tables import read_lines
 from shortlist.errors import InvalidInput
+from shortlist.files.cells import csv_line, guarded
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
 NEEDED = ("trial", "arm", "value")
+NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of them
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,17 @@ def write_plate(study: Study, trials: Iterable[Trial], separator: str = ",") -> 
     """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
     trials = list(trials)
     due = any(trial.expires_at is not None for trial in trials)
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-    writer.writerow(["study", "trial", "arm", *(["due"] if due else []), "value"])
+    rows: list[list[object]] = [["study", "trial", "arm", *["due"] * due, "value"]]
     for trial in trials:
-        when = [iso(trial.expires_at)] if due else []
-        writer.writerow([study_mark(study), trial.number, trial.name, *when, ""])
-    return text.getvalue() if text.getvalue().isascii() else "\ufeff" + text.getvalue()
+        when = [iso(trial.expires_at)] * due
+        rows.append([study_mark(study), trial.number, trial.name, *when, ""])
+    text = "".join(csv_line(row, separator) for row in rows)
+    return text if text.isascii() else "\ufeff" + text
 
 
 def read_plate(file: Path) -> list[Row]:
     """Read a plate: columns trial, arm and value, and study if it is there; others are notes."""
-    (first, heading), *lines = read_lines(file)
+    (first, heading), *lines = read_lines(file, is_cut_right=_is_trial)
     titles = [title.lower() for title in heading]
     for title in (*NEEDED, "study"):
         if titles.count(title) > 1:
@@ -96,6 +95,14 @@ def read_plate(file: Path) -> list[Row]:
     return rows
 
 
+def _is_trial(heading: list[str], cells: list[str]) -> bool:
+    """Whether a line was cut at the right places: its trial is a number."""
+    titles = [title.lower() for title in heading]
+    if "trial" not in titles or len(cells) <= titles.index("trial"):
+        return False
+    return NUMBER.fullmatch(cells[titles.index("trial")]) is not None
+
+
 def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
     if len(cells) > len(titles):  # 0,5 unquoted is two cells, and the first alone is a number
         raise InvalidInput(
@@ -103,10 +110,10 @@ def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
             "with a comma in quotes, and write decimals with a point."
         )
     cell = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
-    number = re.fullmatch(r"(\d+)(\.0+)?", cell["trial"], re.ASCII)  # pandas makes floats of them
+    number = NUMBER.fullmatch(cell["trial"])
     if number is None:
         raise InvalidInput(
-            f"{file}, line {line}: {cell['trial']!r} is not the number of a trial. Put back the "
+            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back the "
             "number that was asked for, or drop the line."
         )
     return Row(line, int(number[1]), cell["arm"], cell["value"], cell.get("study", ""))
@@ -122,7 +129,7 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
     # In the order of asking, whatever order the lines are in.
     for row in sorted(rows, key=lambda row: row.trial):
         where = f"{file}, line {row.line}"
-        if row.study not in ("", mark):
+        if row.study and not _is_same(row.study, mark):
             raise InvalidInput(
                 f"{where}: this plate belongs to the study {row.study!r} and not to {mark!r}. Tell "
                 "it to its own study."
@@ -133,7 +140,7 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
                 f"{len(study.trials)} so far, numbered from 0."
             )
         trial = study.trials[row.trial]
-        if row.arm != trial.name.strip():
+        if not _is_same(row.arm, trial.name):
             raise InvalidInput(
                 f"{where}: trial {row.trial} is of {trial.name!r} and the line says {row.arm!r}. "
                 "Check which was measured; a spreadsheet may have changed the name."
@@ -152,6 +159,20 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
         else:
             raise InvalidInput(f"{where}: {_closed(trial, values[row])}")
     return intake
+
+
+def _is_same(cell: str, text: str) -> bool:
+    """Whether a cell holds this text, as a plate has it or as a spreadsheet may give it back.
+
+    Blanks around a cell are lost when it is read, and line ends are those of the system.
+
+    Examples
+    --------
+    >>> _is_same("'=1+2", "=1+2"), _is_same("=1+2", "=1+2"), _is_same("C07", " C07")
+    (True, True, True)
+    """
+    wanted = ["\n".join(each.splitlines()).strip() for each in (text, guarded(text))]
+    return "\n".join(cell.splitlines()).strip() in wanted
 
 
 def _closed(trial: Trial, value: float) -> str:

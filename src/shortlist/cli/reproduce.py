@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shortlist.cli.layout import say
+
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist reproduce --list
 $ shortlist reproduce figure-1a figure-1b --runs 500 --workers 2
@@ -42,22 +44,16 @@ def reproduce(
     What is finished is kept: after an interruption, run the same command again.
     """
     from shortlist import paper
-    from shortlist.errors import InvalidSetting
 
     if show:
         _list()
         return
     if not names:
         raise typer.BadParameter("name a figure or a table, or 'all'; --list lists them.")
-    try:
-        page = paper.reproduce(
-            names, runs=runs, seed=seed, out=out, workers=workers, progress=not quiet
-        )
-    except (PermissionError, FileExistsError, NotADirectoryError) as error:
-        raise InvalidSetting(
-            f"cannot write to --out {out} ({error.strerror}): name another folder."
-        ) from None
-    typer.echo(page if quiet else f"The page: {page}")
+    page = paper.reproduce(
+        names, runs=runs, seed=seed, out=out, workers=workers, progress=not quiet
+    )
+    say(page if quiet else f"The page: {page}")
 
 
 def _list() -> None:
@@ -65,5 +61,5 @@ def _list() -> None:
 
     width = max(map(len, paper.EXPERIMENTS))
     for name, experiment in paper.EXPERIMENTS.items():
-        typer.echo(f"{name:{width}}  {experiment.title}")
-    typer.echo(f"{'all':{width}}  every one of these")
+        say(f"{name:{width}}  {experiment.title}")
+    say(f"{'all':{width}}  every one of these")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from shortlist.cli.layout import say_json
+from shortlist.cli.layout import say, say_json
 from shortlist.cli.screen_files import note, noting_warnings, read_screen, select_drugs
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -21,7 +22,10 @@ Labels: a drug in the first column, 1, -1 or 0 in the last; a column
 drug_name, if there is one, names the drugs.
 
 Same data, same seed: the same pulls. They are kept in FOLDER/pulls.csv,
-and an interrupted run goes on where it stopped."""
+and an interrupted run goes on where it stopped. Another
+answer is not overwritten unless --force is given."""
+
+PULLS = "pulls.csv"
 
 DATA, QUESTION, ANSWER = "The data", "The question", "The answer"
 EXISTING: dict[str, Any] = {"exists": True, "dir_okay": False, "rich_help_panel": DATA}
@@ -138,6 +142,10 @@ def repurpose(
             rich_help_panel=ANSWER,
         ),
     ] = Path("screen"),
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Overwrite an earlier answer.", rich_help_panel=ANSWER),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON.", rich_help_panel=ANSWER)
     ] = False,
@@ -165,33 +173,34 @@ def repurpose(
             f"--{missing[0]} is missing: a screen needs --network, --patients, --controls and "
             "--signatures, or --synthetic for a try without data."
         )
+    from shortlist.files.writing import make_folder
     from shortlist.repurposing.outcome import Outcome
     from shortlist.repurposing.screen import DrugScreen
 
     with noting_warnings():
         data = _synthetic(seed) if synthetic else read_screen(files)
         select_drugs(data, drugs)
-    _make(out)
-    screen = DrugScreen(**data, seed=seed, cache=out / "pulls.csv")
+    _check_free(make_folder(out), force)
+    screen = DrugScreen(**data, seed=seed, cache=out / PULLS)
     with noting_warnings():
         study = screen.study(
             m, sigma=sigma, delta=delta, epsilon=epsilon, algorithm=algorithm, classical=classical
         )
     if not as_json:
-        typer.echo(_heading(screen))
+        say(_heading(screen))
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
-    written = [out / "pulls.csv", outcome.write(out)]
     if not as_json:
-        typer.echo(f"\n{outcome}\n")
+        say(f"\n{outcome}\n")
+    written = [out / PULLS, outcome.write(out, replace=force)]
     try:
-        written += outcome.draw(out)
+        written += outcome.draw(out, replace=force)
     except ImportError as error:  # the study is worth more than its picture
         note(f"no picture: {error}")
     if as_json:
         say_json({**outcome.to_dict(), "files": [str(path) for path in written]})
     else:
-        typer.echo(f"Written: {', '.join(map(str, written))}")
+        say(f"Written: {', '.join(map(str, written))}")
 
 
 def _synthetic(seed: int) -> dict[str, Any]:
@@ -209,15 +218,21 @@ def _synthetic(seed: int) -> dict[str, Any]:
     }
 
 
-def _make(folder: Path) -> None:
-    from shortlist.errors import InvalidSetting
+def _check_free(folder: Path, force: bool) -> None:
+    """Refuse a folder whose files are not of a screen, before the work rather than after it.
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidSetting(
-            f"cannot write to --out {folder} ({error.strerror}): name another folder."
-        ) from None
+    Beside pulls of this screen there may be its answer. The same answer is no loss, and another
+    one is refused when it is written: by then all pulls are kept.
+    """
+    from shortlist.errors import InvalidSetting
+    from shortlist.repurposing.outcome import PICTURE, TABLE
+
+    for name in (TABLE, f"{PICTURE}.png", f"{PICTURE}.svg"):
+        if not force and not (folder / PULLS).exists() and os.path.lexists(folder / name):
+            raise InvalidSetting(
+                f"{folder / name} is there already: name another folder, or pass --force to "
+                "overwrite it."
+            )
 
 
 def _heading(screen: Any) -> str:

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from shortlist.cli.layout import say
 from shortlist.cli.nearest import unknown_among
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def select_drugs(data: dict[str, Any], drugs: str | None) -> None:
 
 def note(words: str) -> None:
     """A line on stderr that is no failure."""
-    typer.echo("note: " + " ".join(words.split()), err=True)
+    say("note: " + " ".join(words.split()), err=True)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.cli.tables import read_lines, read_table
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unknown_name
+from shortlist.files.paths import checked_path, from_home
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +47,11 @@ class ScreenFile:
         """Where the study is kept: a path, or the URL of a database."""
         if "storage" not in self.keys:
             return str(self.path.with_suffix(".db"))
-        place = self.keys["storage"]
-        return place if "://" in place else str(self.beside(place))
+        from shortlist.study.address import check_address, is_url
+
+        place = str(self.keys["storage"])
+        check_address(place)
+        return place if is_url(place) else str(self.beside(place))
 
     @property
     def name(self) -> str:
@@ -62,7 +66,7 @@ class ScreenFile:
 
     def beside(self, name: str) -> Path:
         """A file that is named from here."""
-        return self.path.parent / Path(name).expanduser()
+        return self.path.parent / from_home(checked_path(name, InvalidSetting), InvalidSetting)
 
     def settings(self) -> dict[str, Any]:
         """The arguments of ``Study``, with the arms read from their file."""
@@ -146,6 +150,7 @@ class ScreenFile:
 def read_screen_file(path: Path) -> ScreenFile:
     """Read a screen.toml and check its keys."""
     try:
+        path = checked_path(path, InvalidSetting)
         keys = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InvalidSetting(f"there is no file {path}: check the path.") from None
@@ -153,7 +158,9 @@ def read_screen_file(path: Path) -> ScreenFile:
         raise InvalidSetting(f"{path} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
         raise InvalidSetting(f"{path} is not text in UTF-8: save it as such.") from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise InvalidSetting(f"{path}: lists or tables stand too deep inside each other.") from None
+    except (tomllib.TOMLDecodeError, ValueError) as error:  # an endless number is a ValueError
         raise InvalidSetting(
             f'{path}: {error}. A line reads key = number, or key = "text" in quotes.'
         ) from None
@@ -161,7 +168,8 @@ def read_screen_file(path: Path) -> ScreenFile:
         if key not in KEYS:
             raise UnknownName(f"{path}: {unknown_name('key', key, KEYS)}")
         if key in TEXTS and not (isinstance(value, str) and value.strip()):
-            raise InvalidSetting(f"{path}: {key} must be text in quotes, got {value!r}.")
+            came = "" if key == "storage" else f", got {value!r}"  # it may hold a password
+            raise InvalidSetting(f"{path}: {key} must be text in quotes{came}.")
     return ScreenFile(path, keys)
 
 
@@ -201,18 +209,14 @@ def _is_parquet(file: Path) -> bool:
 def _read_parquet(file: Path) -> pd.DataFrame:
     import pandas as pd
 
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            "reading Parquet needs pyarrow: pip install 'shortlist[parquet]', or convert it to CSV."
-        ) from None
-    try:
-        table = pd.read_parquet(file)
-    except FileNotFoundError:
-        raise InvalidFeatures(f"there is no file {file}: check the path.") from None
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InvalidFeatures(f"{file}: this is not a Parquet file ({error}).") from None
+    from shortlist.arrow import read_frame, require_pyarrow
+
+    require_pyarrow("reading Parquet needs pyarrow")
+    if not file.exists():
+        raise InvalidFeatures(f"there is no file {file}: check the path.")
+    table = read_frame(file, InvalidFeatures)
+    if not table.shape[1]:
+        raise InvalidFeatures(f"{file} has no columns: a name and numbers are expected.")
     if isinstance(table.index, pd.RangeIndex):  # it only counts the rows, and names nothing
         table = table.set_index(table.columns[0])
     for column in table.columns[table.isna().any()]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.findings import finding_words, findings
-from shortlist.cli.layout import count, entry, few, fold, say_json
+from shortlist.cli.layout import count, entry, few, fold, say, say_json
 from shortlist.cli.opening import (
     JsonOption,
     NameOption,
@@ -63,14 +63,14 @@ def _report(study: Study) -> dict[str, Any]:
 def _print(study: Study) -> None:
     answer = study.shortlist
     failed = [trial for trial in study.trials if trial.state == "failed"]
-    typer.echo(f"{study.name} in {study.storage}\n")
-    typer.echo(entry("state", standing_words(study)))
+    say(f"{study.name} in {study.storage}\n")
+    say(entry("state", standing_words(study)))
     if not study.done:
-        typer.echo(entry("to go", str(study.remaining())))
+        say(entry("to go", str(study.remaining())))
     if failed:
-        typer.echo(entry("failed", f"{count(len(failed), 'trial')} ({by_number(failed)})"))
+        say(entry("failed", f"{count(len(failed), 'trial')} ({by_number(failed)})"))
     if study.waiting:
-        typer.echo(
+        say(
             entry(
                 "waiting",
                 f"{count(len(study.waiting), 'result')} ({by_number(study.waiting)}) until the "
@@ -79,21 +79,21 @@ def _print(study: Study) -> None:
         )
     if len(answer):
         figures = answer.table.drop(columns="in_shortlist")
-        typer.echo(
+        say(
             f"\n{'The shortlist' if answer.final else 'The shortlist so far'}\n"
             f"{figures.to_string(index=False, float_format='{:.4g}'.format)}"
         )
-        typer.echo(fold(answer.guarantee))
+        say(fold(answer.guarantee))
     if study.pending:
-        typer.echo(f"\nOpen trials ({len(study.pending)})")
-        typer.echo(in_rows(study.pending[:SHOWN]))
+        say(f"\nOpen trials ({len(study.pending)})")
+        say(in_rows(study.pending[:SHOWN]))
         if len(study.pending) > SHOWN:
-            typer.echo(f"… and {len(study.pending) - SHOWN} more: `shortlist ask --again`.")
+            say(f"… and {len(study.pending) - SHOWN} more: `shortlist ask --again`.")
     warnings = [each for each in findings(study.health()) if each["level"] == "warning"]
     if warnings:
-        typer.echo()
+        say()
     for finding in warnings:
-        typer.echo(entry("warning", finding_words(finding)))
+        say(entry("warning", finding_words(finding)))
 
 
 def why(
@@ -112,7 +112,7 @@ def why(
         say_json({"study": opened.name, "trials": rows})
         return
     for trial in found:
-        typer.echo(fold(f"Trial {trial.number}: {opened.why(trial)}"))
+        say(fold(f"Trial {trial.number}: {opened.why(trial)}"))
 
 
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
@@ -143,7 +143,7 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
         say_json({"studies": studies})
     else:
         for row in studies:
-            typer.echo(entry(row["study"], row["words"]))
+            say(entry(row["study"], row["words"]))
     if damaged:
         raise DamagedStorage(
             f"{len(damaged)} of {len(names)} studies cannot be read: "

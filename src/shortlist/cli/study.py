@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.cli.decimals import read_results
-from shortlist.cli.layout import count, fold, say_json
+from shortlist.cli.layout import count, fold, say, say_json
 from shortlist.cli.nearest import unknown_among
 from shortlist.cli.opening import VARIABLE, JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.plate import Intake, Row, match, read_plate, write_plate
 from shortlist.cli.screen_files import note
 from shortlist.cli.standing import standing, standing_words
 from shortlist.cli.trials import by_number, find_trials, in_rows, trial_report
-from shortlist.cli.writing import new_file
 from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
@@ -25,6 +24,7 @@ from shortlist.errors import (
     TrialClosed,
     UnknownName,
 )
+from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -91,7 +91,7 @@ def ask(
         trials = _ask(opened, n, again)
     else:
         rescue = "The trials are open: `shortlist ask --again --out FILE` writes them."
-        with new_file(out, force=force, rescue=rescue) as file:
+        with new_file(out, replace=force, rescue=rescue) as file:
             trials = _ask(opened, n, again)
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)
@@ -106,9 +106,9 @@ def ask(
         rows = [trial_report(trial) for trial in trials]
         say_json({"study": opened.name, "trials": rows, "file": out and str(out)})
     elif out is not None:
-        typer.echo(f"{out}: {count(len(trials), 'trial')} ({by_number(trials)})")
+        say(f"{out}: {count(len(trials), 'trial')} ({by_number(trials)})")
     else:
-        typer.echo(in_rows(trials))
+        say(in_rows(trials))
 
 
 def _ask(study: Study, n: int, again: bool) -> list[Trial]:
@@ -188,8 +188,8 @@ def _say_told(study: Study, intake: Intake, as_json: bool) -> None:
         return
     known = f", {len(intake.known)} known already" if intake.known else ""
     blank = f", {len(intake.blank)} left blank" if intake.blank else ""
-    typer.echo(f"{count(len(intake.results), 'result')} taken{known}{blank}.")
-    typer.echo(fold(standing_words(study)))
+    say(f"{count(len(intake.results), 'result')} taken{known}{blank}.")
+    say(fold(standing_words(study)))
 
 
 def fail(
@@ -246,8 +246,8 @@ def _close(
         say_json({"closed": closed, "known": known, **standing(study)})
         return
     before = f", {len(trials) - len(ending)} before" if len(ending) < len(trials) else ""
-    typer.echo(f"{count(len(ending), 'trial')} {state}{before}.")
-    typer.echo(fold(standing_words(study)))
+    say(f"{count(len(ending), 'trial')} {state}{before}.")
+    say(fold(standing_words(study)))
 
 
 def _why_not(trial: Trial, state: str, outcome: str) -> str:
@@ -267,4 +267,4 @@ def reopen(
     if as_json:
         say_json(standing(opened))
     else:
-        typer.echo(fold(standing_words(opened)))
+        say(fold(standing_words(opened)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from shortlist.cli.decimals import read_numbers, resembles_number
 from shortlist.errors import InvalidFeatures, InvalidInput
+from shortlist.files.paths import checked_path
 
 Line = tuple[int, list[str]]  # its number in the file, and its cells
 
@@ -81,11 +83,18 @@ def read_vector(file: Path, names: list[str] | None, expected: int, what: str) -
     return [numbers[own.index(name)] for name in names]
 
 
-def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
+def read_lines(
+    file: Path,
+    *,
+    spaced: bool = False,
+    is_cut_right: Callable[[list[str], list[str]], bool] | None = None,
+) -> list[Line]:
     """The lines that hold something, cut into cells at commas, semicolons or tabs.
 
     Spaces separate too where there is none of these and ``spaced`` says so: names may have spaces.
+    ``is_cut_right`` is given the heading and a line, and may know that commas do separate.
     """
+    file = checked_path(file, InvalidFeatures)
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -98,7 +107,6 @@ def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
         raise InvalidFeatures(f"{file} is not text in UTF-8: save it as CSV in UTF-8.") from None
     start = next((line for line in text.splitlines() if line.strip()), "")
     mark = next((mark for mark in ";\t," if mark in start), None)
-    _check_one_separator(file, text, start, mark)
     if mark is None and spaced:
         lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     else:
@@ -113,6 +121,9 @@ def read_lines(file: Path, *, spaced: bool = False) -> list[Line]:
     lines = [(number, cells) for number, cells in lines if any(cells)]
     if not lines:
         raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")
+    heading, rest = lines[0][1], [cells for _, cells in lines[1:]]
+    if is_cut_right is None or not all(is_cut_right(heading, cells) for cells in rest):
+        _check_one_separator(file, text, start, mark)
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.cli.moments import iso, span
 from shortlist.cli.opening import open_study
 from shortlist.errors import InvalidSetting, UnknownTrial
+from shortlist.printable import on_one_line
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -47,7 +49,9 @@ def in_rows(trials: Sequence[Trial]) -> str:
     rows = [("trial", "arm", "asked", "due")]
     for trial in trials:
         asked = "" if trial.asked_at is None else f"{span(now - trial.asked_at)} ago"
-        rows.append((f"{trial.number:5}", trial.name, asked, _due(trial.expires_at, now)))
+        rows.append(
+            (f"{trial.number:5}", on_one_line(trial.name), asked, _due(trial.expires_at, now))
+        )
     if not any(due for *_, due in rows[1:]):
         rows[0] = (*rows[0][:3], "")
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -89,11 +93,11 @@ def find_trials(place: str | None, words: list[str], name: str | None) -> tuple[
     for word in words:
         if not _is_number(word) or int(word) >= len(study.trials):
             raise UnknownTrial(
-                f"there is no trial {word!r}: the study has asked for {len(study.trials)} so far, "
+                f"there is no trial {word[:40]!r}: the study has asked for {len(study.trials)} so far, "
                 "numbered from 0. `shortlist status` lists the open ones."
             )
     return study, [study.trials[number] for number in dict.fromkeys(map(int, words))]
 
 
 def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit()
+    return bool(re.fullmatch("[0-9]{1,18}", word))

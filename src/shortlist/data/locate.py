@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from shortlist.data.files import BASE_URL, FILES, File
 from shortlist.errors import DataUnavailable, unknown_name
+from shortlist.files.paths import from_home
 
 MIRROR = "SHORTLIST_DATA"
 CACHE = "SHORTLIST_CACHE"
+PIECE = 1 << 16  # bytes of a download at a time
 PATIENCE = (10.0, 30.0)  # seconds to connect, seconds without a byte
 
 
@@ -83,13 +85,13 @@ def fetch(
 def mirror() -> Path | None:
     """The folder that ``SHORTLIST_DATA`` names, if any."""
     named = os.environ.get(MIRROR)
-    return Path(named).expanduser() if named else None
+    return from_home(named, DataUnavailable) if named else None
 
 
 def cache() -> Path:
     """The folder that downloads are kept in, laid out like the repository's ``DR_Data/``."""
     named = os.environ.get(CACHE)
-    root = Path(named).expanduser() if named else Path(_pooch().os_cache("shortlist"))
+    root = from_home(named, DataUnavailable) if named else Path(_pooch().os_cache("shortlist"))
     return root / "linear-top-m"
 
 
@@ -145,8 +147,7 @@ def _cached(file: File) -> Path:
     logger.setLevel("WARNING")  # it would announce every file
     try:
         (folder / file.source).parent.mkdir(parents=True, exist_ok=True)
-        downloader = pooch.HTTPDownloader(timeout=PATIENCE)
-        return Path(keeper.fetch(file.source, downloader=downloader))
+        return Path(keeper.fetch(file.source, downloader=_download(file)))
     except requests.RequestException as error:
         found = "is damaged in" if was_there else "is not in"
         raise DataUnavailable(
@@ -155,10 +156,10 @@ def _cached(file: File) -> Path:
             f"set {MIRROR} to a folder that holds the files of DR_Data (github.com/clreda/"
             "linear-top-m)."
         ) from None
-    except ValueError:  # what Pooch raises when the checksum of a download is wrong
+    except ValueError:  # too long, or what Pooch raises when the checksum is wrong
         raise DataUnavailable(
             f"what {urlsplit(BASE_URL).netloc} sent as {file.source} is not the published file "
-            "(its SHA-256 differs) and was thrown away: run `shortlist data fetch` again, later or "
+            "(its size or its SHA-256 differs) and was thrown away: run `shortlist data fetch` again, later or "
             f"from another network, or set {MIRROR} to a folder that holds the files."
         ) from None
     except OSError as error:
@@ -168,6 +169,24 @@ def _cached(file: File) -> Path:
         ) from None
     finally:
         logger.setLevel(level)
+
+
+def _download(file: File) -> Callable[[str, Any, Any], None]:
+    """What Pooch downloads with: it stops where the file should end."""
+    import requests
+
+    def download(url: str, output_file: Any, _: Any) -> None:
+        with requests.get(url, stream=True, timeout=PATIENCE) as response:
+            response.raise_for_status()
+            left = file.size
+            with open(output_file, "wb") as out:
+                for piece in response.iter_content(PIECE):
+                    left -= len(piece)
+                    if left < 0:
+                        raise ValueError(f"more than {file.size} bytes came")
+                    out.write(piece)
+
+    return download
 
 
 def _reason(error: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shortlist import __version__
+from shortlist.files.writing import write_file
 from shortlist.paper.document import (
     Block,
     Bullets,
@@ -66,8 +67,8 @@ def write_page(
         name = outcome.experiment.name
         blocks += section(outcome, [path.name for path in files[name]])
     page = out / "index.html"
-    page.write_text(to_html(TITLE, blocks), encoding="utf-8")
-    page.with_suffix(".md").write_text(to_markdown(blocks), encoding="utf-8")
+    write_file(page, to_html(TITLE, blocks).encode())
+    write_file(page.with_suffix(".md"), to_markdown(blocks).encode())
     return page
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortlist.errors import DataUnavailable, InvalidSetting, unknown_name
+from shortlist.files.cells import csv_of
+from shortlist.files.writing import make_folder, new_file, write_file
 from shortlist.paper.experiments import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -73,20 +75,14 @@ def reproduce(
     from shortlist.paper.plan import Plan
     from shortlist.paper.progress import Progress
     from shortlist.paper.store import Store
-    from shortlist.paper.writing import writing
+    from shortlist.paper.writing import going_on
     from shortlist.problem import checked_seed, whole_number
 
     runs, seed = whole_number("runs", runs, 1), checked_seed(seed)
     workers = None if workers is None else whole_number("workers", workers, 1)
     if not isinstance(out, str | PathLike):
         raise InvalidSetting(f"out must be the path of a folder, got {out!r}.")
-    out = Path(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidSetting(
-            f"out={str(out)!r} cannot be made ({error.strerror}): name another folder."
-        ) from None
+    out = make_folder(out)
     store = Store(out / "runs")
     store.sweep()
     plan = Plan(experiments, runs, seed, store)
@@ -94,11 +90,11 @@ def reproduce(
     with Progress(progress, plan.cost(), len(experiments)) as bars:
         for experiment in experiments:
             outcome = plan.run(experiment, workers, bars)
-            with writing(out):
+            with going_on():
                 files[experiment.name] = [*draw(outcome, out), *_write_rows(outcome, plan, out)]
             outcomes.append(outcome)
             bars.end("in part, without its data" if outcome.unavailable else "done")
-    with writing(out):
+    with going_on():
         page = write_page(outcomes, files, out, runs=runs, seed=seed, workers=workers)
     for reason in plan.unavailable.values():
         raise DataUnavailable(f"{reason} What needs no such data is done: see {page}.")
@@ -138,9 +134,10 @@ def _write_rows(outcome: Outcome, plan: Plan, out: Path) -> list[Path]:
     else:
         return []
     paths = [out / f"{name}.csv", out / f"{name}.parquet"]
-    frame.to_parquet(paths[1], index=False)
+    with new_file(paths[1], replace=True) as file:
+        frame.to_parquet(file, index=False)
     flat = frame.copy()
     for column in {"recommendation", "pulls"} & set(frame.columns):
         flat[column] = [";".join(map(str, values)) for values in flat[column]]
-    flat.to_csv(paths[0], index=False)
+    write_file(paths[0], csv_of(flat, index=False))
     return paths

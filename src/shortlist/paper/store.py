@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.paper.writing import writing
+from shortlist.errors import InvalidInput
+from shortlist.files.writing import PART, make_folder, new_file
+from shortlist.paper.writing import going_on
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KEY = b"shortlist key"
 ROWS = b"shortlist rows"  # a digest of them: Parquet itself does not notice every flipped bit
-PART = ".part"  # the end of a file's name while it is written
 FORGOTTEN = 600.0  # seconds after which nobody is writing it any more
 # What a run depends on; an edit elsewhere leaves finished runs valid.
 ROOMS = (
@@ -52,13 +53,13 @@ class Store:
 
     def read(self, name: str, key: str, valid: Callable[[pd.DataFrame], bool]) -> Any:
         """The rows kept for a task, or None; ``valid`` says whether they can be its rows."""
-        from pyarrow import ArrowException, parquet
+        from shortlist.arrow import read_table
 
         path = self._path(name, key)
         if not path.is_file():
             return None
         try:
-            table = parquet.read_table(path)
+            table = read_table(path, InvalidInput)
             metadata = table.schema.metadata or {}
             if metadata.get(ROWS) != _rows_digest(table):
                 reason = "it is damaged"
@@ -66,7 +67,9 @@ class Store:
                 return frame
             else:
                 reason = "its content belongs to something else"
-        except (ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        except InvalidInput:
+            reason = "it is damaged"
+        except Exception as error:  # whole, but with anything in it
             reason = next(iter(str(error).splitlines()), type(error).__name__)
         print(f"shortlist: {path} is not used ({reason}); its runs are made again", file=sys.stderr)
         return None
@@ -80,24 +83,20 @@ class Store:
         # Without pandas' own metadata: what the digest covers is then all that is read back.
         metadata = {KEY: key.encode(), ROWS: _rows_digest(table)}
         path = self._path(name, key)
-        beside = path.with_suffix(f".{os.getpid()}{PART}")
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
+        with going_on():
+            make_folder(path.parent)
+            with new_file(path, replace=True) as file:
                 # The types are then read back under the names that they have in the digest.
                 whole = table.replace_schema_metadata(metadata)
-                parquet.write_table(whole, beside, use_compliant_nested_type=False)
-                os.replace(beside, path)
-            finally:
-                beside.unlink(missing_ok=True)
+                parquet.write_table(whole, file, use_compliant_nested_type=False)
 
     def sweep(self) -> None:
         """Remove what a process that was killed had begun to write, long ago."""
-        with writing(self._folder):
-            for beside in self._folder.glob(f"*{PART}"):
+        for beside in self._folder.glob(f"*{PART}"):
+            with suppress(OSError):
                 # A younger one may be another process's, which is writing it right now.
                 if time.time() - beside.stat().st_mtime > FORGOTTEN:
-                    beside.unlink(missing_ok=True)
+                    beside.unlink()
 
     def _path(self, name: str, key: str) -> Path:
         return self._folder / f"{name}-{key[:12]}.parquet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Iterable, Sequence
 from os import PathLike
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from shortlist.files.writing import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,14 +50,30 @@ def stack(rows: Iterable[int], row: float = ROW) -> tuple[Figure, list[Any]]:
     return figure, axes
 
 
-def save(figure: Figure, path: str | PathLike[str]) -> list[Path]:
-    """Write a picture as PNG and as SVG, the same bytes each time, and close it."""
+def save(figure: Figure, path: str | PathLike[str], *, replace: bool = True) -> list[Path]:
+    """Write a picture as PNG and as SVG, the same bytes each time, and close it.
+
+    Parameters
+    ----------
+    figure : Figure
+        The picture.
+    path : path
+        Where to, without an ending.
+    replace : bool
+        Whether other pictures of that name may be replaced.
+    """
     pyplot = load_pyplot()
     paths = [Path(path).with_name(f"{Path(path).name}.{kind}") for kind in ("png", "svg")]
-    with pyplot.rc_context({"svg.hashsalt": "shortlist"}):
-        figure.savefig(paths[0], dpi=150, metadata={"Software": None})
-        figure.savefig(paths[1], dpi=150, metadata={"Date": None, "Creator": None})
-    pyplot.close(figure)
+    empty = ({"Software": None}, {"Date": None, "Creator": None})
+    try:
+        for place, metadata in zip(paths, empty, strict=True):
+            drawn = io.BytesIO()
+            with pyplot.rc_context({"svg.hashsalt": "shortlist"}):
+                kind = place.suffix.removeprefix(".")
+                figure.savefig(drawn, format=kind, dpi=150, metadata=metadata)
+            write_file(place, drawn.getvalue(), replace=replace)
+    finally:
+        pyplot.close(figure)
     return paths
 
 

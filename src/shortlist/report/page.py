@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import time
 from collections.abc import Callable
 from importlib.resources import files
@@ -13,6 +11,7 @@ from shortlist import __version__
 from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import plain
 from shortlist.report.pictures import pictures
+from shortlist.report.policy import content_policy
 from shortlist.report.reading import Reading
 from shortlist.report.records import arms, data_hash, failures, methods_text, setup
 from shortlist.report.sections import answer, guarantee, health, progress, state, worth
@@ -81,7 +80,9 @@ def _head(study: Study, script: str) -> Markup:
     return element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        element(
+            "meta", http_equiv="Content-Security-Policy", content=content_policy(script=script)
+        ),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("title", f"{plain(_title(study))}: {state(study)[0].lower()}"),
@@ -116,12 +117,3 @@ def _section(
 
 def _own(name: str) -> str:
     return files("shortlist.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """Nothing from outside, and no script but the one whose hash this is."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )

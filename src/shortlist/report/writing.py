@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shortlist.errors import InvalidSetting
+from shortlist.files.writing import write_file
 from shortlist.report.page import html
 
 if TYPE_CHECKING:
@@ -38,18 +37,4 @@ def write(study: Study, path: str | os.PathLike[str]) -> Path:
     ...     write(study, Path(folder, "report.html")).stat().st_size > 1000
     True
     """
-    place = Path(path)
-    page = html(study).encode()
-    beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
-    try:
-        try:
-            beside.write_bytes(page)
-            beside.replace(place)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise InvalidSetting(
-            f"the report cannot be written to {place} ({error.strerror or error}): name a file in "
-            "a folder that exists and may be written to."
-        ) from None
-    return place
+    return write_file(path, html(study).encode())

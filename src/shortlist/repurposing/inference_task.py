@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,9 +47,9 @@ def make_task(
         raise unknown_name("update", update, UPDATES)
     if steps is None:
         directive = candidate.directives.get("length", "20")
-        if not directive.isdecimal():
+        if not re.fullmatch("[0-9]{1,9}", directive):
             raise InvalidSetting(
-                f"the candidate's directive length is {directive!r}, not a number: pass steps."
+                f"the candidate's directive length is {directive[:40]!r}, not a number: pass steps."
             )
         steps = int(directive)
     if steps < 1:

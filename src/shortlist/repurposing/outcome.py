@@ -12,6 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shortlist.files.cells import csv_of
+from shortlist.files.writing import write_file
+from shortlist.printable import printable
 from shortlist.repurposing.screen import DrugScreen
 from shortlist.repurposing.validation import assumptions, drug_table, measures
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 DRAWN = 40  # drugs in a picture at most
+TABLE, PICTURE = "drugs.csv", "rewards"  # names in the folder; the picture is a PNG and an SVG
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +99,7 @@ class Outcome:
             f"(simulated: every drug on all {patients} patients, {walks} walks each, not seen by "
             "the study; baseline: L1000 CDS²)",
             "",
-            f"{answer.evaluations} evaluations, {'stopped' if answer.final else 'still running'}",
+            answer.effort,
             answer.guarantee,
             *self.notes,
         ]
@@ -107,7 +111,7 @@ class Outcome:
                 "No hit rates and no AUC: they need drugs that are known to work (label 1) and "
                 "drugs that are known not to (−1), with scores.",
             ]
-        return "\n".join(text)
+        return printable("\n".join(text))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -150,15 +154,13 @@ class Outcome:
             title=title,
         )
 
-    def write(self, folder: str | PathLike[str]) -> Path:
-        """Write the table to ``drugs.csv``, whole or not at all."""
-        whole = Path(folder) / "drugs.csv"
-        part = whole.with_suffix(".part")
-        self.table.to_csv(part, index_label="drug")
-        return part.replace(whole)
+    def write(self, folder: str | PathLike[str], *, replace: bool = True) -> Path:
+        """Write the table to ``drugs.csv``; if not ``replace``, not over another table."""
+        table = csv_of(self.table, index_label="drug")
+        return write_file(Path(folder) / TABLE, table, replace=replace)
 
-    def draw(self, folder: str | PathLike[str]) -> list[Path]:
+    def draw(self, folder: str | PathLike[str], *, replace: bool = True) -> list[Path]:
         """Write the picture to ``rewards.png`` and ``rewards.svg``; needs the extra ``plot``."""
         from shortlist import plot
 
-        return plot.save(self.figure(), Path(folder) / "rewards")
+        return plot.save(self.figure(), Path(folder) / PICTURE, replace=replace)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from os import PathLike
 from pathlib import Path
 
 from shortlist.errors import InvalidSetting
+from shortlist.files.cells import as_it_was, csv_line
+from shortlist.files.writing import refuse_link
 
 TITLE = "# rewards of the screen"
 COLUMNS = "drug,seed,reward"
@@ -51,12 +54,13 @@ class RewardCache:
 
     def put(self, drug: str, seed: int, reward: float) -> None:
         """Keep a reward, in the file at once."""
+        refuse_link(self.path)
         new = not self.path.exists()
         # Opened for each line: nothing is lost when the program is ended, whatever ends it.
         with self.path.open("a", encoding="utf-8", newline="") as file:
             if new:
                 file.write(self._heading)
-            csv.writer(file, lineterminator="\n").writerow([drug, seed, repr(reward)])
+            file.write(csv_line([drug, seed, repr(reward)]))
         self._known[drug, seed] = reward
 
     @property
@@ -71,7 +75,7 @@ class RewardCache:
         # A last line without its end was being written when the program was ended.
         lines = whole[: whole.rfind(b"\n") + 1]
         try:
-            title, *rows = lines.decode("utf-8").splitlines() or [""]
+            title, _, rest = lines.decode("utf-8").partition("\n")
         except UnicodeDecodeError:
             raise self._strange(1) from None
         if not title.startswith(TITLE):
@@ -81,12 +85,13 @@ class RewardCache:
                 f"{self.path} holds rewards of another screen: other data or other settings. Name "
                 "another file or folder, or delete this one."
             )
-        for number, cells in enumerate(csv.reader(rows[1:]), 3):
-            try:
-                drug, seed, reward = cells
-                self._known[drug, int(seed)] = float(reward)
-            except ValueError:
-                raise self._strange(number) from None
+        reader = csv.reader(io.StringIO(rest, newline=""), strict=True)
+        try:
+            next(reader, None)  # the titles of the columns
+            for drug, seed, reward in reader:
+                self._known[as_it_was(drug), int(seed)] = float(reward)
+        except (ValueError, csv.Error):
+            raise self._strange(reader.line_num + 1) from None
         if len(lines) < len(whole):
             with self.path.open("r+b") as file:
                 file.truncate(len(lines))

@@ -12,8 +12,8 @@ from shortlist.errors import InvalidNetwork
 from shortlist.repurposing.experiments import Experiment
 from shortlist.repurposing.formats.text import at_line, read_text
 
-_OBSERVATION = re.compile(r"#\s*(\w+)\s*\[\s*([0-9]+)\s*\]\s*\|=\s*\$\s*(\w+)")
-_FIXED_POINT = re.compile(r"fixpoint\s*\(\s*#\s*(\w+)\s*\[\s*([0-9]+)\s*\]\s*\)")
+_OBSERVATION = re.compile(r"#\s*(\w+)\s*\[\s*([0-9]{1,9})\s*\]\s*\|=\s*\$\s*(\w+)")
+_FIXED_POINT = re.compile(r"fixpoint\s*\(\s*#\s*(\w+)\s*\[\s*([0-9]{1,9})\s*\]\s*\)")
 _DEFINITION = re.compile(r"\$\s*(\w+)\s*:=\s*\{(.*)\}", re.DOTALL)
 _CONDITION = re.compile(r"(?:(KO|FE)\s*\(\s*([^\s()=]+)\s*\)|([^\s()=]+))\s*=\s*([01])")
 HELD_AT = {"KO": 0, "FE": 1}

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.random import Generator
 
 from shortlist.errors import InvalidSetting
+from shortlist.files.writing import make_folder, write_file
 from shortlist.problem import checked_seed
 from shortlist.repurposing.formats import write
 from shortlist.repurposing.network import BooleanNetwork
@@ -69,17 +70,17 @@ class DataSet:
 
     def write(self, folder: str | PathLike[str]) -> list[Path]:
         """Write it as files that ``shortlist repurpose`` reads, and name them."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = make_folder(folder)
         paths = []
         for number, network in enumerate(self.networks, 1):
             paths.append(folder / f"network{number}.bnet")
             write(network, paths[-1])
         for name in ("patients", "controls", "signatures", "full_signatures", "features"):
             paths.append(folder / f"{name}.csv")
-            getattr(self, name).to_csv(paths[-1], index_label="gene")
+            write_file(paths[-1], getattr(self, name).to_csv(index_label="gene").encode())
         paths.append(folder / "labels.csv")
-        self.labels.to_csv(paths[-1], header=["label"], index_label="drug")
+        labels = self.labels.to_csv(header=["label"], index_label="drug")
+        write_file(paths[-1], labels.encode())
         return paths
 
 

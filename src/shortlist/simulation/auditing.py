@@ -43,7 +43,7 @@ def audited_run(
         values = np.array([reward(int(arm), parameters, stream) for arm in plan])
     fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
     fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
-    verdict = judge(problem, past, fresh)
+    verdict = judge(problem, past, fresh, power=False)
     made = np.array([len(plan)], np.int64)
     return replace(
         run, samples=run.samples + made, audited=made, rejected=np.array([verdict.rejected])

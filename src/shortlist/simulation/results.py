@@ -11,6 +11,8 @@ import pandas as pd
 from scipy.special import betaincinv
 
 from shortlist.errors import InvalidSetting
+from shortlist.files.cells import csv_of
+from shortlist.files.writing import new_file, write_file
 from shortlist.simulation.instances import Instance
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
@@ -90,14 +92,15 @@ class Results:
             raise ImportError(
                 "writing Parquet needs pyarrow: pip install 'shortlist[parquet]', or use to_csv."
             ) from None
-        self.frame.to_parquet(path, index=False)
+        with new_file(path, replace=True) as file:
+            self.frame.to_parquet(file, index=False)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the runs; lists become words separated by semicolons."""
         flat = self.frame.copy()
         for column in ("recommendation", "pulls"):
             flat[column] = [";".join(map(str, values)) for values in flat[column]]
-        flat.to_csv(path, index=False)
+        write_file(path, csv_of(flat, index=False))
 
 
 def clopper_pearson(errors: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:

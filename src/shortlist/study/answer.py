@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.bound import Bound
 from shortlist.core.posterior import Posterior
+from shortlist.printable import printable
 
 EVERY = slice(None)
 
@@ -62,7 +63,7 @@ class Shortlist:
         )
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
-        return f"{figures}\n{self.effort}\n{self.guarantee}"
+        return printable(f"{figures}\n{self.effort}\n{self.guarantee}")
 
     @property
     def effort(self) -> str:

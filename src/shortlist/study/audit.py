@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 FEWEST = 20  # evaluations of an audit; with few arms twice their number
 SHARE = 10  # audits are a tenth of the evaluations so far, if that is more
 FIRST_PROBE = 100  # results; from then on half of an audit is made before the stop, in parts
-REPEATS, DISTINCT = 4, 400  # evaluations of an arm, where an audit is large; arms at most
+REPEATS, DISTINCT = 4, 100  # evaluations of an arm, where an audit is large; arms at most
 CONTENDERS = 4  # a fourth of an audit's arms; the rest are spread over the features
 FIRST_LOOK, NEXT_LOOK = 10, 1.25  # results, and by how much they grow from one look to the next
 CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where there are more
@@ -94,13 +94,13 @@ class Audit:
 
     def watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
-        if not self.wanted or not applies(model) or not model.initialized:
+        if not self.wanted or not applies(model) or model.bound.problem.noise.is_open:
             return
         while self._next_look <= len(taken) and self.rejection is None:
             self._look(model, taken[: self._next_look])
             self._next_look = math.ceil(NEXT_LOOK * self._next_look)
         while self._next_probe <= len(taken):
-            if not model.stopped and not model.bound.misspecification:
+            if not model.stopped and model.initialized and not model.bound.misspecification:
                 self._probe(model.bound.problem, taken[: self._next_probe])
             self._next_probe *= 2
 
@@ -323,7 +323,9 @@ def sample_of(
     return Sample(arms, problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
 
 
-def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verdict:
+def judge(
+    problem: Problem, past: Sample, fresh: Sample, audit: int = 1, *, power: bool = True
+) -> Verdict:
     """Test the results of the first audit of a study, or of a later one, at its share of the level.
 
     The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
@@ -332,4 +334,4 @@ def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verd
     # What so many evaluations would tell, spread over all arms.
     x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
     scale = max(PRIOR, problem.rank) / problem.arms * (x.T @ x) / problem.sigma**2
-    return lack_of_fit(fresh, past, np.asarray(scale), level)
+    return lack_of_fit(fresh, past, np.asarray(scale), level, power=power)

@@ -23,6 +23,7 @@ from sqlalchemy.pool import QueuePool
 
 from shortlist.errors import DamagedStorage, ForeignStorage, StorageError, StudyNotFound
 from shortlist.study import schema
+from shortlist.study.address import check_address, is_url, parsed_url, shown, without_secrets
 
 MAGIC = b"SQLite format 3\x00"
 APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
@@ -32,37 +33,6 @@ HEADER = 100
 PATIENCE = 60.0  # seconds that a writer waits for another
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
 ADVISORY_LOCK = 0x53484C54
-
-
-def is_url(storage: str) -> bool:
-    """Whether a storage is named by a URL rather than by a path."""
-    return "://" in storage
-
-
-def shown(storage: str) -> str:
-    """A storage's name without its password.
-
-    Examples
-    --------
-    >>> shown("postgresql://ann:secret@db/screens")
-    'postgresql+psycopg://ann:***@db/screens'
-    """
-    if not is_url(storage):
-        return storage
-    url = _url(storage)
-    return str(url.difference_update_query(["password"]))
-
-
-def _url(storage: str) -> sql.URL:
-    try:
-        url = sql.make_url(storage)
-    except sql.exc.ArgumentError as error:
-        raise StorageError(f"the storage URL cannot be read: {error}.") from None
-    if url.get_backend_name() != "postgresql":
-        raise StorageError(
-            f"storage is a path (SQLite) or a postgresql:// URL, got {url.drivername!r}."
-        )
-    return url.set(drivername="postgresql+psycopg")
 
 
 def connect(storage: str, *, create: bool) -> sql.Engine:
@@ -75,6 +45,7 @@ def connect(storage: str, *, create: bool) -> sql.Engine:
     create : bool
         Whether to make what is missing.
     """
+    check_address(storage)
     if is_url(storage):
         engine = _postgres(storage)
     elif is_read_only(Path(storage)):
@@ -370,7 +341,7 @@ def _use_wal(engine: sql.Engine) -> None:
 def _postgres(storage: str) -> sql.Engine:
     try:
         return sql.create_engine(
-            _url(storage),
+            parsed_url(storage),
             pool_size=1,
             max_overflow=0,
             pool_pre_ping=True,
@@ -399,10 +370,13 @@ class translated:  # noqa: N801 - used as a function is
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sql.exc.DBAPIError):
-            raise _translation(str(error.orig), shown(self._storage)) from error
-        if isinstance(error, sqlite3.Error) or _is_of_psycopg(error):
-            raise _translation(str(error), shown(self._storage)) from error
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged table's definition
+            raise _translation("malformed text", shown(self._storage)) from error
+        driver = error.orig if isinstance(error, sql.exc.DBAPIError) else error
+        if isinstance(error, sqlite3.Error | sql.exc.DBAPIError) or _is_of_psycopg(driver):
+            said = without_secrets(str(driver), self._storage)
+            cause = error if said == str(driver) else None
+            raise _translation(said, shown(self._storage)) from cause
 
 
 def _is_of_psycopg(error: BaseException | None) -> bool:

@@ -52,6 +52,8 @@ class Journal:
         self._lock = threading.RLock()
         keep_whole(self)
         self._at_work = False  # in a change, or in mending
+        # Whether the means are not linear; an attribute, since nothing may be called after a change.
+        self.is_rejected = False
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
 
     @property
@@ -129,6 +131,7 @@ class Journal:
             self._audit.reopen()
         self._audit.watch(self._model, self._ledger.taken)
         self._audit.conclude(self._model, self._ledger.trials, self._ledger.taken)
+        self.is_rejected = self._audit.rejection is not None
 
     def _stop(self) -> None:
         self._audit.open(self._model, self._ledger.taken)

@@ -18,7 +18,7 @@ known. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a, and C be a covariance of depart
 units, that the plan of the audit fixes. At the true θ, given the past, exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The
 past has a supermartingale of its own, exp(½ sᵀ(V + W)⁻¹s)·√(det W/det(V + W)) with s = V(θ̂ − θ) (de la
 Peña et al. 2004). Their product is an e-value at the true θ; the test takes the θ at which it is
-least, and averages over several C.
+least, and averages over several C and W.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ WHILE_RUNNING = 0.2  # the share of the level for the test while results come in
 PRIORS = (1.0, 10.0, 100.0)  # ρ: deviations of σ, of σ/√10 and of σ/10
 SIZES = (0.1, 0.3, 1.0, 3.0)  # of departures, in σ
 RANGES = (1.0, 0.3)  # over which departures are alike, in usual distances between arms
-DRAWS, FOUND = 200, 0.9  # of noise, to find what misfit is found with probability 0.9
+FACTORS = (1.0, 10.0, 100.0)  # of W: the larger, the less is paid, and the less is the past worth
+DRAWS, FOUND = 100, 0.9  # of noise, to find what misfit is found with probability 0.9
 ROUNDING = 1e-14  # of the largest singular value
 
 
@@ -139,7 +140,9 @@ def _fit(sample: Sample, weights: Reals) -> Reals:
     return theta
 
 
-def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verdict:
+def lack_of_fit(
+    fresh: Sample, past: Sample, scale: Reals, level: float, *, power: bool = True
+) -> Verdict:
     """Test fresh results against every θ, each weighed by what the results of the past say of it.
 
     Parameters
@@ -150,9 +153,11 @@ def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verd
         All results until then, however their arms were chosen.
     scale : array, N × N
         W: any positive definite matrix that was fixed in advance, best about the information of a
-        few evaluations spread over the features.
+        few evaluations spread over the features. Ten and a hundred times as much is tried too.
     level : float
         The probability with which a linear truth may be rejected.
+    power : bool
+        Whether to find out what misfit would have been found; it takes most of the time.
 
     Examples
     --------
@@ -171,7 +176,7 @@ def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verd
     test = _Test(fresh, past, scale)
     misses = fresh.means - fresh.features @ theta
     against = float(test.evidence((test.root * misses)[None])[0])
-    single, spread = test.detectable(math.log(1.0 / level))
+    single, spread = test.detectable(math.log(1.0 / level)) if power else (math.nan, math.nan)
     return Verdict(against > math.log(1.0 / level), against, misses, single, spread)
 
 
@@ -197,8 +202,10 @@ class _Test:
         self._axes = np.linalg.solve(corner, fresh.features.T).T @ turn.T
         self._into = turn @ np.linalg.inv(corner)
         along = self._axes * self.root[:, None]  # B in these coordinates
-        confined = self._sizes**2 / np.sqrt(self._sizes**2 + 1.0)  # A^½
-        self._paid = 0.5 * float(np.log1p(self._sizes**2).sum())
+        squares = self._sizes**2
+        known = [
+            (squares / np.sqrt(squares + f), 0.5 * np.log1p(squares / f).sum()) for f in FACTORS
+        ]
         unit = float(np.median(fresh.sigmas)) * self.root
         alike = [np.eye(len(rows)), *(_likeness(fresh.features, each) for each in RANGES)]
         self._forms, constants = [], []
@@ -208,15 +215,19 @@ class _Test:
             for size in SIZES:
                 grown = size**2 * values
                 shrunk = (vectors * np.sqrt(grown / (1.0 + grown))) @ vectors.T
-                self._forms.append(shrunk @ _left_over(confined, shrunk @ along) @ shrunk)
-                constants.append(-0.5 * float(np.log1p(grown).sum()))
+                for confined, paid in known:  # A^½, and what P pays for it
+                    self._forms.append(shrunk @ _left_over(confined, shrunk @ along) @ shrunk)
+                    constants.append(-0.5 * float(np.log1p(grown).sum()) - paid)
         self._constants = np.array(constants)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.where(along == 0.0, 0.0, (along / confined) ** 2).sum(axis=1)
         grown = (np.array(SIZES)[:, None] * unit) ** 2
-        shares = grown / (1.0 + grown)
-        self._alone = shares / (1.0 + shares * reach)  # a row a size, a column an arm
-        self._alone_constants = -0.5 * np.log1p(grown)
+        shares, alone, constants = grown / (1.0 + grown), [], []
+        for confined, paid in known:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = np.where(along == 0.0, 0.0, (along / confined) ** 2).sum(axis=1)
+            alone.append(shares / (1.0 + shares * reach))
+            constants.append(-0.5 * np.log1p(grown) - paid)
+        self._alone = np.concatenate(alone)  # a row a size and a W, a column an arm
+        self._alone_constants = np.concatenate(constants)
 
     def evidence(self, z: Reals) -> Reals:
         """Ln of the e-value, of every row of z; departures of single arms are a group of their own."""
@@ -228,7 +239,7 @@ class _Test:
         singles = np.logaddexp.reduce(alone.reshape(len(z), -1), axis=1)
         singles -= math.log(alone[0].size)
         share = math.log((groups - 1) / groups), math.log(1 / groups)
-        return np.asarray(np.logaddexp(together + share[0], singles + share[1]) - self._paid)
+        return np.asarray(np.logaddexp(together + share[0], singles + share[1]))
 
     def detectable(self, needed: float) -> tuple[float, float]:
         """The misfit of a typical arm of the audit, and of random signs over all, found 9 times in 10.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.printable import on_one_line
 from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ def describe(study: Study, left: str = "") -> str:
 def _names(study: Study) -> list[str]:
     table = study.table()
     names = table.loc[table["in_shortlist"]].sort_values("mean", ascending=False)["name"].tolist()
-    return [", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")]
+    return [
+        ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
+        + (" …" if len(names) > NAMES_SHOWN else "")
+    ]
 
 
 class ProgressLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import sqlalchemy as sql
@@ -139,9 +140,11 @@ def stored_version(connection: sql.Connection) -> int:
     if not sql.inspect(connection).has_table(META.name):
         return 0
     found = connection.execute(sql.select(META.c.value).where(META.c.key == "version")).scalar()
-    if found is None or not str(found).isdecimal():
-        raise DamagedStorage(f"the version of the stored tables reads {found!r}, not a number.")
-    return int(found)
+    if not re.fullmatch("[0-9]{1,9}", str(found)):
+        raise DamagedStorage(
+            f"the version of the stored tables reads {str(found)[:40]!r}, not a number."
+        )
+    return int(str(found))
 
 
 def check_version(version: int, where: str) -> None:

@@ -88,7 +88,7 @@ class Settings:
                 flat = np.frombuffer(features, "<f8").astype(np.float64, copy=False)
                 matrix = flat.reshape(len(listed), -1)
             return cls(read, listed, matrix)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
     @property

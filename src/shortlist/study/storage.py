@@ -25,16 +25,9 @@ from shortlist.errors import (
     StudyNotFound,
     unknown_name,
 )
+from shortlist.study.address import check_address, is_url, shown, without_secrets
 from shortlist.study.contract import Standing
-from shortlist.study.database import (
-    connect,
-    identity,
-    is_read_only,
-    is_url,
-    reading,
-    shown,
-    translated,
-)
+from shortlist.study.database import connect, identity, is_read_only, reading, translated
 from shortlist.study.forking import before_fork, working
 from shortlist.study.ledger import ROW, Event, is_text
 from shortlist.study.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
@@ -283,13 +276,16 @@ class StoredStudy:
             self._session.roll_back()
             raise
 
+    def _said(self, error: BaseException) -> str:
+        return " ".join(without_secrets(str(error), self._storage).split())
+
     def _look_again(self, begun: StoredTransaction, lost: CommitLost) -> None:
         """Find out whether a transaction was committed whose reply was lost.
 
         Who may write next may do so only when that transaction is over, in one way or the other:
         so it is looked for in a transaction that may write.
         """
-        cause = lost.__cause__
+        cause = lost.__cause__ or lost
         deadline, pause = time.monotonic() + LOOK_AGAIN, 0.05
         while True:
             self._session.close()
@@ -302,9 +298,9 @@ class StoredStudy:
                 if time.monotonic() + pause > deadline:
                     self._lost.append(begun.number)
                     raise OutcomeUnknown(
-                        f"{self.where} was lost while a change was being committed ({_said(cause)}), "
+                        f"{self.where} was lost while a change was being committed ({self._said(cause)}), "
                         f"and could not be asked whether it was kept, for {LOOK_AGAIN:g} seconds "
-                        f"({_said(error.__cause__ or error)}): the change may be stored or not. When the storage is back, "
+                        f"({self._said(error.__cause__ or error)}): the change may be stored or not. When the storage is back, "
                         "study.refresh() and study.trials show it; telling again is safe with "
                         "if_told='ignore', or with a key= for data that nobody asked for."
                     ) from cause
@@ -312,7 +308,7 @@ class StoredStudy:
             pause = min(2.0 * pause, 2.0)
         if not made:
             raise StorageError(
-                f"{self.where} could not be written: {_said(cause)}. Nothing was changed."
+                f"{self.where} could not be written: {self._said(cause)}. Nothing was changed."
             ) from cause
 
     def close(self) -> None:
@@ -420,10 +416,6 @@ def _numbers() -> Iterator[int]:
     return count(secrets.randbits(62))
 
 
-def _said(error: BaseException | None) -> str:
-    return " ".join(str(error).split())
-
-
 def _names(connection: sql.Connection) -> list[str]:
     return list(connection.execute(sql.select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
 
@@ -443,12 +435,14 @@ def study_names(storage: str | os.PathLike[str]) -> list[str]:
 def checked_storage(storage: object) -> str:
     """A path or URL."""
     if not isinstance(storage, str | os.PathLike) or not str(storage):
+        kind = type(storage).__name__  # and not what it holds, which may be a password
         raise InvalidSetting(
-            f"storage is a path or a postgresql:// URL, got {storage!r} ({type(storage).__name__})."
+            f"storage is a path or a postgresql:// URL as text, got an empty one or a {kind}."
         )
     if str(storage) == ":memory:":
         raise InvalidSetting("leave storage= out to keep a study in memory only.")
     place = os.fsdecode(storage)
+    check_address(place)
     try:  # a path is meant as seen from here, wherever the process goes later
         return place if is_url(place) else os.path.abspath(place)
     except OSError as error:

@@ -366,7 +366,8 @@ class Study(View):
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
         [added] = self._journal.add([(index, result)], key=checked_key(key))
-        self._warn()
+        if self._journal.is_rejected and not self._warned:
+            self._warn()
         return added
 
     def tell_many(
@@ -388,7 +389,8 @@ class Study(View):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
         checked = [(trial, checked_value(v, self.bound)) for trial, v in results]
         told = self._journal.tell(checked, twice=if_told == "ignore")
-        self._warn()
+        if self._journal.is_rejected and not self._warned:
+            self._warn()
         return told
 
     def _warn(self) -> None:

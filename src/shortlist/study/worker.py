@@ -24,7 +24,8 @@ def worker() -> str:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = "somebody"
-    return f"{user}@{socket.gethostname()}"
+    # A name that is not UTF-8 could neither be stored nor printed.
+    return f"{user}@{socket.gethostname()}".encode(errors="replace").decode()
 
 
 @contextmanager
@@ -70,7 +71,7 @@ def has_ended(run: str, now: float, is_connected: Callable[[str], bool]) -> bool
         began = float(parts[6]) if len(parts) == 7 else 0.0  # older versions did not say
         earlier = began < now - _uptime() - CLOCKS_DIFFER
         return earlier and not is_connected(process_name(parts[1], parts[3]))
-    if parts[2] != here[2] or not parts[3].isdecimal():
+    if parts[2] != here[2] or not parts[3].isdecimal() or len(parts[3]) > 18:
         return False
     if int(parts[3]) == os.getpid():
         return run not in _RUNNING

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from shortlist.errors import InvalidNetwork, unknown_name
+from shortlist.files.writing import write_file
 from shortlist.repurposing.abstract_network import AbstractNetwork, abstract
 from shortlist.repurposing.formats.bnet import format_bnet, parse_bnet
 from shortlist.repurposing.formats.rein import format_rein, parse_rein
@@ -98,7 +99,7 @@ def write(network: BooleanNetwork | AbstractNetwork, path: str | PathLike[str]) 
 
 
 def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_file(path, text.encode())
 
 
 def _suffix(path: Path) -> str:

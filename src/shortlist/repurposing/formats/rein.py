@@ -44,7 +44,7 @@ def parse_rein(text: str, name: str = "network.net") -> AbstractNetwork:
             if label in rules:
                 raise at_line(name, line, f"gene {label} is declared twice: remove one.")
             if not is_name(label) or not _MARKS.fullmatch(gene[2] or ""):
-                raise at_line(name, line, f"cannot read the gene {statement!r}.")
+                raise at_line(name, line, f"cannot read the gene {statement[:60]!r}.")
             try:
                 rules[label] = _parse_rules(gene[4])
             except InvalidNetwork as error:
@@ -97,9 +97,9 @@ def _parse_rules(text: str) -> tuple[int, ...]:
     rules: list[int] = []
     for part in text.split(","):
         bounds = [bound.strip() for bound in part.split("..")]
-        if len(bounds) > 2 or not all(re.fullmatch(r"-?[0-9]+", bound) for bound in bounds):
+        if len(bounds) > 2 or not all(re.fullmatch("-?[0-9]{1,9}", bound) for bound in bounds):
             raise InvalidNetwork(
-                f"expected rules as '4', '0..17' or '1, 3, 5', got {text.strip()!r}."
+                f"expected rules as '4', '0..17' or '1, 3, 5', got {text.strip()[:60]!r}."
             )
         first, last = int(bounds[0]), int(bounds[-1])
         check_rule(first)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from shortlist.errors import InvalidNetwork
+from shortlist.files.guard import read_guarded
 from shortlist.repurposing.logic import (
     AtLeast,
     Constant,
@@ -23,13 +25,19 @@ from shortlist.repurposing.logic import (
 from shortlist.repurposing.network import BooleanNetwork
 from shortlist.repurposing.parser import is_name
 
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "ge": operator.ge,
+    "gt": operator.gt,
+    "le": operator.le,
+    "lt": operator.lt,
+}
 
-def _libsbml() -> Any:
-    try:
-        import libsbml
-    except ImportError:
-        raise ImportError("SBML needs libSBML: pip install 'shortlist[sbml]'.") from None
-    return libsbml
+
+def _require_libsbml() -> None:
+    if find_spec("libsbml") is None:
+        raise ImportError("SBML needs libSBML: pip install 'shortlist[sbml]'.")
 
 
 def parse_sbml(text: str, name: str = "network.sbml") -> BooleanNetwork:
@@ -38,56 +46,49 @@ def parse_sbml(text: str, name: str = "network.sbml") -> BooleanNetwork:
     Species without a transition are inputs, which keep their value. Genes carry the species'
     names where all have one of their own, else their identifiers.
     """
-    libsbml = _libsbml()
-    document = libsbml.readSBMLFromString(text)
-    if document.getNumErrors(libsbml.LIBSBML_SEV_ERROR) or document.getNumErrors(
-        libsbml.LIBSBML_SEV_FATAL
-    ):
-        first = document.getErrorWithSeverity(0, libsbml.LIBSBML_SEV_ERROR) or document.getError(0)
-        message = " ".join(first.getMessage().split())
-        raise InvalidNetwork(f"{name}, line {first.getLine()}: {message}")
-    model = document.getModel()
-    qual = model.getPlugin("qual") if model else None
-    if qual is None or not qual.getNumQualitativeSpecies():
-        raise InvalidNetwork(f"{name} has no qualitative species: expected a model in SBML-qual.")
-    species = [qual.getQualitativeSpecies(i) for i in range(qual.getNumQualitativeSpecies())]
-    for one in species:
-        if one.isSetMaxLevel() and one.getMaxLevel() > 1:
+    _require_libsbml()
+    model = read_guarded(
+        "shortlist.files.sbml:model",
+        {"name": name, "text": text},
+        source=name,
+        error=InvalidNetwork,
+    )
+    for identifier, _, most in model["species"]:
+        if most is not None and most > 1:
             raise InvalidNetwork(
-                f"{name}: species {one.getId()} has levels up to {one.getMaxLevel()}; only 0 and 1 "
-                "can be read. Make the model Boolean first, for example with GINsim or bioLQM."
+                f"{name}: species {identifier} has levels up to {most}; only 0 and 1 can be read. "
+                "Make the model Boolean first, for example with GINsim or bioLQM."
             )
-    names = {one.getId(): one.getName() for one in species}
+    names = {identifier: called for identifier, called, _ in model["species"]}
     if not all(map(is_name, names.values())) or len(set(names.values())) < len(names):
         names = {identifier: identifier for identifier in names}
+    for identifier in names.values():
+        if not is_name(identifier):
+            raise InvalidNetwork(f"{name}: {identifier!r} cannot be the name of a species.")
     functions: dict[str, Expression] = {names[i]: Gene(names[i]) for i in names}
     settled: set[str] = set()
-    for i in range(qual.getNumTransitions()):
-        transition = qual.getTransition(i)
-        for k in range(transition.getNumOutputs()):
-            output = transition.getOutput(k).getQualitativeSpecies()
+    for transition in model["transitions"]:
+        for output in transition["outputs"]:
             if output not in names:
                 raise InvalidNetwork(f"{name}: a transition's output {output!r} is not a species.")
             if output in settled:
                 raise InvalidNetwork(f"{name}: species {output} has two transitions.")
             settled.add(output)
             try:
-                functions[names[output]] = _function(libsbml, transition, names)
+                functions[names[output]] = _function(transition, names)
             except InvalidNetwork as error:
                 raise InvalidNetwork(f"{name}: species {output}: {error}") from None
     return BooleanNetwork(functions)
 
 
-def _function(libsbml: Any, transition: Any, names: dict[str, str]) -> Expression:
+def _function(transition: dict[str, Any], names: dict[str, str]) -> Expression:
     """The first function term that is met tells the level, else the default term."""
-    default = transition.getDefaultTerm()
-    if default is None:
+    if transition["default"] is None:
         raise InvalidNetwork("its transition has no default term.")
-    function: Expression = _level(default.getResultLevel())
-    for i in reversed(range(transition.getNumFunctionTerms())):
-        term = transition.getFunctionTerm(i)
-        met = _from_math(libsbml, term.getMath(), names)
-        level = _level(term.getResultLevel())
+    function: Expression = _level(transition["default"])
+    for reached, formula in reversed(transition["terms"]):
+        met = _from_formula(formula, names)
+        level = _level(reached)
         function = any_of([met, function]) if level.value else all_of([negation(met), function])
     return function
 
@@ -98,53 +99,58 @@ def _level(level: int) -> Constant:
     return Constant(level)
 
 
-def _from_math(libsbml: Any, node: Any, names: dict[str, str]) -> Expression:
-    if node is None:
+def _from_formula(formula: list[Any] | None, names: dict[str, str]) -> Expression:
+    """An expression from a formula as lists; see ``shortlist.files.sbml``."""
+    if formula is None:
         raise InvalidNetwork("a function term has no formula.")
-    compare: dict[int, Callable[[int, int], bool]] = {
-        libsbml.AST_RELATIONAL_EQ: operator.eq,
-        libsbml.AST_RELATIONAL_NEQ: operator.ne,
-        libsbml.AST_RELATIONAL_GEQ: operator.ge,
-        libsbml.AST_RELATIONAL_GT: operator.gt,
-        libsbml.AST_RELATIONAL_LEQ: operator.le,
-        libsbml.AST_RELATIONAL_LT: operator.lt,
-    }
-    kind = node.getType()
-    children = [node.getChild(i) for i in range(node.getNumChildren())]
-    if kind in compare and len(children) == 2:
-        left, right = (_values(libsbml, child, names) for child in children)
-        when = [int(compare[kind](left[1][x], right[1][x])) for x in (0, 1)]
+    kind, *parts = formula
+    if kind in COMPARE and len(parts) == 2:
+        left, right = (_values(part, names) for part in parts)
+        when = [int(COMPARE[kind](left[1][x], right[1][x])) for x in (0, 1)]
         gene = left[0] or right[0]
         if left[0] and right[0]:
             raise InvalidNetwork("a formula compares two species with each other.")
         if when[0] == when[1]:
             return Constant(when[0])
         return Gene(str(gene)) if when[1] else negation(Gene(str(gene)))
-    if kind == libsbml.AST_CONSTANT_TRUE or kind == libsbml.AST_CONSTANT_FALSE:
-        return Constant(int(kind == libsbml.AST_CONSTANT_TRUE))
-    parts = [_from_math(libsbml, child, names) for child in children]
-    if kind == libsbml.AST_LOGICAL_AND:
-        return all_of(parts)
-    if kind == libsbml.AST_LOGICAL_OR:
-        return any_of(parts)
-    if kind == libsbml.AST_LOGICAL_NOT and len(parts) == 1:
-        return negation(parts[0])
+    if kind in ("true", "false"):
+        return Constant(int(kind == "true"))
+    if kind in ("and", "or") or (kind == "not" and len(parts) == 1):
+        inside = [_from_formula(part, names) for part in parts]
+        if kind == "not":
+            return negation(inside[0])
+        return all_of(inside) if kind == "and" else any_of(inside)
     raise InvalidNetwork(
-        f"cannot read the formula {libsbml.formulaToL3String(node)!r}: expected and, or, not, and "
-        "comparisons of a species with a level."
+        f"cannot read the formula {_shown(formula)!r}: expected and, or, not, and comparisons of a "
+        "species with a level."
     )
 
 
-def _values(libsbml: Any, node: Any, names: dict[str, str]) -> tuple[str | None, tuple[int, int]]:
+def _values(formula: list[Any] | None, names: dict[str, str]) -> tuple[str | None, tuple[int, int]]:
     """One side of a comparison: a species with its two levels, or a number."""
-    if node.getType() == libsbml.AST_INTEGER:
-        return None, (node.getInteger(), node.getInteger())
-    if node.getType() == libsbml.AST_NAME and node.getName() in names:
-        return names[node.getName()], (0, 1)
+    if formula is not None and formula[0] == "number":
+        return None, (formula[1], formula[1])
+    if formula is not None and formula[0] == "name" and formula[1] in names:
+        return names[formula[1]], (0, 1)
     raise InvalidNetwork(
-        f"expected a species or a whole number in a comparison, got "
-        f"{libsbml.formulaToL3String(node)!r}."
+        f"expected a species or a whole number in a comparison, got {_shown(formula)!r}."
     )
+
+
+def _shown(formula: list[Any] | None) -> str:
+    """A formula for people.
+
+    Examples
+    --------
+    >>> _shown(["and", ["eq", ["name", "A"], ["number", 1]], ["unknown", "sin(x)"]])
+    'and(eq(A, 1), sin(x))'
+    """
+    if formula is None:
+        return ""
+    kind, *parts = formula
+    if kind in ("number", "name", "unknown"):
+        return str(parts[0])
+    return f"{kind}({', '.join(_shown(part) for part in parts)})"
 
 
 def format_sbml(network: BooleanNetwork) -> str:
@@ -152,7 +158,9 @@ def format_sbml(network: BooleanNetwork) -> str:
 
     A gene whose name is no SBML identifier gets one; its name is kept as the species' name.
     """
-    libsbml = _libsbml()
+    _require_libsbml()
+    import libsbml
+
     document = libsbml.SBMLDocument(libsbml.SBMLNamespaces(3, 1, "qual", 1))
     document.setPackageRequired("qual", True)
     model = document.createModel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from shortlist.errors import InvalidNetwork
@@ -89,8 +90,8 @@ def parse_rules(text: str, name: str = "network.noa") -> dict[str, int]:
         gene, _, rule = (part.strip() for part in line.partition("="))
         if not gene and not rule:
             continue
-        if not is_name(gene) or not rule.isdecimal() or gene in rules:
-            raise at_line(name, number, f"expected 'gene = rule', once a gene, got {line!r}.")
+        if not is_name(gene) or not re.fullmatch("[0-9]{1,9}", rule) or gene in rules:
+            raise at_line(name, number, f"expected 'gene = rule', once a gene, got {line[:60]!r}.")
         try:
             check_rule(int(rule))
         except InvalidNetwork as error:

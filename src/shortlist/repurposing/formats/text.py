@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from shortlist.errors import InvalidNetwork
+from shortlist.files.paths import checked_path
 
 
 def read_text(path: Path) -> str:
     """A file's text, with or without a byte-order mark."""
+    path = checked_path(path, InvalidNetwork)
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

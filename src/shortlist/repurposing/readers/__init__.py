@@ -12,7 +12,7 @@ from shortlist.repurposing.readers.gct import read_gct
 from shortlist.repurposing.readers.gctx import gctx_annotation, read_gctx
 from shortlist.repurposing.readers.geo import read_series_matrix
 from shortlist.repurposing.readers.h5ad import read_h5ad
-from shortlist.repurposing.readers.hdf5 import open_hdf5
+from shortlist.repurposing.readers.hdf5 import read_hdf5
 from shortlist.repurposing.readers.tables import read_csv, read_parquet
 from shortlist.repurposing.readers.text import first_bytes
 
@@ -78,9 +78,8 @@ def read_assay(path: str | PathLike[str], *, symbols: str | None = None) -> Assa
     """Expression from a file with what the file says of genes and samples; see read_expression."""
     begin = first_bytes(path)
     if begin.startswith(b"\x89HDF"):
-        with open_hdf5(path) as file:
-            gctx = "0" in file
-        return read_gctx(path, symbols=symbols) if gctx else read_h5ad(path, symbols=symbols)
+        is_gctx = read_hdf5(path, "kind")[0]["gctx"]
+        return read_gctx(path, symbols=symbols) if is_gctx else read_h5ad(path, symbols=symbols)
     if begin.removeprefix(b"\xef\xbb\xbf").startswith(b"#1."):
         return read_gct(path, symbols=symbols)
     if symbols is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from os import PathLike
 
@@ -61,9 +62,9 @@ def _counts(path: object, version: str, cells: list[str]) -> tuple[int, int, int
     """Genes, samples, fields of a gene, fields of a sample."""
     wanted = VERSIONS[version]
     words = [cell for cell in cells if cell.strip()]
-    if len(words) != wanted or not all(word.strip().isdigit() for word in words):
+    if len(words) != wanted or not all(re.fullmatch("[0-9]{1,15}", word.strip()) for word in words):
         raise InvalidExpression(
-            f"{path}, line 2: expected {wanted} whole numbers (version {version}), found {words}."
+            f"{path}, line 2: expected {wanted} whole numbers (version {version}), found {words!r:.80}."
         )
     genes, samples, *more = (int(word) for word in words)
     fields, labels = more or (1, 0)  # version 1.2 has a Description of each gene and no more

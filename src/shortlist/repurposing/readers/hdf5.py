@@ -1,54 +1,62 @@
-"""HDF5 files: opening them, and reading text and numbers out of them."""
+"""HDF5 files of expression data, read in a process of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib.util import find_spec
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
+from shortlist.files.guard import read_guarded
+from shortlist.files.limits import most_bytes, size_of, too_large
 
 
-@contextmanager
-def open_hdf5(path: str | PathLike[str]) -> Iterator[Any]:
-    """The file, for reading; needs the extra ``expression``."""
-    try:
-        import h5py  # type: ignore[import-untyped]
-    except ImportError:
+class Matrix:
+    """A matrix that comes a few rows at a time.
+
+    Parameters
+    ----------
+    path : path
+        The file it comes from.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = path
+        self.rows: NDArray[np.float64] = np.empty((0, 0))
+        self.turned = False
+
+    def take(self, words: dict[str, Any], block: NDArray[Any]) -> None:
+        """Its shape first, then its rows."""
+        if "shape" not in words:
+            self.rows[words["first"] : words["first"] + len(block)] = block
+            return
+        self.turned = bool(words.get("turned", False))
+        try:
+            self.rows = np.empty(words["shape"])
+        except (MemoryError, ValueError):
+            needed = 8 * int(np.prod(words["shape"], dtype=object))
+            most = most_bytes(size_of(self.path))
+            raise too_large(self.path, needed, most, InvalidExpression) from None
+
+
+def read_hdf5(
+    path: str | PathLike[str], layout: str, **request: Any
+) -> tuple[dict[str, Any], Matrix]:
+    """What a function of ``shortlist.files.hdf5`` answers about a file, and the matrix it sends."""
+    if find_spec("h5py") is None:
         raise ImportError(
             "reading GCTX and AnnData files needs h5py: pip install 'shortlist[expression]'."
-        ) from None
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise InvalidExpression(
-            f"{path}: this is not an HDF5 file, or it is damaged ({error}); unpack it if it is "
-            "compressed, else fetch it again."
-        ) from None
-    with file:
-        yield file
-
-
-def texts(values: Any) -> list[str]:
-    """The elements of a dataset as text; whole numbers without a decimal point."""
-    found = np.asarray(values[()] if hasattr(values, "shape") else values)
-    if found.dtype.kind in "SO":
-        return [
-            item.decode("utf-8", "replace").strip() if isinstance(item, bytes) else str(item)
-            for item in found.tolist()
-        ]
-    if found.dtype.kind == "f" and np.equal(np.mod(found, 1), 0).all():
-        found = found.astype(np.int64)
-    return [str(item) for item in found.tolist()]
-
-
-def values(dataset: Any) -> list[Any]:
-    """The elements of a dataset, bytes as text."""
-    found = np.asarray(dataset[()])
-    return texts(found) if found.dtype.kind in "SO" else found.tolist()
+        )
+    matrix = Matrix(path)
+    answer = read_guarded(
+        f"shortlist.files.hdf5:{layout}",
+        {"source": str(path), **request},
+        source=path,
+        error=InvalidExpression,
+        path=path,
+        take=matrix.take,
+    )
+    return answer, matrix

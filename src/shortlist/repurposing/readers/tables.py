@@ -7,6 +7,7 @@ from os import PathLike
 
 import pandas as pd
 
+from shortlist.arrow import read_frame, require_pyarrow
 from shortlist.errors import InvalidExpression
 from shortlist.repurposing.expression import to_numbers
 from shortlist.repurposing.readers.assay import Assay, annotation, make_assay
@@ -62,16 +63,8 @@ def _is_decimal(cell: str) -> bool:
 
 def read_parquet(path: str | PathLike[str]) -> Assay:
     """A Parquet table whose index, or first column of text, names the genes."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            "reading Parquet needs pyarrow: pip install 'shortlist[parquet]', or convert it to CSV."
-        ) from None
-    try:
-        table = pd.read_parquet(path)
-    except pyarrow.ArrowException as error:
-        raise InvalidExpression(f"{path}: this is not a Parquet file ({error}).") from None
+    require_pyarrow("reading Parquet needs pyarrow")
+    table = read_frame(path, InvalidExpression)
     if isinstance(table.index, pd.RangeIndex) and table.shape[1]:
         first = table.columns[0]
         if pd.api.types.is_numeric_dtype(table[first]):

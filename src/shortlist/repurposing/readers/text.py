@@ -8,13 +8,16 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
+from shortlist.files.limits import most_bytes, size_of, too_large
+from shortlist.files.paths import checked_path
 
+LINES = 16  # at least, of the longest text that may be read
 MISSING = {"", "na", "n/a", "nan", "null"}
 
 
@@ -41,10 +44,41 @@ def open_text(path: str | PathLike[str], errors: str = "strict") -> Iterator[io.
         yield text
 
 
-def _open(path: str | PathLike[str]) -> io.BufferedReader | gzip.GzipFile:
-    with Path(path).open("rb") as file:
+def _open(path: str | PathLike[str]) -> io.BufferedReader:
+    place = checked_path(path, InvalidExpression)
+    with place.open("rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if compressed else Path(path).open("rb")
+    whole: Any = gzip.GzipFile(place) if compressed else place.open("rb")
+    return io.BufferedReader(_Limited(whole, path), 1 << 16)
+
+
+class _Limited(io.RawIOBase):
+    """The bytes of a file, up to as many as it may have: a compressed one can grow a thousandfold.
+
+    No line may be longer than a sixteenth of that, since lines are held whole.
+    """
+
+    def __init__(self, inside: Any, path: str | PathLike[str]) -> None:
+        self._inside, self._path = inside, path
+        self._most = most_bytes(size_of(path))
+        self._read = self._line = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._inside.read(len(buffer))
+        buffer[: len(data)] = data
+        self._read += len(data)
+        end = data.rfind(b"\n")
+        self._line = self._line + len(data) if end < 0 else len(data) - end - 1
+        if self._read > self._most or self._line > self._most // LINES:
+            raise too_large(self._path, None, self._most, InvalidExpression)
+        return len(data)
+
+    def close(self) -> None:
+        self._inside.close()
+        super().close()
 
 
 @contextmanager
@@ -78,6 +112,7 @@ class Rows:
         self.samples = list(samples)
         self.genes: list[str] = []
         self._values: list[NDArray[np.float64]] = []
+        self._most = most_bytes(size_of(str(source)))
 
     def add(self, line: int, gene: str, cells: Sequence[str]) -> None:
         """One gene's row."""
@@ -91,6 +126,8 @@ class Rows:
                 f"{self.source}, line {line} (gene {gene!r}): expected {len(self.samples)} values, "
                 f"one a sample, found {len(cells)}."
             )
+        if 8 * len(cells) * (len(self.genes) + 1) > self._most:
+            raise too_large(self.source, None, self._most, InvalidExpression)
         self.genes.append(gene)
         self._values.append(self._numbers(line, gene, cells))
 

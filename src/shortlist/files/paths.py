@@ -1,0 +1,45 @@
+"""Paths as people write them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shortlist.errors import InvalidInput
+from shortlist.printable import printable
+
+
+def checked_path(path: str | os.PathLike[str], error: type[InvalidInput]) -> Path:
+    r"""The path, if a file can have it.
+
+    Examples
+    --------
+    >>> checked_path("a\0.csv", InvalidInput)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: a\x00.csv: a path cannot hold the character NUL; correct it.
+    """
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise error(f"{printable(text)}: a path cannot hold the character NUL; correct it.")
+    return Path(text)
+
+
+def from_home(path: str | os.PathLike[str], error: type[Exception]) -> Path:
+    """The path with ``~`` as the folder that it stands for.
+
+    Examples
+    --------
+    >>> from_home("~nosuch/x.csv", InvalidInput)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: ~nosuch/x.csv: it is not known where the folder ~nosuch is; write the path out, or begin it with ./ if it is a name.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        first = Path(path).parts[0]
+        raise error(
+            f"{printable(path)}: it is not known where the folder {printable(first)} is; write the "
+            "path out, or begin it with ./ if it is a name."
+        ) from None

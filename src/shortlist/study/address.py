@@ -1,0 +1,93 @@
+"""Where a study is kept, as it is named: a path or a URL, whose password is never shown."""
+
+from __future__ import annotations
+
+import re
+
+import sqlalchemy as sql
+
+from shortlist.errors import StorageError
+
+HIDDEN = "***"
+SECRET = re.compile("pass|secret|token|_key$", re.I)  # names of settings
+# A scheme, or a user with a password; what begins with . or / or C:\ is a path.
+_ALMOST_URL = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+:/|(?![./\\~]|[a-z]:[/\\]).*:.*@)", re.I)
+_SETTINGS = re.compile(r"\b\w*(?:pass|secret|token)\w*\s*=", re.I)
+EXPECTED = (
+    "expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, where a password has %40 for @, %3A "
+    "for :, %2F for /, %3F for ? and %25 for %, and the port is a number. It is not shown here, as it may "
+    "hold a password."
+)
+
+
+def is_url(storage: str) -> bool:
+    """Whether a storage is named by a URL rather than by a path."""
+    return "://" in storage
+
+
+def check_address(storage: str) -> None:
+    """Refuse what is meant for a database and would be taken for a path, password and all.
+
+    Examples
+    --------
+    >>> check_address("screens/first.db")
+    >>> check_address("postgresql:/ann:secret@db/screens")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.StorageError: the storage reads like the URL of a database, and is none: expected postgresql://...
+    """
+    if is_url(storage):
+        parsed_url(storage)
+    elif _ALMOST_URL.match(storage) or _SETTINGS.search(storage):
+        raise StorageError(
+            f"the storage reads like the URL of a database, and is none: {EXPECTED} A path that "
+            "has a colon begins with ./ or /."
+        )
+
+
+def parsed_url(storage: str) -> sql.URL:
+    """The URL of a PostgreSQL database; an error does not repeat it."""
+    try:
+        url = sql.make_url(storage.strip())
+    except (sql.exc.ArgumentError, ValueError):  # ValueError: the port is no number
+        raise StorageError(f"the storage URL cannot be read: {EXPECTED}") from None
+    if url.get_backend_name() not in ("postgresql", "postgres"):
+        raise StorageError(
+            f"storage is a path (SQLite) or a postgresql:// URL, got {url.drivername!r}."
+        )
+    # Where an @ stands out of place, part of a password is taken for a host or a database.
+    before, at, after = storage.partition("@")
+    if "@" in after or (at and "?" in before) or re.search("[:@#]", url.database or ""):
+        raise StorageError(f"the storage URL can be read in two ways: {EXPECTED}")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def shown(storage: str) -> str:
+    """A storage's name without its password.
+
+    Examples
+    --------
+    >>> shown("postgresql://ann:secret@db/screens")
+    'postgresql+psycopg://ann:***@db/screens'
+    """
+    if not is_url(storage):
+        return storage
+    url = parsed_url(storage)
+    return str(url.difference_update_query([key for key in url.query if SECRET.search(key)]))
+
+
+def without_secrets(words: str, storage: str) -> str:
+    """What a database said of a storage, without the passwords of its URL.
+
+    Examples
+    --------
+    >>> without_secrets("no role 'secret'", "postgresql://ann:secret@db/screens")
+    "no role '***'"
+    """
+    if not is_url(storage):
+        return words
+    url = parsed_url(storage)
+    secrets = [url.password, *(str(url.query[key]) for key in url.query if SECRET.search(key))]
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        words = words.replace(secret, HIDDEN)
+    return words
