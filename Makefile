@@ -1,4 +1,4 @@
-.PHONY: demo test lint fuzz bench bench-samples reproduce docs clean
+.PHONY: demo test lint fuzz torture bench bench-samples reproduce docs clean
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -name '*.py')
@@ -25,6 +25,10 @@ demo: .venv/fresh
 
 test: .venv/installed .venv/fresh
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+
+# Kills, power cuts, server crashes, cut lines, wrong clocks, forks and a full disk: minutes.
+torture: .venv/installed .venv/fresh
+	$(BIN)/python tests/torture.py $(ARGS)
 
 lint: .venv/installed .venv/fresh
 	$(BIN)/ruff check .

@@ -79,7 +79,7 @@ def main() -> None:
             if kind in FILES:
                 write(kind, place)
             command = [sys.executable, __file__, kind, str(place)]
-            subprocess.run(command, check=True)  # noqa: S603
+            subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -53,4 +53,4 @@ if __name__ == "__main__":
         measure(*map(int, sys.argv[1:]))
     else:  # each in a process of its own, or they would share one peak of memory
         for case in CASES:
-            subprocess.run([sys.executable, __file__, *map(str, case)], check=True)  # noqa: S603
+            subprocess.run([sys.executable, __file__, *map(str, case)], check=True)

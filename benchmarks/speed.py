@@ -109,9 +109,9 @@ def threads() -> None:
 
 def second_start() -> None:
     command = [sys.executable, "-c", START]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    subprocess.run(command, check=True, capture_output=True)
     spent = [
-        float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
+        float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         for _ in range(3)
     ]
     print(f"second start, import and first compare of 10 runs: {min(spent):.2f} s CPU (≤ 3)")

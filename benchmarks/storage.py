@@ -1,34 +1,51 @@
-"""How fast a stored study is asked and told, by one process and by eight, and how fast it loads."""
+"""How fast a stored study is asked and told, by one process and by eight, and how fast it loads.
+
+    python benchmarks/storage.py                       this version
+    python benchmarks/storage.py --beside e7942e7      beside another, measured in turns
+    python benchmarks/storage.py --beside ../checkout --quick
+
+The other version is a commit of this repository, or the folder of a checkout. Its first use
+compiles its loop, which takes minutes. PostgreSQL is measured where it is installed: a server is
+started for it. Every measurement is a process of its own, old and new in turns, and the best of
+three counts for each. Beside the rate stands the CPU time that a pair takes in the processes that
+ask and tell (not in the server): other work on the machine and the disk do not change it much.
+"""
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
+import resource
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
 import shortlist
-from shortlist.study.ledger import ROW
-from shortlist.study.schema import TRIALS
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
 
 X = np.random.default_rng(0).normal(size=(10, 4))
 MEANS = X @ [1.0, 0.5, -0.3, 0.2]
 SIGMA = 50.0  # far from any stop
 TOLD = 1_000_000
 PAIRS = 1_000
+TRIES = 3
 
 
 def begin(storage: str | None) -> shortlist.Study:
     return shortlist.Study(X, m=3, sigma=SIGMA, seed=1, storage=storage)
 
 
-def pairs(storage: str, count: int) -> None:
-    study = begin(storage)
+def pairs(study: shortlist.Study, count: int) -> None:
     for _ in range(count):
         trial = study.ask()
         study.tell(trial, float(MEANS[trial.arm]))
@@ -41,14 +58,14 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def at_once(storage: str, processes: int) -> float:
-    """Seconds that this many processes take for PAIRS pairs each, after all have started."""
+    """Seconds that this many processes take for PAIRS pairs in all, after all have started."""
     fork = multiprocessing.get_context("fork")
     ready = fork.Barrier(processes + 1)
 
     def work() -> None:
-        begin(storage)
+        study = begin(storage)
         ready.wait()
-        pairs(storage, PAIRS // processes)
+        pairs(study, PAIRS // processes)
 
     children = [fork.Process(target=work) for _ in range(processes)]
     for child in children:
@@ -75,6 +92,9 @@ def syncs(folder: str) -> float:
 
 def fill(storage: str, told: int) -> None:
     """A study of this many told trials, written at once: asking for them one by one takes hours."""
+    from shortlist.study.ledger import ROW
+    from shortlist.study.schema import TRIALS
+
     study = begin(storage)
     journal, random = study._journal, np.random.default_rng(0)
     arms = np.concatenate([journal.model.bound.engine.initial, random.integers(0, 10, told)])[:told]
@@ -82,8 +102,8 @@ def fill(storage: str, told: int) -> None:
     rows = [
         (
             *(number, arm, "told", value, None, 0.0, 0.0, None, "benchmark", None, 0),
-            *("round", 0, 1, 0.5, 0.5, -1, 2 * number + 1, 2 * number + 2),
-        )
+            *("round", 0, 1, 0.5, 0.5, -1, 2 * number + 1, 2 * number + 2, None),
+        )[: len(ROW)]  # older versions keep no key
         for number, (arm, value) in enumerate(zip(arms.tolist(), values, strict=True))
     ]
     journal.ledger.take_over(rows, [], 2 * told)
@@ -91,7 +111,7 @@ def fill(storage: str, told: int) -> None:
     with journal.storage._connected(writing=True) as connection:
         for first in range(0, told, 50_000):
             part = [
-                {"study": 1, "touched": row[-1], **dict(zip(ROW, row, strict=True))}
+                {"study": 1, "touched": 2 * row[0] + 2, **dict(zip(ROW, row, strict=True))}
                 for row in rows[first : first + 50_000]
             ]
             connection.execute(TRIALS.insert(), part)
@@ -99,26 +119,111 @@ def fill(storage: str, told: int) -> None:
         transaction.seal(journal.standing)
 
 
-def main() -> None:
-    begin(None).ask()  # everything is compiled
+def cpu() -> float:
+    """Seconds of CPU time so far; of the children that have ended where there were any."""
+    own, children = (
+        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return children or own
+
+
+def measure(what: str, storage: str) -> tuple[float, float]:
+    """What one process of this benchmark measures: the figure, and the CPU time of a pair in µs."""
+    if what == "load":
+        fill(storage, TOLD)
+        return min(timed(lambda: shortlist.Study.load(storage)) for _ in range(TRIES)), 0.0
+    if what == "eight":
+        return PAIRS / at_once(storage, 8), 1e6 * cpu() / PAIRS
+    study = begin(None if what == "memory" else storage)
+    pairs(study, 50)
+    before = cpu()
+    rate = PAIRS / timed(lambda: pairs(study, PAIRS))
+    return rate, 1e6 * (cpu() - before) / PAIRS
+
+
+MEASURES = [
+    ("ask and tell, in memory", "memory", None, "pairs/s"),
+    ("ask and tell, SQLite, 1 process", "one", "file", "pairs/s"),
+    ("the same, 8 processes on one study", "eight", "file", "pairs/s"),
+    ("ask and tell, PostgreSQL, 1 process", "one", "server", "pairs/s"),
+    ("the same, 8 processes on one study", "eight", "server", "pairs/s"),
+    (f"load {TOLD:,} told trials, SQLite", "load", "file", "s"),
+]
+
+
+@contextmanager
+def other_version(given: str) -> Iterator[Path]:
+    """The sources of another version: a folder, or a commit checked out for the time."""
+    if (Path(given) / "src").is_dir():
+        yield Path(given) / "src"
+        return
     with tempfile.TemporaryDirectory() as folder:
-        print(f"a write made durable    {syncs(folder):10,.0f} a second on this disk")
-        one = timed(lambda: pairs(str(Path(folder) / "one.db"), PAIRS))
-        print(f"ask and tell, 1 process {PAIRS / one:10,.0f} pairs a second (asked: 500)")
-        eight = at_once(str(Path(folder) / "eight.db"), 8)
-        print(f"ask and tell, 8 of them {PAIRS / eight:10,.0f} pairs a second (asked: 100)")
-        if len(sys.argv) > 1:  # the address of an empty PostgreSQL database
-            server = timed(lambda: pairs(sys.argv[1], PAIRS))
-            print(f"PostgreSQL, 1 process   {PAIRS / server:10,.0f} pairs a second")
-            crowd = at_once(sys.argv[1], 8)
-            print(f"PostgreSQL, 8 of them   {PAIRS / crowd:10,.0f} pairs a second")
-        path = Path(folder) / "million.db"
-        fill(str(path), TOLD)
-        times = [timed(lambda: shortlist.Study.load(path)) for _ in range(3)]
-        print(
-            f"load {TOLD:,} told trials {min(times):8.1f} s, least of 3 (asked: 10); "
-            f"{path.stat().st_size / 2**20:,.0f} MiB"
-        )
+        git = ["git", "-C", str(HERE.parent), "worktree"]
+        subprocess.run([*git, "add", "--detach", "--force", f"{folder}/other", given], check=True)
+        try:
+            yield Path(folder) / "other/src"
+        finally:
+            subprocess.run([*git, "remove", "--force", f"{folder}/other"], check=True)
+
+
+def in_a_process(source: Path, what: str, storage: str) -> tuple[float, float]:
+    """The figure, and the CPU time of a pair in microseconds."""
+    command = [sys.executable, __file__, "--measure", what, "--storage", storage]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    figure, used = out.stdout.split()
+    return float(figure), float(used)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    options.add_argument("--quick", action="store_true", help="without the study of a million")
+    options.add_argument("--measure", help=argparse.SUPPRESS)
+    options.add_argument("--storage", default="", help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.measure:
+        begin(None).ask()  # everything is compiled
+        print(*measure(given.measure, given.storage))
+        return
+    from server import running_server, server_programs
+
+    numbers = count()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        programs = server_programs()
+        server = stack.enter_context(running_server(programs)) if programs else None
+        sources = [HERE.parent / "src"]
+        if given.beside:
+            sources.insert(0, stack.enter_context(other_version(given.beside)))
+        print(f"{syncs(folder):,.0f} small writes a second are made durable on this disk")
+        names = [given.beside, "now", "ratio"] if given.beside else ["now"]
+        print(f"{'':38}" + "".join(f"{str(name)[-12:]:>14}" for name in names))
+        for title, what, where, unit in MEASURES:
+            if (what == "load" and given.quick) or (where == "server" and server is None):
+                continue
+            best: list[list[tuple[float, float]]] = [[] for _ in sources]
+            for _ in range(1 if what == "load" else TRIES):
+                for source, figures in zip(sources, best, strict=True):
+                    storage = f"{folder}/{next(numbers)}.db" if where == "file" else ""
+                    if where == "server":
+                        assert server is not None
+                        storage = server.new_database()
+                    figures.append(in_a_process(source, what, storage))
+            rates = unit == "pairs/s"
+            chosen = [(max if rates else min)(f for f, _ in each) for each in best]
+            used = [min(c for _, c in each) for each in best]
+            shown = "".join(
+                f"{figure:14,.0f}" if unit != "s" else f"{figure:14.1f}" for figure in chosen
+            )
+            if len(chosen) == 2:
+                faster = chosen[1] / chosen[0] if rates else chosen[0] / chosen[1]
+                shown += f"{faster:13.2f}×"
+            print(f"{title:38}{shown}  {unit}", flush=True)
+            if rates:
+                shown = "".join(f"{each:14,.0f}" for each in used)
+                shown += f"{used[0] / used[1]:13.2f}×" if len(used) == 2 else ""
+                print(f"{'  CPU time of a pair':38}{shown}  µs", flush=True)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def main(arms: str) -> None:
     )
     for algorithm, kept in CASES:
         command = [sys.executable, __file__, arms, algorithm, kept]
-        subprocess.run(command, check=True)  # noqa: S603
+        subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

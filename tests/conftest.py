@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
+
+from server import running_server, server_programs
 
 
 def missing(what: str) -> None:
@@ -22,45 +20,15 @@ def missing(what: str) -> None:
     pytest.skip(f"{what} is not installed")
 
 
-def server_programs() -> Path | None:
-    """The folder of PostgreSQL's own programs: Debian keeps them off the path."""
-    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    found = shutil.which("initdb")
-    return homes[-1] if homes else Path(found).parent if found else None
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a server started for these tests, without a database's name."""
     programs = server_programs()
     if programs is None:
         missing("PostgreSQL")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home = Path(tempfile.mkdtemp(prefix="shortlist-postgres-"))
-    as_server: list[str] = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        shutil.chown(home, "postgres", "postgres")
-        as_server = ["runuser", "-u", "postgres", "--"]
-    data = str(home / "data")
-    subprocess.run(
-        [*as_server, str(programs / "initdb"), "-D", data, "-U", "tester", "--auth=trust", "-N"],
-        check=True,
-        capture_output=True,
-        cwd="/",
-    )
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -k {home}"
-    control = [*as_server, str(programs / "pg_ctl"), "-D", data, "-w"]
-    with (home / "log").open("wb") as log:
-        subprocess.run(
-            [*control, "-o", options, "start"], check=True, stdout=log, stderr=log, cwd="/"
-        )
-    try:
-        yield f"postgresql://tester@127.0.0.1:{port}"
-    finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], capture_output=True, cwd="/")
-        shutil.rmtree(home, ignore_errors=True)
+        return
+    with running_server(programs) as server:
+        yield server.address
 
 
 _NUMBERS = count()

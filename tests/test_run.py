@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import random
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,11 +24,15 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
+from shortlist.cli.plate import read_plate
+from shortlist.errors import StorageError
 from shortlist.study import evaluation, progress, remaining
 from shortlist.study.evaluation import WAITING
 from shortlist.study.model import Model
 from shortlist.study.outcome import evaluate_trial
+from shortlist.study.progress import ProgressLine
 from shortlist.study.trial import Trial
+from shortlist.study.untold import read_untold
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]
@@ -1005,3 +1010,140 @@ def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch
             line.update()
     assert calls == [True] * 3
     assert "about 1,200 left (620 to 4,300)" in screen.getvalue()
+
+
+# A storage that is away when a result is to be told
+
+
+def away_for(monkeypatch: pytest.MonkeyPatch, study: shortlist.Study, fails: int) -> list[int]:
+    """The storage refuses the next so many changes, once the first evaluation is made."""
+    storage = study._journal.storage
+    transaction, refused = storage.transaction, [0]
+
+    def refusing(*, writing: bool) -> Any:
+        if refused[0] < 0 or refused[0] >= fails:
+            return transaction(writing=writing)
+        refused[0] += 1
+        raise StorageError("the database is away: nothing was changed.")
+
+    refused[0] = -1
+    monkeypatch.setattr(storage, "transaction", refusing)
+    monkeypatch.setattr(evaluation, "FIRST_PAUSE", 0.01)
+    return refused
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_a_result_is_kept_until_the_storage_is_back(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = begin_stored(None)
+    undisturbed.run(told_by_seed, max_evaluations=30, progress=False)
+    study = begin_stored(tmp_path / "study.db")
+    refused = away_for(monkeypatch, study, 4)
+    made: list[int] = []
+
+    def objective(trial: Trial) -> float:
+        made.append(trial.number)
+        if len(made) in (5, 20):
+            refused[0] = 0
+        return told_by_seed(trial)
+
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        study.run(
+            objective,
+            executor=pool if threads else None,
+            batch=max(threads, 1),
+            max_evaluations=30,
+            progress=False,
+        )
+    assert refused[0] == 4
+    assert len(set(made)) == len(made)  # nothing was evaluated twice
+    loaded = shortlist.Study.load(tmp_path / "study.db")
+    assert loaded.evaluations == 30
+    if not threads:
+        assert [(t.arm, t.value) for t in loaded.taken] == [
+            (t.arm, t.value) for t in undisturbed.taken
+        ]
+
+
+@pytest.mark.parametrize("ends_by", ["the storage", "Ctrl-C"])
+def test_what_could_not_be_told_is_written_down(
+    ends_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = begin_stored(tmp_path / "study.db")
+    refused = away_for(monkeypatch, study, 10**9)
+    values: dict[int, float] = {}
+    said: list[str] = []
+    monkeypatch.setattr(ProgressLine, "say", lambda self, words: said.append(words))
+
+    def objective(trial: Trial) -> float:
+        values[trial.number] = told_by_seed(trial)
+        if len(values) == 3:
+            refused[0] = 0
+        return values[trial.number]
+
+    if ends_by == "Ctrl-C":
+        monkeypatch.setattr(evaluation.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
+    expected = StorageError if ends_by == "the storage" else KeyboardInterrupt
+    with pytest.raises(expected) as caught:
+        study.run(objective, progress=False, patience=0.2)
+    words = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+    assert "1 finished results are kept in" in words
+    assert any("1 results are kept here; trying again" in each for each in said)
+    (file,) = tmp_path.glob("study.db.untold-*.csv")
+    assert str(file) in words
+    refused[0] = -1
+    results = read_untold(file)
+    assert results == [(2, values[2])]
+    study.tell_many(results, if_told="ignore")
+    loaded = shortlist.Study.load(tmp_path / "study.db")
+    assert {t.number: t.value for t in loaded.trials if t.state == "told"} == values
+    # A plate of the command line reads it too.
+    assert [(row.trial, float(row.value)) for row in read_plate(file)] == results
+
+
+def test_results_that_come_after_the_end_of_a_run_are_written_down_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = begin_stored(tmp_path / "study.db")
+    refused = away_for(monkeypatch, study, 10**9)
+    go_on = threading.Event()
+
+    def objective(trial: Trial) -> float:
+        if trial.number:
+            go_on.wait(30)
+        else:
+            refused[0] = 0
+        return float(trial.number)
+
+    with ThreadPoolExecutor(3) as pool:
+        with pytest.raises(StorageError, match="1 finished results are kept in"):
+            study.run(objective, executor=pool, batch=3, progress=False, patience=0.1)
+        go_on.set()
+    (file,) = tmp_path.glob("study.db.untold-*.csv")
+    assert sorted(read_untold(file)) == [(0, 0.0), (1, 1.0), (2, 2.0)]
+
+
+def test_a_damaged_storage_is_not_waited_for(tmp_path: Path) -> None:
+    study = begin_stored(tmp_path / "study.db")
+
+    def objective(trial: Trial) -> float:
+        connection = sqlite3.connect(tmp_path / "study.db")
+        connection.execute("UPDATE shortlist_studies SET fingerprint = 'x'")
+        connection.commit()
+        connection.close()
+        return 0.5
+
+    begun = time.monotonic()
+    with pytest.raises(StorageError, match="1 finished results are kept in"):
+        study.run(objective, progress=False)
+    assert time.monotonic() - begun < 60
+
+
+def begin_stored(path: Path | None) -> shortlist.Study:
+    features = np.random.default_rng(5).normal(size=(6, 3))
+    return shortlist.Study(features, m=2, sigma=20.0, seed=7, storage=path)
+
+
+def told_by_seed(trial: Trial) -> float:
+    return float(np.random.default_rng(trial.seed).normal())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shortlist
+from history import check_replay
 from shortlist.errors import (
     DamagedStorage,
     ForeignStorage,
@@ -33,7 +35,7 @@ from shortlist.errors import (
     UnknownTrial,
 )
 from shortlist.study import database, schema, worker
-from shortlist.study.storage import study_names
+from shortlist.study.storage import StoredTransaction, study_names
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(8, 3))
@@ -49,6 +51,17 @@ def result(trial: shortlist.Study | object, means: np.ndarray = MEANS, sigma: fl
 def begin(storage: str | None = None, **given: object) -> shortlist.Study:
     given = {"m": 3, "sigma": 0.4, "seed": 7, "audit": False, **given}
     return shortlist.Study(X, storage=storage, **given)  # type: ignore[arg-type]
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Put both clocks on: this machine's, and the server's as it is read here."""
+    now, clock = time.time, StoredTransaction.now.fget
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+
+    def put_on(self: StoredTransaction) -> float:
+        return clock(self) + (0.0 if self._ahead is None else seconds)  # type: ignore[misc]
+
+    monkeypatch.setattr(StoredTransaction, "now", property(put_on))
 
 
 def assert_same(one: shortlist.Study, other: shortlist.Study) -> None:
@@ -227,9 +240,9 @@ def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -
         (X[:7], "8 arms"),
     ):
         with pytest.raises(StudyMismatch, match=words):
-            shortlist.Study(features, m=3, sigma=0.4, seed=7, storage=storage)
+            shortlist.Study(features, m=3, sigma=0.4, seed=7, audit=False, storage=storage)
     with pytest.raises(StudyMismatch, match="a table, not the arms alone"):
-        shortlist.Study(arms=range(8), m=3, sigma=0.4, seed=7, storage=storage)
+        shortlist.Study(arms=range(8), m=3, sigma=0.4, seed=7, audit=False, storage=storage)
     assert begin(storage, seed=None).seed == 7
     other = begin(storage, name="another", sigma=1.0)
     assert study_names(storage) == ["study", "another"]
@@ -278,15 +291,14 @@ def test_a_lease_that_is_over_is_given_again_and_a_late_result_counts_once(
     first = study.ask()
     second = study.ask()
     assert (first.number, second.number) == (0, 1)
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + 601.0)
+    later(monkeypatch, 601.0)
     other = shortlist.Study.load(storage)
     again = other.ask(3)
     assert [t.number for t in again] == [0, 1, 2]
     assert (again[0].arm, again[0].seed) == (first.arm, first.seed)
     third = shortlist.Study.load(storage)  # the new leases are kept, and run from now on
     assert [t.expires_at for t in third.pending] == [t.expires_at for t in again]
-    assert all(t.expires_at > time.time() for t in third.pending)
+    assert all(t.expires_at > third._journal.now for t in third.pending)
     assert third.ask().number == 3
     study.tell(first, 1.0)  # late
     assert other.tell(again[0], 2.0, if_told="ignore").value == 1.0
@@ -353,28 +365,235 @@ def test_a_child_loses_nothing_when_its_parent_closes(tmp_path: Path) -> None:
     assert [t.value for t in shortlist.Study.load(path).trials] == [1.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_child_forked_while_another_thread_asks_can_ask(stored: bool, tmp_path: Path) -> None:
+    study = begin(str(tmp_path / "study.db") if stored else None, sigma=30.0)
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            trial = study.ask()
+            study.tell(trial, result(trial))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    ends = []
+    try:
+        for _ in range(12):
+            time.sleep(0.003)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)  # kills a child that waits for ever
+                try:
+                    trial = study.ask()
+                    study.tell(trial, 1.0)
+                    os._exit(0 if study.trials[trial.number].value == 1.0 else 1)
+                except BaseException:
+                    os._exit(2)
+            ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert ends == [0] * 12
+    if stored:
+        loaded = shortlist.Study.load(tmp_path / "study.db")
+        assert sum(t.value == 1.0 for t in loaded.trials) == 12
+        check_replay(loaded)
+
+
 def test_the_trials_of_a_run_before_a_restart_are_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = begin(str(tmp_path / "study.db"))
     here = worker._here()
     assert here is not None
-    with worker.running() as run:
+    with worker.running(time.time()) as run:
         study._journal.ask(1, in_turn=True, process=run)
         assert study.ask().number == 1  # it is at work
         monkeypatch.setattr(worker, "_here", lambda: ("elsewhere", *here[1:]))
         assert study.ask().number == 2  # so is one on another machine
         monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
+        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)  # started after the run began
         assert study.ask().number == 0
         monkeypatch.undo()
+
+
+def test_a_machine_of_the_same_name_keeps_its_live_trials(
+    new_storage: NewStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines made from one image: equal host name and machine-id, and each its own start."""
+    storage = new_storage()
+    one = begin(storage)
+    here = worker._here()
+    assert here is not None
+    with worker.running(one._journal.now) as run:
+        one._journal.ask(3, in_turn=True, process=run)
+        monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
+        other = shortlist.Study.load(storage)
+        assert [t.number for t in other.ask(2)] == [3, 4]
+        # Started after the run of the other began, so that it might be the same machine, restarted.
+        # A server sees that the other is still connected. A file is on one machine by its contract.
+        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)
+        again = [t.number for t in other.ask(2)]
+        assert again == ([5, 6] if "://" in storage else [0, 1])
+
+
+def test_a_clock_that_is_ahead_takes_no_leased_trial(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease is over when it is over by the server's clock."""
+    import psycopg
+
+    with psycopg.connect(f"{postgres}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE DATABASE skewed")
+    storage = f"{postgres}/skewed"
+    begin(storage, lease=600.0).ask(3)
+    now = time.time
+    for ahead in (3600.0, -3600.0, 86400.0 * 365):
+        monkeypatch.setattr(time, "time", lambda ahead=ahead: now() + ahead)
+        other = shortlist.Study.load(storage)
+        assert other.ask().number == len(other.trials) - 1 >= 3
+        assert abs(other.trials[-1].asked_at - now()) < 60.0
+        assert abs(other._journal.now - now()) < 60.0
 
 
 def test_a_run_that_ended_badly_leaves_no_orphans(tmp_path: Path) -> None:
     """Its process lives on, as a notebook does, and the storage was away when it ended."""
     study = begin(str(tmp_path / "study.db"))
-    with worker.running() as run:
+    with worker.running(time.time()) as run:
         study._journal.ask(2, in_turn=True, process=run)
     assert [t.number for t in study.ask(3)] == [0, 1, 2]
+
+
+def test_a_path_is_meant_as_seen_from_where_the_study_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the file is called, and wherever the process goes."""
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("study.db", "./:memory:", "file:study.db", "a?mode=memory", "x%20y.db"):
+        monkeypatch.chdir(tmp_path)
+        study = begin(name)
+        trial = study.ask()
+        os.chdir("elsewhere")
+        study.tell(trial, 1.0)
+        study.close()
+        study.tell(study.ask(), 2.0)
+        assert [t.value for t in shortlist.Study.load(tmp_path / name).trials] == [1.0, 2.0]
+        assert [t.value for t in shortlist.Study.load(str(study.storage)).trials] == [1.0, 2.0]
+        assert study_names(str(study.storage)) == ["study"]
+        assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
+    """Shows a folder elsewhere, read-only, as a mount does."""
+    shown: list[Path] = []
+
+    def show(folder: Path) -> Path:
+        place = tmp_path / f"mount-{len(shown)}"
+        place.mkdir()
+        for step in (["--bind", str(folder), str(place)], ["-o", "remount,ro,bind", str(place)]):
+            if subprocess.run(["mount", *step], capture_output=True).returncode:
+                pytest.skip("no file system can be mounted here")
+        shown.append(place)
+        return place
+
+    yield show
+    for place in shown:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.mark.parametrize("left", ["closed", "open", "killed", "version 2"])
+def test_a_study_on_a_read_only_mount_can_be_read(
+    left: str, tmp_path: Path, read_only: Callable[[Path], Path]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    study = begin(str(folder / "study.db"))
+    study.run(result, max_evaluations=30, progress=False)
+    trial = study.ask()
+    if left != "open":
+        study.close()
+    if left == "killed":
+        code = f"import os, shortlist; s = shortlist.Study.load({str(folder / 'study.db')!r})"
+        code += f"; s.tell({trial.number}, 1.0); os.kill(os.getpid(), 9)"
+        subprocess.run([sys.executable, "-c", code])
+        assert (folder / "study.db-wal").stat().st_size
+        study.refresh()
+        study.close()
+        (folder / "study.db-shm").unlink(missing_ok=True)
+    if left == "version 2":
+        for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
+                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by"):  # fmt: skip
+            edit(folder / "study.db", f"ALTER TABLE shortlist_{dropped}")
+        edit(folder / "study.db", "UPDATE shortlist_meta SET value = '2'")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    path = read_only(folder) / "study.db"
+    loaded = shortlist.Study.load(path)
+    assert_same(loaded, study)
+    assert study_names(path) == ["study"]
+    loaded.refresh()
+    for attempt in (
+        loaded.ask,
+        lambda: loaded.tell(arm=1, value=0.5),
+        lambda: begin(str(path)),
+        lambda: begin(str(path), name="another"),
+    ):
+        with pytest.raises(StorageError, match="can be read, and not written: nothing was changed"):
+            attempt()
+    if left == "open":
+        study.tell(trial, 0.5)
+        loaded.refresh()
+        assert_same(loaded, study)
+    else:
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    loaded.close()
+
+
+HALF_MADE = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 5")
+connection.execute("BEGIN")
+connection.execute("PRAGMA application_id = 0x53484C54")
+connection.execute("CREATE TABLE shortlist_meta (x)")
+for _ in range(100):
+    connection.execute("INSERT INTO shortlist_meta VALUES (zeroblob(3000))")
+os.kill(os.getpid(), 9)  # with pages written, and a journal beside them
+"""
+
+
+@pytest.mark.parametrize("begins_with", [None, bytes(4096), os.urandom(4096)])
+def test_a_file_that_was_being_made_when_the_power_failed_is_made_anew(
+    begins_with: bytes | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "study.db"
+    subprocess.run([sys.executable, "-c", HALF_MADE, str(path)])
+    assert path.stat().st_size > 4096
+    assert Path(f"{path}-journal").exists()
+    if begins_with is not None:  # the first page had not reached the disk
+        with path.open("r+b") as file:
+            file.write(begins_with)
+    with pytest.raises(StudyNotFound):
+        shortlist.Study.load(path)
+    assert begin(str(path)).ask().number == 0
+    assert len(shortlist.Study.load(path).trials) == 1
+
+
+def test_a_foreign_file_that_was_being_written_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    edit(path, "CREATE TABLE shortlist_meta (x)")
+    subprocess.run([sys.executable, "-c", HALF_MADE.replace("0x53484C54", "7").replace(
+        "CREATE TABLE shortlist_meta (x)", "CREATE TABLE history (x)"), str(path)])  # fmt: skip
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    assert set(before) == {"other.db", "other.db-journal"}
+    for attempt in (lambda: begin(str(path)), lambda: shortlist.Study.load(path)):
+        with pytest.raises(ForeignStorage):
+            attempt()
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
 
 
 def test_a_file_that_was_moved_is_not_written_to(tmp_path: Path) -> None:
@@ -500,13 +719,22 @@ TAMPERED = {
     "a pending arm": "UPDATE shortlist_trials SET arm = (arm + 1) % 8 WHERE number = 121",
     "an arm out of range": "UPDATE shortlist_trials SET arm = 99 WHERE number = 3",
     "a state": "UPDATE shortlist_trials SET state = 'failed' WHERE number = 60",
+    "the state of an open trial": "UPDATE shortlist_trials SET state = 'failed' WHERE number = 121",
+    "an open trial told": "UPDATE shortlist_trials SET state = 'told', value = 1 WHERE number = 121",
+    "an open trial cancelled": "UPDATE shortlist_trials SET state = 'cancelled' WHERE number = 120",
+    "a strange open state": "UPDATE shortlist_trials SET state = 'x' WHERE number = 121",
+    "a value of an open trial": "UPDATE shortlist_trials SET value = 0 WHERE number = 121",
+    "a told trial open": "UPDATE shortlist_trials SET state = 'pending' WHERE number = 60",
+    "a candidate out of range": "UPDATE shortlist_trials SET b = 99 WHERE number = 121",
+    "a key": "UPDATE shortlist_trials SET key = 'x' WHERE number = 60",
     "a strange state": "UPDATE shortlist_trials SET state = 'x' WHERE number = 60",
     "a lost trial": "DELETE FROM shortlist_trials WHERE number = 60",
     "the last trial": "DELETE FROM shortlist_trials WHERE number = 121",
     "all trials": "DELETE FROM shortlist_trials",
     "an added trial": """INSERT INTO shortlist_trials SELECT study, 122, arm, state, value, reason,
         asked_at, closed_at, expires_at, worker, process, in_turn, origin, b, c, gap, statistic,
-        second, opened, closed, touched FROM shortlist_trials WHERE number = 60""",
+        second, opened, closed, touched, key, opened_by, closed_by
+        FROM shortlist_trials WHERE number = 60""",
     "a text for a value": "UPDATE shortlist_trials SET value = 'one' WHERE number = 60",
     "a turn": "UPDATE shortlist_trials SET in_turn = 1 - in_turn WHERE number = 121",
     "an origin": "UPDATE shortlist_trials SET origin = 'unasked' WHERE number = 60",
@@ -532,8 +760,8 @@ TAMPERED = {
     "the posterior": "UPDATE shortlist_studies SET posterior = 'x'",
     "the version": "UPDATE shortlist_meta SET value = 'one'",
     "a lost table": "DROP TABLE shortlist_events",
-    "a false event": "INSERT INTO shortlist_events VALUES (1, 500, 'reopened', -1, 0, '')",
-    "a strange event": "INSERT INTO shortlist_events VALUES (1, 300, 'nonsense', -1, 0, '')",
+    "a false event": "INSERT INTO shortlist_events VALUES (1, 500, 'reopened', -1, 0, '', 0)",
+    "a strange event": "INSERT INTO shortlist_events VALUES (1, 300, 'nonsense', -1, 0, '', 0)",
 }  # fmt: skip
 
 
@@ -547,6 +775,35 @@ def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> 
     assert isinstance(caught.value, DamagedStorage | shortlist.errors.InvalidInput)
     assert str(caught.value)
     assert file.read_bytes() == before
+
+
+def test_no_state_can_be_altered_unnoticed(tmp_path: Path) -> None:
+    """Every trial, in every state, to every other state, with and without a value."""
+    path = tmp_path / "study.db"
+    study = begin(str(path))
+    for number, value in ((0, 0.0), (1, 1.5)):
+        study.tell(study.ask().number, value)
+        assert study.trials[number].value == value
+    study.fail(study.ask())
+    study.cancel(study.ask())
+    study.tell(arm=3, value=0.0, key="a")
+    study.ask()
+    study.close()
+    states = ("pending", "told", "failed", "cancelled")
+    row = "SELECT state, value FROM shortlist_trials WHERE number = ?"
+    for number in range(6):
+        connection = sqlite3.connect(path)
+        was = connection.execute(row, [number]).fetchone()
+        connection.close()
+        for now in ((state, value) for state in states for value in (None, 0.0, 2.5)):
+            set_it = "UPDATE shortlist_trials SET state = ?, value = ? WHERE number = ?"
+            edit(path, set_it, *now, number)
+            if now == was:
+                shortlist.Study.load(path).close()
+            else:
+                with pytest.raises(DamagedStorage):
+                    shortlist.Study.load(path)
+            edit(path, set_it, *was, number)
 
 
 def test_a_file_altered_while_it_is_open_is_refused(file: Path) -> None:
@@ -625,7 +882,7 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
 
 
 def test_a_newer_file_is_refused_and_left_as_it_is(file: Path) -> None:
-    edit(file, "UPDATE shortlist_meta SET value = '3' WHERE key = 'version'")
+    edit(file, "UPDATE shortlist_meta SET value = '4' WHERE key = 'version'")
     before = file.read_bytes()
     for attempt in (lambda: begin(str(file)), lambda: shortlist.Study.load(file)):
         with pytest.raises(NewerSchema, match="pip install --upgrade"):
@@ -646,17 +903,63 @@ def test_an_older_file_is_migrated(
         migrate(connection)
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(schema, "VERSION", 3)
-    with pytest.raises(DamagedStorage, match="no way is known from version 2"):
+    monkeypatch.setattr(schema, "VERSION", 4)
+    with pytest.raises(DamagedStorage, match="no way is known from version 3"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 2, fail)
+    monkeypatch.setitem(schema.MIGRATIONS, 3, fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 2, migrate)  # fails if the first left its column behind
+    monkeypatch.setitem(schema.MIGRATIONS, 3, migrate)  # fails if the first left its column behind
     study = shortlist.Study.load(storage)
     assert study.ask().number == 1
     with study._journal.storage._connected() as connection:
-        assert schema.stored_version(connection) == 3
+        assert schema.stored_version(connection) == 4
+
+
+def test_studies_written_by_version_2_go_on_as_they_would_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written by the version before keys and numbered transactions, with all kinds of changes."""
+    path = tmp_path / "study.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((Path(__file__).parent / "fixtures/studies_version_2.sql").read_text())
+    connection.execute(f"PRAGMA application_id = {database.APPLICATION_ID}")
+    connection.close()
+    for _ in range(2):
+        study, stopped = (shortlist.Study.load(path, name) for name in ("study", "stopped"))
+        assert study.fingerprint == "2ebb2669dec3cf1d56f6d8936da8f805"
+        assert [t.arm for t in study.trials] == [0, 1, 2, 3, 4, 4, 1, 2, 0, 2, 3, 1, 2, 0, 4]
+        assert [t.number for t in study.taken] == [0, 1, 2, 3, 4, 5, 6, 7, 10, 11]
+        assert [t.number for t in study.waiting] == [14]
+        assert [t.number for t in study.pending] == [12, 13]
+        assert stopped.fingerprint == "dc2294a76a4fa814313a0344787d498a"
+        assert stopped.done
+        assert stopped.shortlist.names == ("y",)
+        check_replay(study)
+        check_replay(stopped)
+    study.tell(12, 0.5)
+    study.tell(arm="c", value=0.5, key="late")
+    later(monkeypatch, 1e9)
+    assert [t.number for t in study.ask(2)] == [13, 16]  # the lease of 13 is over
+    check_replay(shortlist.Study.load(path, "study"))
+
+
+def test_a_server_of_version_2_is_brought_up_to_date(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    study = begin(storage)
+    study.run(result, max_evaluations=20, progress=False)
+    with study._journal.storage._connected(writing=True) as connection:
+        for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
+                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by"):  # fmt: skip
+            connection.execute(sqlalchemy.text(f"ALTER TABLE shortlist_{dropped}"))
+        index = "CREATE INDEX shortlist_trials_touched ON shortlist_trials (study, touched)"
+        connection.execute(sqlalchemy.text(index))
+        connection.execute(sqlalchemy.text("UPDATE shortlist_meta SET value = '2'"))
+    study.close()
+    loaded = shortlist.Study.load(storage)
+    assert_same(loaded, study)
+    assert loaded.tell(arm=1, value=0.5, key="k").number == 20
+    check_replay(shortlist.Study.load(storage))
 
 
 def test_a_full_or_broken_disk_changes_nothing(

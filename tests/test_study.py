@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import copy
 import io
+import pickle
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +15,7 @@ from rich.console import Console
 import shortlist
 from shortlist import errors
 from shortlist.study.progress import ProgressLine, describe
+from shortlist.study.trial import FIELDS, Trial
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]
@@ -295,3 +300,96 @@ def test_features_that_speak_against_the_guarantee_are_warned_of_on_creation() -
         shortlist.Study(features, m=1, sigma=1.0)
     assert warned[0].filename == __file__
     shortlist.Study(features, m=1, sigma=1.0, algorithm="LUCB")  # looks at no features
+
+
+def test_a_trial_that_was_handed_out_cannot_be_changed(tmp_path: Path) -> None:
+    """An objective that counts from 1 does: the result would go to another arm."""
+    for storage in (None, tmp_path / "study.db"):
+        s = study(storage=storage)
+        handed = [s.ask(), *s.ask(2)]
+        s.tell(handed[0], 0.5)
+        s.fail(handed[1])
+        handed += [*s.trials, *s.pending, *s.taken, s.tell(arm=1, value=0.25)]
+        before = s.fingerprint, [copy.copy(trial) for trial in s.trials]
+        for trial in handed:
+            for field in FIELDS:
+                with pytest.raises(errors.TrialError, match="cannot be changed by hand"):
+                    setattr(trial, field, 1)
+                with pytest.raises(errors.TrialError):
+                    delattr(trial, field)
+            with pytest.raises(errors.TrialError):
+                trial.arm += 1
+            with pytest.raises((errors.TrialError, AttributeError)):
+                trial.note = "mine"  # type: ignore[attr-defined]
+        assert (s.fingerprint, list(s.trials)) == before
+        for name in ("append", "clear", "pop", "sort", "reverse", "extend", "insert", "remove"):
+            assert not hasattr(s.trials, name)
+            assert not hasattr(s.taken, name)
+        with pytest.raises(TypeError):
+            s.trials[0] = s.trials[1]  # type: ignore[index]
+        s.pending.clear()  # lists of their own
+        s.waiting.clear()
+        assert [t.number for t in s.pending] == [2]
+
+        def counts_from_one(trial: Trial) -> float:
+            trial.arm += 1
+            return 0.5
+
+        with pytest.raises(errors.TrialError, match="cannot be changed by hand"):
+            s.run(counts_from_one, progress=False)
+        s.tell(handed[2], 0.75)
+        if storage is not None:
+            loaded = shortlist.Study.load(storage, algorithm=ONCE)
+            assert [(t.arm, t.value) for t in loaded.trials] == [(t.arm, t.value) for t in s.trials]
+
+
+def test_a_copy_of_a_trial_is_the_trial() -> None:
+    s = study()
+    trial = s.ask()
+    for twin in (copy.copy(trial), copy.deepcopy(trial), pickle.loads(pickle.dumps(trial))):
+        assert twin == trial
+        assert type(twin) is Trial
+        with pytest.raises(errors.TrialError):
+            twin.arm = 0
+    assert s.tell(copy.copy(trial), 1.0) is trial
+
+
+def test_a_study_says_that_it_cannot_be_pickled(tmp_path: Path) -> None:
+    """Whoever wants to is told what to send instead, and that works as it is written."""
+    path = tmp_path / "study.db"
+    for storage, words in ((None, "Give it a storage="), (path, r"Study\.load\(")):
+        s = study(storage=storage, algorithm="UGapE")
+        for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(errors.InvalidInput, match=words):
+                attempt(s)
+    with ProcessPoolExecutor(1) as pool, pytest.raises(errors.InvalidSetting, match="use Study"):
+        s.run(s.tell, executor=pool, progress=False)  # type: ignore[arg-type]
+    assert shortlist.Study.load(str(path), "study").fingerprint == s.fingerprint
+
+
+def test_an_arm_is_no_truth_value() -> None:
+    s = study()
+    for wrong in (True, False, np.True_, 1.0, None, [1]):
+        with pytest.raises(errors.InvalidInput):
+            s.tell(arm=wrong, value=0.5)  # type: ignore[arg-type]
+    assert not s.trials
+    assert s.tell(arm=np.int64(1), value=0.5).arm == 1
+
+
+def test_of_a_long_reason_the_ends_are_kept() -> None:
+    s = study()
+
+    def wordy(trial: Trial) -> float:
+        raise ValueError("first " + "x" * 10**6 + " last")
+
+    reasons = [s.fail(s.ask(), "first " + "x" * 10**7 + " last").reason]
+    with pytest.raises(ValueError, match="first"):
+        s.run(wordy, progress=False)
+    reasons += [t.reason for t in s.trials if t.state == "failed"][1:]
+    for reason in reasons:
+        assert reason is not None
+        assert len(reason) < 21_000
+        assert "first" in reason
+        assert reason.rstrip().endswith("last")
+        assert "characters are left out here" in reason
+    assert len(reasons) == 2

@@ -15,6 +15,7 @@ ShortlistError
 ├── StudyStopped
 ├── BudgetSpent
 ├── StorageError
+│   ├── OutcomeUnknown
 │   ├── StudyNotFound
 │   ├── StudyMismatch
 │   ├── ForeignStorage
@@ -109,7 +110,11 @@ class BudgetSpent(ShortlistError):
 
 
 class StorageError(ShortlistError):
-    """A study could not be kept or found; nothing was changed."""
+    """A study could not be kept or found; nothing was changed (but see :class:`OutcomeUnknown`)."""
+
+
+class OutcomeUnknown(StorageError):
+    """The storage was lost in the middle of a commit: what was told or asked may be stored or not."""
 
 
 class StudyNotFound(StorageError):

@@ -222,7 +222,8 @@ class Problem:
             if row is None:
                 raise unknown_name("arm", arm, self.names)
             return row
-        if isinstance(arm, numbers.Integral) and 0 <= int(arm) < self.arms:
+        counted = isinstance(arm, numbers.Integral) and not isinstance(arm, bool)
+        if counted and 0 <= int(arm) < self.arms:
             return int(arm)
         raise InvalidInput(f"arm must be a name or a row from 0 to {self.arms - 1}, got {arm!r}.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def out_of_order(study: View) -> bool:
     return open_then or numbers != sorted(numbers)
 
 
-def _answer(study: View) -> tuple[list[Trial], int]:
+def _answer(study: View) -> tuple[Sequence[Trial], int]:
     """The results that the answer rests on, and the last change of the study before it."""
-    taken = study.taken
+    taken: Sequence[Trial] = study.taken
     if study.model.stopped:
         taken = taken[: study.answered_at]
     elif study.trials:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -24,8 +25,23 @@ class Transaction(Protocol):
 
     standing: Standing | None
 
-    def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
-        """The trials changed after change ``since``, by number, and the events after it."""
+    @property
+    def now(self) -> float:
+        """Seconds since 1970, by the clock that all who share the storage go by."""
+
+    def news(
+        self, since: int, known: int, pending: Sequence[int]
+    ) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+        """The trials changed after change ``since``, by number, and the events after it.
+
+        Before it there were ``known`` trials, and those named in ``pending`` were open.
+        """
+
+    def unclaimed(self) -> set[int]:
+        """The open trials that were asked for here, and of which the reply was lost."""
+
+    def is_connected(self, process: str) -> bool:
+        """Whether a process is connected to the storage, where the storage knows that."""
 
     def insert(self, trials: Sequence[Trial]) -> None:
         """Keep new trials."""
@@ -73,9 +89,24 @@ class Unstored:
     def close(self) -> None:
         """Nothing to do."""
 
-    def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+    @property
+    def now(self) -> float:
+        """By this machine's clock."""
+        return time.time()
+
+    def news(
+        self, since: int, known: int, pending: Sequence[int]
+    ) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
         """None."""
         return [], []
+
+    def unclaimed(self) -> set[int]:
+        """None."""
+        return set()
+
+    def is_connected(self, process: str) -> bool:
+        """Nobody is."""
+        return False
 
     def insert(self, trials: Sequence[Trial]) -> None:
         """Nothing to do."""

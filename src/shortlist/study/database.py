@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import sqlite3
+import sys
+import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sql
 from sqlalchemy import event
@@ -22,8 +28,10 @@ from shortlist.study.address import check_address, is_url, parsed_url, shown, wi
 MAGIC = b"SQLite format 3\x00"
 APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
 APPLICATION_ID_AT = 68
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 HEADER = 100
 PATIENCE = 60.0  # seconds that a writer waits for another
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
 ADVISORY_LOCK = 0x53484C54
 
 
@@ -38,7 +46,12 @@ def connect(storage: str, *, create: bool) -> sql.Engine:
         Whether to make what is missing.
     """
     check_address(storage)
-    engine = _postgres(storage) if is_url(storage) else _sqlite(Path(storage), create=create)
+    if is_url(storage):
+        engine = _postgres(storage)
+    elif is_read_only(Path(storage)):
+        engine = _read_only(Path(storage))
+    else:
+        engine = _sqlite(Path(storage), create=create)
     with translated(storage):
         try:
             _prepare(engine, shown(storage), create=create)
@@ -106,8 +119,58 @@ def _sqlite(path: Path, *, create: bool) -> sql.Engine:
                 _OURS.add(identity(path))
     except (OSError, ValueError) as error:
         raise StorageError(f"{str(path)!r} cannot be used as a file: {error}.") from None
+    return _file_engine(sql.URL.create("sqlite", database=str(path)))
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether a file is there and cannot be written: on a read-only mount, or by its permissions."""
+    try:
+        return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    except (OSError, ValueError):
+        return False
+
+
+def _read_only(path: Path) -> sql.Engine:
+    """A file that cannot be written, where it is, or else a copy of it.
+
+    SQLite needs files of its own beside it, which it may not be able to make, and may have to
+    repair it. Older tables are brought up to date in the copy.
+    """
+    with _OURS_LOCK:
+        if identity(path) not in _OURS:
+            check_file(path, create=False)
+            _OURS.add(identity(path))
+    query = {"mode": "ro", "uri": "true"}
+    there = _file_engine(sql.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query))
+    try:
+        with reading(there) as connection:
+            if schema.stored_version(connection) >= schema.VERSION:
+                return there
+    except sql.exc.DBAPIError:
+        pass
+    there.dispose()
+    folder = tempfile.mkdtemp(prefix="shortlist-")
+    copy = Path(folder) / "study.db"
+    try:
+        for tail in ("", "-wal", "-journal"):
+            if Path(f"{path}{tail}").exists():
+                shutil.copyfile(f"{path}{tail}", f"{copy}{tail}")
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
+    engine = _file_engine(sql.URL.create("sqlite", database=str(copy)))
+    weakref.finalize(engine, _remove, folder, os.getpid())
+    return engine
+
+
+def _remove(folder: str, made_by: int) -> None:
+    if os.getpid() == made_by:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _file_engine(url: sql.URL) -> sql.Engine:
     engine = sql.create_engine(
-        sql.URL.create("sqlite", database=str(path)),
+        url,
         poolclass=QueuePool,
         pool_size=1,
         max_overflow=0,
@@ -124,30 +187,36 @@ def _sqlite(path: Path, *, create: bool) -> sql.Engine:
         if connection.get_execution_options().get("reading"):
             connection.exec_driver_sql("BEGIN")
         else:
-            _begin_writing(connection.connection.dbapi_connection)
+            begin_writing(connection.connection.dbapi_connection)
 
     return engine
 
 
-def _begin_writing(connection: Any) -> None:
+def begin_writing(connection: Any) -> None:
     """Become the writer at once, so that two readers never both wait for it.
 
     SQLite itself would wait in steps of up to a tenth of a second: with several processes one is
     then left out for long.
     """
-    deadline = time.monotonic() + PATIENCE
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(random.uniform(0.001, 0.003))  # noqa: S311 - no secret
+        wait_to_write(connection)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+def wait_to_write(connection: Any) -> None:
+    """Try to become the writer until it is so; the connection's own patience is 0."""
+    deadline, pause = time.monotonic() + PATIENCE, SHORTEST_PAUSE
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 - no secret
+        pause = min(1.3 * pause, LONGEST_PAUSE)
 
 
 @contextmanager
@@ -160,9 +229,9 @@ def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
         yield connection
 
 
-def identity(path: Path) -> tuple[int, int]:
+def identity(path: Path | str) -> tuple[int, int]:
     """Which file it is, whatever it is called."""
-    found = path.stat()
+    found = os.stat(path)
     return found.st_dev, found.st_ino
 
 
@@ -185,6 +254,8 @@ def check_file(path: Path, *, create: bool) -> None:
         if not create:
             raise StudyNotFound(f"{path} is empty.")
         return
+    if _was_being_written(path):
+        return  # SQLite undoes what was begun, and then it is seen whose the file is
     if not header.startswith(MAGIC):
         raise ForeignStorage(
             f"{path} is not a database: it begins with {header[:16]!r}. Nothing was changed."
@@ -194,11 +265,42 @@ def check_file(path: Path, *, create: bool) -> None:
             f"{path} was cut off: it is only {path.stat().st_size} bytes long. Restore it from a "
             "copy; nothing was changed."
         )
-    if int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big") != APPLICATION_ID:
+    if not _is_ours(header):
         raise ForeignStorage(
             f"{path} is the SQLite database of another program: nothing was changed. Name another "
             "file."
         )
+
+
+def _was_being_written(path: Path) -> bool:
+    """Whether the power failed in the middle of a write to a file of ours, or to one being made.
+
+    Then the file may begin with anything, and what it began with before stands in the journal
+    beside it: https://www.sqlite.org/fileformat.html#the_rollback_journal
+    """
+    try:
+        with Path(f"{path.resolve()}-journal").open("rb") as journal:
+            head = journal.read(28)
+            pages, sector, size = (int.from_bytes(head[at : at + 4], "big") for at in (16, 20, 24))
+            if not head.startswith(JOURNAL_MAGIC) or not 512 <= size <= 65536:
+                return False
+            if pages == 0:
+                return True  # of a file that was empty before
+            journal.seek(sector)
+            while len(record := journal.read(size + 8)) == size + 8:
+                if int.from_bytes(record[:4], "big") == 1:
+                    return _is_ours(record[4:])
+    except OSError:
+        return False
+    return False
+
+
+def _is_ours(header: bytes) -> bool:
+    return (
+        header.startswith(MAGIC)
+        and int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big")
+        == APPLICATION_ID
+    )
 
 
 def _is_cut(path: Path, header: bytes) -> bool:
@@ -224,6 +326,8 @@ def _use_wal(engine: sql.Engine) -> None:
             raw.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
             return  # where there is no shared memory another mode stays: slower, and as safe
         except Exception as error:
+            if "readonly" in str(error):
+                return
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
         finally:
@@ -254,19 +358,31 @@ def _postgres(storage: str) -> sql.Engine:
         raise ImportError("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'.") from None
 
 
-@contextmanager
-def translated(storage: str) -> Iterator[None]:
+class translated:  # noqa: N801 - used as a function is
     """The database's errors as ours."""
-    try:
-        yield
-    except sql.exc.DBAPIError as error:
-        said = without_secrets(str(error.orig), storage)
-        cause = error if said == str(error.orig) else None
-        raise _translation(said, shown(storage)) from cause
-    except sqlite3.Error as error:
-        raise _translation(str(error), shown(storage)) from error
-    except UnicodeDecodeError as error:  # SQLite quotes a damaged table's definition
-        raise _translation("malformed text", shown(storage)) from error
+
+    __slots__ = ("_storage",)
+
+    def __init__(self, storage: str) -> None:
+        self._storage = storage
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged table's definition
+            raise _translation("malformed text", shown(self._storage)) from error
+        driver = error.orig if isinstance(error, sql.exc.DBAPIError) else error
+        if isinstance(error, sqlite3.Error | sql.exc.DBAPIError) or _is_of_psycopg(driver):
+            said = without_secrets(str(driver), self._storage)
+            cause = error if said == str(driver) else None
+            raise _translation(said, shown(self._storage)) from cause
+
+
+def _is_of_psycopg(error: BaseException | None) -> bool:
+    """Whether it is an error of the driver's, told without loading it."""
+    psycopg = sys.modules.get("psycopg")
+    return psycopg is not None and isinstance(error, psycopg.Error)
 
 
 def _translation(words: str, where: str) -> StorageError:

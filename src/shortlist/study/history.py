@@ -206,7 +206,7 @@ class _Replay:
         return look_at(model.bound, model.posterior, model.round, model.decision)
 
 
-def _checkpoints(study: View, told: list[Trial]) -> set[int]:
+def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
     """Evenly spaced on a logarithmic scale, from the first round to the last result."""
     if not told:
         return set()
@@ -248,7 +248,7 @@ def _rows(study: View, count: int) -> list[int]:
     return sorted({*spread, *range(count - LAST_ROWS, count + 1), *stop})
 
 
-def _frame(told: list[Trial], figures: Reals, names: tuple[str, ...]) -> pd.DataFrame:
+def _frame(told: Sequence[Trial], figures: Reals, names: tuple[str, ...]) -> pd.DataFrame:
     pairs = np.where(np.isnan(figures[:, 2:]), NOBODY, figures[:, 2:]).astype(int)
     named = np.array([*names, None], object)  # nobody is the last
     return pd.DataFrame(

@@ -14,10 +14,11 @@ from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.audit import Audit
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
-from shortlist.study.ledger import Ledger, Mark, check_pending
+from shortlist.study.forking import keep_whole
+from shortlist.study.ledger import Ledger, Mark, check_pending, check_same_result
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
-from shortlist.study.trial import NOBODY, Cause, Origin, State, Trial
+from shortlist.study.trial import NOBODY, Cause, Origin, State, Trial, alter
 from shortlist.study.worker import has_ended, worker
 
 Result = TypeVar("Result")
@@ -49,9 +50,16 @@ class Journal:
         self._at_stop, self._at_begin = at_stop, at_begin
         self.storage: Storage = Unstored()
         self._lock = threading.RLock()
+        keep_whole(self)
         self._at_work = False  # in a change, or in mending
         # Whether the means are not linear; an attribute, since nothing may be called after a change.
         self.is_rejected = False
+        self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970, by the clock that all who share the storage go by."""
+        return time.time() + self._ahead
 
     def begin(self) -> None:
         """Start from nothing."""
@@ -152,6 +160,7 @@ class Journal:
             self._at_work = True
             try:
                 with self.storage.transaction(writing=writing) as transaction:
+                    self._ahead = transaction.now - time.time()
                     self._mark = self._ledger.mark()
                     if self._catch_up(transaction):
                         self._mark, self._is_stale = self._ledger.mark(), False
@@ -199,7 +208,9 @@ class Journal:
             self._replay()
         news = stored.changes > self.ledger.changes
         if news:
-            rows, events = transaction.news(self.ledger.changes)
+            pending = [trial.number for trial in self.ledger.pending]
+            known = self.ledger.changes, len(self.ledger.trials), pending
+            rows, events = transaction.news(*known)
             self.ledger.take_over(rows, events, stored.changes)
         if self.ledger.fingerprint != stored.fingerprint:
             raise DamagedStorage(
@@ -225,20 +236,23 @@ class Journal:
         def act(transaction: Transaction) -> list[Trial] | None:
             if self.stopped or self.audit.rejection is not None:
                 return None
-            now = time.time()
+            now, lost = transaction.now, transaction.unclaimed()
             lease = self._settings.choices["lease"]
             expires = None if lease is None else now + lease
             wanted = self.ledger.pending
             if self.model.stopped:  # the rounds are over: what they asked for is of no use any more
                 wanted = [trial for trial in wanted if trial.cause.origin == "audit"]
-            again = [trial for trial in wanted if is_free(trial, now)][:count]
+            again = [
+                trial
+                for trial in wanted
+                if trial.number in lost or is_free(trial, now, transaction.is_connected)
+            ][:count]
             for trial in again:
                 self._renew(transaction, trial, worker(), process, expires)
             new = []
             for arm, cause in self._wanted(count - len(again)):
                 trial = self.ledger.open(arm, cause, in_turn=in_turn)
-                trial.asked_at, trial.expires_at = now, expires
-                trial.worker, trial.process = worker(), process
+                alter(trial, asked_at=now, expires_at=expires, worker=worker(), process=process)
                 new.append(trial)
             if new:
                 transaction.insert(new)
@@ -278,14 +292,23 @@ class Journal:
             decision = ahead.decide()
         return decision.arm, Cause.of(decision)
 
-    def add(self, results: list[tuple[int, float]], origin: Origin = "unasked") -> list[Trial]:
-        """Results that nobody asked for, all or none."""
+    def add(
+        self,
+        results: list[tuple[int, float]],
+        origin: Origin = "unasked",
+        key: str | None = None,
+    ) -> list[Trial]:
+        """Results that nobody asked for, all or none; one with a key is added once."""
 
         def act(transaction: Transaction) -> list[Trial]:
             added = []
             for arm, value in results:
-                trial = self.ledger.open(arm, Cause(origin))
-                trial.asked_at, trial.worker = time.time(), worker()
+                known = None if key is None else self.ledger.keyed(key)
+                if known is not None:
+                    check_same_result(known, arm, value)
+                    return [known]
+                trial = self.ledger.open(arm, Cause(origin), key=key)
+                alter(trial, asked_at=transaction.now, worker=worker())
                 transaction.insert([trial])
                 self.close(transaction, trial, "told", value=value)
                 added.append(trial)
@@ -340,7 +363,7 @@ class Journal:
         reason: str | None = None,
     ) -> None:
         """End a pending trial."""
-        self.ledger.close(trial, state, value, at=time.time(), reason=reason)
+        self.ledger.close(trial, state, value, at=transaction.now, reason=reason)
         transaction.update([trial], self.ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
@@ -349,7 +372,7 @@ class Journal:
         def act(transaction: Transaction) -> None:
             for trial in map(self.ledger.find, trials):
                 if trial.state == "pending":
-                    self._renew(transaction, trial, trial.worker, None, time.time())
+                    self._renew(transaction, trial, trial.worker, None, transaction.now)
 
         self.change(act)
 
@@ -378,8 +401,8 @@ class Journal:
         self.change(lambda transaction: None, writing=False)
 
 
-def is_free(trial: Trial, now: float) -> bool:
+def is_free(trial: Trial, now: float, is_connected: Callable[[str], bool]) -> bool:
     """Whether nobody works on a pending trial any more."""
     if trial.expires_at is not None and trial.expires_at <= now:
         return True
-    return trial.process is not None and has_ended(trial.process)
+    return trial.process is not None and has_ended(trial.process, now, is_connected)

@@ -6,6 +6,7 @@ import hashlib
 import numbers
 import struct
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,8 +14,18 @@ from numpy.typing import NDArray
 
 from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
 from shortlist.core.random import run_seeds
-from shortlist.errors import DamagedStorage, TrialClosed, UnknownTrial
-from shortlist.study.trial import NOBODY, ORIGINS, Cause, State, Trial
+from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.study.trial import (
+    NOBODY,
+    ORIGINS,
+    Cause,
+    State,
+    Trial,
+    all_fields,
+    alter,
+    become,
+    put_back,
+)
 
 Event = Literal["renewed", "reopened"]
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
@@ -22,19 +33,17 @@ Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
 ROW = (
     *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
     *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
-    *("opened", "closed"),
+    *("opened", "closed", "key"),
 )
 CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
-# A change of the study as it enters its fingerprint.
-CHANGE = np.dtype(
-    [("change", "<i8"), ("kind", "<i8"), ("trial", "<i8"), ("arm", "<i8"), ("value", "<f8")]
-)
-ONE_CHANGE = struct.Struct("<4qd")  # the same bytes, six times as fast for one
+# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
+ONE_CHANGE = struct.Struct("<4qd")
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
-NEVER = np.iinfo(np.int64).max
+SEEDS_AT_ONCE = 64
+NEVER = int(np.iinfo(np.int64).max)
 
 
 class Mark(NamedTuple):
@@ -72,6 +81,8 @@ class Ledger:
         self.changes = 0
         self.taken: list[Trial] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
+        self._keyed: dict[str, Trial] = {}
+        self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
         self._unsettled: dict[int, Trial] = {}
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
@@ -122,7 +133,10 @@ class Ledger:
     def restore(self, mark: Mark) -> None:
         """Be what it was at the last mark, and so every trial. If cut short, it is called again."""
         for trial, before in reversed(mark.touched):
-            trial.put_back(before)
+            put_back(trial, before)
+        for trial in self.trials[mark.trials :]:
+            if trial.key is not None:
+                self._keyed.pop(trial.key, None)
         del self.trials[mark.trials :], self.taken[mark.taken :], self._events[mark.events :]
         known = mark.unsettled.items()  # trials may have been added to it since
         self._unsettled = {number: trial for number, trial in known if number < mark.trials}
@@ -131,20 +145,31 @@ class Ledger:
         self._hash, self.changes, self.has_news = mark.hash.copy(), mark.changes, mark.has_news
 
     def _touch(self, trial: Trial) -> None:
-        self._touched.append((trial, trial.fields))
+        self._touched.append((trial, all_fields(trial)))
 
     # Changes of this process
 
-    def open(self, arm: int, cause: Cause, *, in_turn: bool = False) -> Trial:
+    def open(
+        self, arm: int, cause: Cause, *, in_turn: bool = False, key: str | None = None
+    ) -> Trial:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
-        (seed,) = run_seeds(self._seed, 1, number).tolist()
-        trial = Trial(number, arm, self._names[arm], seed, cause=cause, opened=self.changes)
-        trial.in_turn = in_turn
+        seed = self._seed_of(number)
+        name, opened = self._names[arm], self.changes
+        given = {"cause": cause, "opened": opened, "in_turn": in_turn, "key": key}
+        trial = Trial(number, arm, name, seed, **given)
         self._enter(trial)
-        self._note(_asked(trial), number, arm, cause.second)
+        self._note(_asked(trial), number, arm, _besides(trial))
         return trial
+
+    def _seed_of(self, number: int) -> int:
+        """A new trial's own; made many at a time, since most of it is the call."""
+        first, seeds = self._seeds
+        if not first <= number < first + len(seeds):
+            first, seeds = number, run_seeds(self._seed, SEEDS_AT_ONCE, number).tolist()
+            self._seeds = first, seeds
+        return seeds[number - first]
 
     def close(
         self,
@@ -159,15 +184,15 @@ class Ledger:
         check_pending(trial)
         self._touch(trial)
         self.changes += 1
-        trial.state, trial.value, trial.closed = state, value, self.changes
-        trial.closed_at, trial.reason = at, reason
+        done = {"state": state, "value": value, "closed": self.changes}
+        alter(trial, **done, closed_at=at, reason=reason)
         self.has_news = True
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
 
     def renew(self, trial: Trial, worker: str, process: str | None, expires: float | None) -> int:
         """Note who has a pending trial now that it was given out again, or back."""
         self._touch(trial)
-        trial.worker, trial.process, trial.expires_at = worker, process, expires
+        alter(trial, worker=worker, process=process, expires_at=expires)
         self.changes += 1
         self._events.append((self.changes, "renewed", trial.number))
         self._note(RENEWED, trial.number, trial.arm, 0.0)
@@ -185,6 +210,8 @@ class Ledger:
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
         self._unsettled[trial.number] = trial
+        if trial.key is not None:
+            self._keyed[trial.key] = trial
         if trial.cause.origin == "second of a round":
             self.seconds = self.seconds[1:]
             self._moves.append((trial.opened, -1))
@@ -205,11 +232,11 @@ class Ledger:
             touched = self._enter_rows(rows)
             noted = [(change, EVENTS[kind], trial) for change, kind, trial in events]
             records = self._records(self.changes, changes, touched, noted)
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
         self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
         self._events += events
-        self._hash.update(records.tobytes())
+        self._hash.update(records)
         self.changes = changes
         self.has_news = True
 
@@ -226,42 +253,40 @@ class Ledger:
             seed = seeds[number - known] if new else self.trials[number].seed
             fields = (*row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop :])
             trial = Trial(number, arm, self._names[arm], seed, *fields)
+            _check_state(trial, len(self._names))
             if new:
                 self._enter(trial)
             else:
                 self._touch(self.trials[number])
-                self.trials[number].become(trial)
+                become(self.trials[number], trial)
             touched.append(trial)
         return touched
 
     def _records(
         self, before: int, changes: int, touched: list[Trial], events: list[tuple[int, int, int]]
-    ) -> NDArray[np.void]:
-        opened = [trial for trial in touched if trial.opened > before]
-        closed = [t for t in touched if t.closed is not None and t.closed > before]
-        records = np.zeros(len(opened) + len(closed) + len(events), CHANGE)
-        first, second, third = np.split(records, [len(opened), len(opened) + len(closed)])
-        first["change"] = [t.opened for t in opened]
-        first["kind"] = [_asked(t) for t in opened]
-        first["trial"] = [t.number for t in opened]
-        first["arm"] = [t.arm for t in opened]
-        first["value"] = [t.cause.second for t in opened]
-        second["change"] = [t.closed for t in closed]
-        second["kind"] = [CLOSED_AS.get(t.state, -1) for t in closed]
-        second["trial"] = [t.number for t in closed]
-        second["arm"] = [t.arm for t in closed]
-        second["value"] = [t.value or 0.0 for t in closed]
-        for record, (change, kind, trial) in zip(third, events, strict=True):
+    ) -> bytes:
+        """The changes as they enter the fingerprint, in their order; each must be there once."""
+        pack, made = ONE_CHANGE.pack, []
+        for t in touched:
+            if t.opened > before:
+                made.append((t.opened, pack(t.opened, _asked(t), t.number, t.arm, _besides(t))))
+            if t.closed is not None and t.closed > before:
+                kind = CLOSED_AS.get(t.state, -1)
+                record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
+                made.append((t.closed, record))
+        for change, kind, trial in events:
             arm = self.trials[trial].arm if 0 <= trial < len(self.trials) else NOBODY
-            record["change"], record["kind"], record["trial"] = change, kind, trial
-            record["arm"] = arm
-        records = records[np.argsort(records["change"], kind="stable")]
-        if not np.array_equal(records["change"], np.arange(before + 1, changes + 1)):
+            made.append((change, pack(change, kind, trial, arm, 0.0)))
+        records = dict(made)
+        if len(made) != changes - before or len(records) != len(made):
+            records = {}
+        try:
+            return b"".join([records[change] for change in range(before + 1, changes + 1)])
+        except KeyError:
             raise DamagedStorage(
                 f"changes {before + 1} to {changes} should be there, each once, and are not: rows "
                 "were lost, added or altered."
-            )
-        return records
+            ) from None
 
     # The order in which results are taken in
 
@@ -271,22 +296,22 @@ class Ledger:
         A result told in turn is taken in when all those asked for in turn before it are closed, any
         other when it is told.
         """
-        unsettled = list(self._unsettled.values())  # by number: they are entered in that order
-        closed = np.array([NEVER if t.closed is None else t.closed for t in unsettled], np.int64)
-        told = np.array([t.state == "told" for t in unsettled], np.bool_)
-        in_turn = np.array([t.in_turn for t in unsettled], np.bool_)
-        due = closed.copy()
-        due[in_turn] = np.maximum.accumulate(closed[in_turn])
-        due[~told] = closed[~told]  # what failed or was cancelled makes way at once
-        leaving = np.flatnonzero(due < NEVER)
-        reopened = np.array(self._reopened, np.int64)
-        changes = np.concatenate([due[leaving], reopened])
-        order = np.argsort(changes, kind="stable")
-        places = np.concatenate([leaving, np.full(len(reopened), NOBODY)])[order]
-        steps = [None if place == NOBODY else unsettled[place] for place in places.tolist()]
-        held = self._held(changes[order])
-        leaves = {trial.number for trial in steps if trial is not None}
-        self._unsettled = {t.number: t for t in unsettled if t.number not in leaves}
+        due: list[tuple[int, Trial | None]] = []
+        turn = 0  # the change by which all in turn so far were closed
+        for trial in self._unsettled.values():  # by number: they are entered in that order
+            closed = NEVER if trial.closed is None else trial.closed
+            if trial.in_turn:
+                turn = max(turn, closed)
+                # What failed or was cancelled makes way at once.
+                closed = turn if trial.state == "told" else closed
+            if closed < NEVER:
+                due.append((closed, trial))
+        due += [(change, None) for change in self._reopened]
+        due.sort(key=itemgetter(0))
+        steps = [trial for _, trial in due]
+        held = self._held([change for change, _ in due])
+        leaves = {step.number for step in steps if step is not None}
+        self._unsettled = {n: trial for n, trial in self._unsettled.items() if n not in leaves}
         self.taken += [trial for trial in steps if trial is not None and trial.state == "told"]
         self._moves, self._reopened, self.has_news = [], [], False
         return Steps(
@@ -296,8 +321,10 @@ class Ledger:
             held=held,
         )
 
-    def _held(self, changes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _held(self, changes: list[int]) -> NDArray[np.int64]:
         """Whether the second arm of a round was still to be asked for at these changes."""
+        if not self._moves:
+            return np.full(len(changes), len(self.seconds) > 0, np.int64)
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
@@ -310,6 +337,10 @@ class Ledger:
         return book.settle()
 
     # Looking up
+
+    def keyed(self, key: str) -> Trial | None:
+        """The trial that was told with this key."""
+        return self._keyed.get(key)
 
     def find(self, trial: Trial | int | None) -> Trial:
         """The trial meant by itself or by its number."""
@@ -332,6 +363,29 @@ def _asked(trial: Trial) -> int:
     return ASKED + 100 * (1 + ORIGINS.index(trial.cause.origin)) + 10 * bool(trial.in_turn)
 
 
+def _besides(trial: Trial) -> float:
+    """What an opening has in its digest besides: the second arm of its round, or its key."""
+    if trial.key is None:
+        return trial.cause.second
+    digest = hashlib.blake2b(trial.key.encode(), digest_size=6).digest()
+    return -2.0 - int.from_bytes(digest, "big")  # exact, and no arm
+
+
+def _check_state(trial: Trial, arms: int) -> None:
+    """Raise where a stored trial is in a state that no change leads to: no digest covers those.
+
+    The digest is of changes, and an open trial has had none but its opening.
+    """
+    pending, told = trial.state == "pending", trial.state == "told"
+    known = NOBODY <= trial.cause.b < arms and NOBODY <= trial.cause.c < arms
+    if pending != (trial.closed is None) or told != (trial.value is not None) or not known:
+        raise DamagedStorage(
+            f"trial {trial.number} is stored as {trial.state!r} with value {trial.value!r}, closed by "
+            f"change {trial.closed!r}, for arms {trial.cause.b!r} and {trial.cause.c!r}, which no "
+            "study writes: it was altered; restore it from a copy."
+        )
+
+
 def _kind(trial: Trial | None) -> int:
     if trial is None:
         return REOPEN
@@ -345,3 +399,38 @@ def check_pending(trial: Trial) -> None:
         raise TrialClosed(
             f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
         )
+
+
+def check_same_result(trial: Trial, arm: int, value: float) -> None:
+    """Raise where a key that has been told is given to another result."""
+    if (trial.arm, trial.value) != (arm, value):
+        raise TrialClosed(
+            f"key={trial.key!r} was told before as trial {trial.number}, with value {trial.value!r} for "
+            f"arm {trial.name!r}, and now comes with {value!r} for row {arm}: nothing was told. Give "
+            "another result a key of its own."
+        )
+
+
+def checked_key(key: object) -> str | None:
+    """What tells a result from others.
+
+    Examples
+    --------
+    >>> checked_key(7)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was told.
+    """
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not is_text(key):
+        shown = repr(key)[:100]
+        raise InvalidInput(
+            f"key must be a text of 1 to 200 characters, got {shown}: nothing was told."
+        )
+    return key
+
+
+def is_text(words: str) -> bool:
+    """Whether every database takes it."""
+    return "\x00" not in words and not any("\ud800" <= sign <= "\udfff" for sign in words)

@@ -117,8 +117,9 @@ class Ahead:
         self._model = model
         self._decide: Callable[[list[int]], Decision] | None = None
         self._supposed = arms
-        self._opening, counts = model.bound.engine.opening(model.posterior)
-        self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
+        if not model.initialized:
+            self._opening, counts = model.bound.engine.opening(model.posterior)
+            self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
     @property
     def is_now(self) -> bool:
@@ -128,16 +129,17 @@ class Ahead:
     def suppose(self, arm: int) -> None:
         """One more is under way."""
         self._supposed.append(arm)
-        self._pulls[arm] += 1
+        if not self._model.initialized:
+            self._pulls[arm] += 1
 
     def initial(self) -> int | None:
         """The next initial pull; None once they are in."""
+        if self._model.initialized:
+            return None
         initial = self._opening
         missing = np.flatnonzero(_earlier(initial) >= self._pulls[initial])
         if len(missing):
             return int(initial[missing[0]])
-        if self._model.initialized:
-            return None
         # All initial pulls are under way and nothing is known yet: go round them again.
         wanted = np.bincount(initial)
         return int(min(initial.tolist(), key=lambda arm: (self._pulls[arm] / wanted[arm], arm)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shortlist.study.trial import Trial
 
 Objective = Callable[["Trial"], Any]
+LONGEST_REASON = 20_000  # characters of a failure's reason that are kept
 
 
 class Outcome(NamedTuple):
@@ -54,7 +55,8 @@ def evaluate_trial(
         begun = error.__traceback__
         below = begun.tb_next if begun is not None and begun.tb_next is not None else begun
         words = "".join(traceback.format_exception(type(error), error, below))
-        return Outcome(None, _fit_to_travel(error, words) if elsewhere else error, _storable(words))
+        kept = storable(words)
+        return Outcome(None, _fit_to_travel(error, kept) if elsewhere else error, kept)
     if isinstance(value, float) and math.isfinite(value):
         return Outcome(value)
     return _checked(value)
@@ -69,11 +71,22 @@ def _checked(value: Any) -> Outcome:
     try:
         return Outcome(checked_value(value))
     except InvalidInput as error:
-        return Outcome(None, error, _storable(str(error)))
+        return Outcome(None, error, storable(str(error)))
 
 
-def _storable(words: str) -> str:
-    """Text that every database takes."""
+def storable(words: str) -> str:
+    r"""Text that every database takes, without its middle where it is very long.
+
+    Examples
+    --------
+    >>> storable("no\x00thing")
+    'nothing'
+    >>> len(storable("x" * 10**6)) < 2 * LONGEST_REASON
+    True
+    """
+    if len(words) > LONGEST_REASON:  # a traceback says most at its end, and begins with where
+        left_out = f"\n… {len(words) - LONGEST_REASON:,} characters are left out here …\n"
+        words = words[: LONGEST_REASON // 4] + left_out + words[-(LONGEST_REASON * 3 // 4) :]
     return words.encode("utf-8", "backslashreplace").decode().replace("\x00", "")
 
 

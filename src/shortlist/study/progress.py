@@ -64,7 +64,18 @@ class ProgressLine:
         self._study, self._wanted, self._console = study, wanted, console
         self._live: Any = None
         self._drawn = self._project_at = -np.inf
-        self._left = ""
+        self._left = self._said = ""
+
+    def say(self, words: str) -> None:
+        """Show these words before the rest, until others are said; none with an empty text."""
+        if words != self._said:
+            self._said = words
+            if self._live is not None:
+                self._live.refresh()
+
+    def _text(self) -> str:
+        rest = describe(self._study, self._left)
+        return f"{self._said} · {rest}" if self._said else rest
 
     def __enter__(self) -> ProgressLine:
         if self._wanted:
@@ -76,7 +87,7 @@ class ProgressLine:
             if console.is_terminal:
                 # Drawn from a callable, so that the text is only made when it is shown.
                 self._live = Live(
-                    get_renderable=lambda: Text(describe(self._study, self._left), no_wrap=True),
+                    get_renderable=lambda: Text(self._text(), no_wrap=True),
                     console=console,
                     refresh_per_second=10,
                     auto_refresh=False,

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 
 import sqlalchemy as sql
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, LargeBinary, String, Text
+from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, String, Text
 
 from shortlist.errors import DamagedStorage, NewerSchema
 
-VERSION = 2
+VERSION = 3
 APART = 1 << 16  # bytes of features and names from which they stand in a table of their own
 
 METADATA = sql.MetaData()
@@ -73,7 +73,9 @@ TRIALS = sql.Table(
     Column("opened", BigInteger, nullable=False),
     Column("closed", BigInteger),
     Column("touched", BigInteger, nullable=False),  # the last change that altered the row
-    Index("shortlist_trials_touched", "study", "touched"),
+    Column("key", Text),
+    Column("opened_by", BigInteger),  # the transactions that opened and closed it
+    Column("closed_by", BigInteger),
     sqlite_with_rowid=False,
 )
 
@@ -86,6 +88,7 @@ EVENTS = sql.Table(
     Column("trial", BigInteger, nullable=False),
     Column("at", Double, nullable=False),
     Column("worker", Text, nullable=False),
+    Column("made_by", BigInteger),  # the transaction that made it
     sqlite_with_rowid=False,
 )
 
@@ -104,8 +107,24 @@ def _set_tables_apart(connection: sql.Connection) -> None:
     connection.execute(STUDIES.update().where(large).values(arms="", features=None))
 
 
+def _name_transactions(connection: sql.Connection) -> None:
+    """Results get keys, and every change the number of its transaction, to look it up again by."""
+    for statement in (
+        "ALTER TABLE shortlist_trials ADD COLUMN key TEXT",
+        "ALTER TABLE shortlist_trials ADD COLUMN opened_by BIGINT",
+        "ALTER TABLE shortlist_trials ADD COLUMN closed_by BIGINT",
+        "ALTER TABLE shortlist_events ADD COLUMN made_by BIGINT",
+        # It was written at every change. What others changed is found by the trials' numbers.
+        "DROP INDEX IF EXISTS shortlist_trials_touched",
+    ):
+        connection.execute(sql.text(statement))
+
+
 # From version v to v + 1: MIGRATIONS[v], run in the transaction that also counts the version up.
-MIGRATIONS: dict[int, Callable[[sql.Connection], None]] = {1: _set_tables_apart}
+MIGRATIONS: dict[int, Callable[[sql.Connection], None]] = {
+    1: _set_tables_apart,
+    2: _name_transactions,
+}
 
 
 def create(connection: sql.Connection) -> None:

@@ -198,6 +198,25 @@ def checked_lease(lease: object) -> float | None:
     return float(lease)
 
 
+def checked_patience(patience: object) -> float:
+    """Seconds to try again for.
+
+    Examples
+    --------
+    >>> checked_patience(-1)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: patience must be a number of seconds from 0 on, got -1.
+    """
+    if (
+        isinstance(patience, bool)
+        or not isinstance(patience, int | float)
+        or not 0 <= patience < math.inf
+    ):
+        raise InvalidSetting(f"patience must be a number of seconds from 0 on, got {patience!r}.")
+    return float(patience)
+
+
 def checked_flag(name: str, value: object) -> bool:
     """True or False, and nothing that only looks like it.
 

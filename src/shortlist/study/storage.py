@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import secrets
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,95 +20,167 @@ import sqlalchemy as sql
 from shortlist.errors import (
     DamagedStorage,
     InvalidSetting,
+    OutcomeUnknown,
     StorageError,
     StudyNotFound,
     unknown_name,
 )
-from shortlist.study.address import is_url, shown
+from shortlist.study.address import check_address, is_url, shown, without_secrets
 from shortlist.study.contract import Standing
-from shortlist.study.database import connect, identity, reading, translated
-from shortlist.study.ledger import ROW, Event
+from shortlist.study.database import connect, identity, is_read_only, reading, translated
+from shortlist.study.forking import before_fork, working
+from shortlist.study.ledger import ROW, Event, is_text
 from shortlist.study.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
+from shortlist.study.session import CLOCKS, CommitLost, Session, session
 from shortlist.study.settings import Settings
 from shortlist.study.trial import Trial
 
 DEFAULT_NAME = "study"
+LOOK_AGAIN = 60.0  # seconds to ask for whether a commit was made, if its reply was lost
 
-
-_READ_STANDING = sql.select(*(STUDIES.c[name] for name in Standing._fields)).where(
-    STUDIES.c.id == sql.bindparam("study")
-)
-_LOCK_STANDING = _READ_STANDING.with_for_update()
-_READ_ALL_TRIALS = (
-    sql.select(*(TRIALS.c[name] for name in ROW))
-    .where(TRIALS.c.study == sql.bindparam("study"))
-    .order_by(TRIALS.c.number)
-)
-_READ_TRIALS = _READ_ALL_TRIALS.where(TRIALS.c.touched > sql.bindparam("since"))
+_STANDING = [STUDIES.c[name] for name in Standing._fields]
+_TRIAL = [TRIALS.c[name] for name in ROW]
+_OF_STUDY = TRIALS.c.study == sql.bindparam("study")
+_READ_ALL_TRIALS = sql.select(*_TRIAL).where(_OF_STUDY).order_by(TRIALS.c.number)
+_READ_NEW_TRIALS = _READ_ALL_TRIALS.where(TRIALS.c.number >= sql.bindparam("known"))
+_LISTED = {  # the numbers in a list that is one parameter
+    "sqlite": sql.text("SELECT value FROM json_each(:pending)"),
+    "postgresql": sql.text("SELECT unnest(CAST(:pending AS BIGINT[]))"),
+}
+_READ_OPEN_TRIALS = {
+    dialect: _READ_ALL_TRIALS.where(
+        TRIALS.c.number.in_(listed), TRIALS.c.touched > sql.bindparam("since")
+    )
+    for dialect, listed in _LISTED.items()
+}
 _READ_EVENTS = sql.select(EVENTS.c.change, EVENTS.c.kind, EVENTS.c.trial).where(
     EVENTS.c.study == sql.bindparam("study"), EVENTS.c.change > sql.bindparam("since")
 )
 _MUTABLE = ("state", "value", "reason", "closed_at", "expires_at", "worker", "process", "closed")
+_INSERT_TRIAL, _INSERT_EVENT = TRIALS.insert(), EVENTS.insert()
 _UPDATE = (
     TRIALS.update()
     .where(TRIALS.c.study == sql.bindparam("of"), TRIALS.c.number == sql.bindparam("which"))
-    .values({name: sql.bindparam(f"new_{name}") for name in (*_MUTABLE, "touched")})
+    .values({name: sql.bindparam(f"new_{name}") for name in (*_MUTABLE, "touched", "closed_by")})
 )
 _SEAL = (
     STUDIES.update()
     .where(STUDIES.c.id == sql.bindparam("study"))
     .values({name: sql.bindparam(f"new_{name}") for name in Standing._fields})
 )
+_NEW_STANDING = [f"new_{name}" for name in Standing._fields]
+_NEW_TRIAL, _mutable = [f"new_{name}" for name in _MUTABLE], attrgetter(*_MUTABLE)
+# Whether a transaction has been committed, by its number.
+_MADE_BY: sql.BindParameter[int] = sql.bindparam("transaction")
+_FIND_TRIAL = sql.select(TRIALS.c.number).where(
+    _OF_STUDY, (TRIALS.c.opened_by == _MADE_BY) | (TRIALS.c.closed_by == _MADE_BY)
+)
+_FIND_EVENT = sql.select(EVENTS.c.trial).where(
+    EVENTS.c.study == sql.bindparam("study"), EVENTS.c.made_by == _MADE_BY
+)
+_FIND_OPENED = sql.select(TRIALS.c.number).where(
+    _OF_STUDY, TRIALS.c.opened_by == _MADE_BY, TRIALS.c.state == sql.literal_column("'pending'")
+)
+_FIND_RENEWED = (
+    sql.select(TRIALS.c.number)
+    .join(EVENTS, (EVENTS.c.study == TRIALS.c.study) & (EVENTS.c.change == TRIALS.c.touched))
+    .where(
+        _OF_STUDY, EVENTS.c.made_by == _MADE_BY, TRIALS.c.state == sql.literal_column("'pending'")
+    )
+)
+
+_FIND_PROCESS = sql.text("SELECT pid FROM pg_stat_activity WHERE application_name = :process")
 
 
 class StoredTransaction:
-    """A transaction on a database."""
+    """A transaction on a database; what it writes is sent with the commit."""
 
-    def __init__(self, connection: sql.Connection, study: int, *, writing: bool) -> None:
-        self._connection, self._study = connection, study
-        query = _LOCK_STANDING if writing else _READ_STANDING
-        row = connection.execute(query, {"study": study}).one_or_none()
-        if row is None:
+    def __init__(
+        self, session: Session, study: int, number: int, lost: list[int], *, writing: bool
+    ) -> None:
+        self._session, self._study, self._lost = session, study, lost
+        self.number = number  # to find it by, if its commit is lost
+        self.writes: list[tuple[Any, dict[str, Any]]] = []
+        place = {"study": study}
+        found = session.begin(_standing(session.dialect, writing=writing), place, writing=writing)
+        if not found:
             raise StudyNotFound("the study was deleted while it was open.")
-        self.standing: Standing | None = Standing(*row)
+        *standing, clock = found[0]
+        self.standing: Standing | None = Standing(*standing)
+        self._ahead = None if clock is None else float(clock) - time.monotonic()
 
-    def news(self, since: int) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+    @property
+    def now(self) -> float:
+        """Seconds since 1970: by the server's clock, or by this machine's with a file."""
+        return time.time() if self._ahead is None else self._ahead + time.monotonic()
+
+    def news(
+        self, since: int, known: int, pending: Sequence[int]
+    ) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
         """The trials changed after change ``since``, by number, and the events after it."""
-        place = {"study": self._study, "since": since}
-        # All of them are read in their own order; by the index they would have to be sorted.
-        query = _READ_TRIALS if since else _READ_ALL_TRIALS
-        rows = self._connection.execute(query, place).fetchall()
-        events = self._connection.execute(_READ_EVENTS, place).fetchall()
-        return rows, [(change, kind, trial) for change, kind, trial in events]
+        place = {"study": self._study}
+        new: tuple[Any, dict[str, Any]] = (_READ_ALL_TRIALS, place)
+        if since:
+            new = _READ_NEW_TRIALS, {**place, "known": known}
+        queries = [new, (_READ_EVENTS, {**place, "since": since})]
+        if since and pending:
+            listed = self._session.listed(pending)
+            query = _READ_OPEN_TRIALS[self._session.dialect]
+            queries.append((query, {**place, "since": since, "pending": listed}))
+        rows, events, *old = self._session.read(queries)
+        return [*(old[0] if old else []), *rows], [(c, kind, trial) for c, kind, trial in events]
+
+    def unclaimed(self) -> set[int]:
+        """The open trials that were asked for here, and of which the reply was lost."""
+        found: set[int] = set()
+        for number in self._lost:
+            place = {"study": self._study, "transaction": number}
+            rows = self._session.read([(_FIND_OPENED, place), (_FIND_RENEWED, place)])
+            found.update(row[0] for row in [*rows[0], *rows[1]])
+        return found
+
+    def is_connected(self, process: str) -> bool:
+        """Whether a process is connected to the server; a file does not know."""
+        if self._session.dialect == "sqlite":
+            return False
+        return bool(self._session.read([(_FIND_PROCESS, {"process": process})])[0])
+
+    def was_made(self, number: int) -> bool:
+        """Whether the transaction of this number has been committed."""
+        place = {"study": self._study, "transaction": number}
+        return any(self._session.read([(_FIND_TRIAL, place), (_FIND_EVENT, place)]))
 
     def insert(self, trials: Sequence[Trial]) -> None:
         """Keep new trials."""
-        rows = [
-            {
-                "study": self._study,
-                "touched": trial.opened,
-                **dict(zip(ROW, trial.row, strict=True)),
-            }
-            for trial in trials
-        ]
-        self._connection.execute(TRIALS.insert(), rows)
+        for trial in trials:
+            row = dict(zip(ROW, trial.row, strict=True))
+            ours = {"opened_by": self.number, "closed_by": None, "touched": trial.opened}
+            self.writes.append((_INSERT_TRIAL, {"study": self._study, **ours, **row}))
 
     def update(self, trials: Sequence[Trial], change: int) -> None:
         """Keep what has become of trials."""
         for trial in trials:
-            new = {f"new_{name}": getattr(trial, name) for name in _MUTABLE}
+            new = dict(zip(_NEW_TRIAL, _mutable(trial), strict=True))
+            new["new_closed_by"] = None if trial.closed is None else self.number
             place = {"of": self._study, "which": trial.number, "new_touched": change}
-            self._connection.execute(_UPDATE, {**new, **place})
+            self.writes.append((_UPDATE, {**new, **place}))
 
     def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
         """Keep an event."""
         row = {"study": self._study, "change": change, "kind": kind, "trial": trial}
-        self._connection.execute(EVENTS.insert(), {**row, "at": time.time(), "worker": worker})
+        ours = {"at": self.now, "worker": worker, "made_by": self.number}
+        self.writes.append((_INSERT_EVENT, {**row, **ours}))
 
     def seal(self, standing: Standing) -> None:
         """Keep how far the study is now."""
-        new = {f"new_{name}": value for name, value in standing._asdict().items()}
-        self._connection.execute(_SEAL, {"study": self._study, **new})
+        new = dict(zip(_NEW_STANDING, standing, strict=True))
+        self.writes.append((_SEAL, {"study": self._study, **new}))
+
+
+@cache
+def _standing(dialect: str, *, writing: bool) -> Any:
+    query = sql.select(*_STANDING, CLOCKS[dialect]).where(STUDIES.c.id == sql.bindparam("study"))
+    return query.with_for_update() if writing else query
 
 
 class StoredStudy:
@@ -120,10 +197,15 @@ class StoredStudy:
     def __init__(self, storage: str | os.PathLike[str], *, create: bool) -> None:
         self._storage = checked_storage(storage)
         self.where: str | None = shown(self._storage)
+        self._read_only = not is_url(self._storage) and is_read_only(Path(self._storage))
         self.address = self._storage
         self._engine = connect(self._storage, create=create)
+        self._session = session(self._engine)
+        self._lock = threading.RLock()
+        self._numbers = _numbers()
+        self._lost: list[int] = []  # transactions of which it is not known whether they are in
         self._owner = [os.getpid()]
-        weakref.finalize(self, _close, self._engine, self._owner)
+        weakref.finalize(self, _close, self._engine, self._session, self._owner)
         _OPEN.add(self)
         self._file = None if is_url(self._storage) else Path(self._storage)
         self._identity = self._file and identity(self._file)
@@ -132,19 +214,35 @@ class StoredStudy:
 
     @contextmanager
     def _connected(self, *, writing: bool = False) -> Iterator[sql.Connection]:
+        with working(), self._lock:
+            self._check_place(writing=writing)
+            begun = self._engine.begin() if writing else reading(self._engine)
+            with translated(self._storage), begun as connection:
+                yield connection
+
+    def _check_place(self, *, writing: bool) -> None:
         if self._owner != [os.getpid()]:
             # After a fork the connection is the parent's: leave it to it and open another.
             self._engine.dispose(close=False)
+            self._session.forget()
+            self._numbers, self._lost = _numbers(), []
             self._owner[0] = os.getpid()
+        if writing and self._read_only:
+            raise StorageError(
+                f"{self.where} can be read, and not written: nothing was changed. Copy it to a folder "
+                "that you can write to, with the -wal file beside it if there is one; to read it, "
+                "use Study.load."
+            )
         if writing and self._file is not None:
             self._check_file_is_there(self._file)
-        begun = self._engine.begin() if writing else reading(self._engine)
-        with translated(self._storage), begun as connection:
-            yield connection
 
     def _check_file_is_there(self, file: Path) -> None:
         """What is written to a file that was deleted is gone with this process."""
-        if not file.exists() or identity(file) != self._identity:
+        try:
+            there = identity(self._storage) == self._identity
+        except OSError:
+            there = False
+        if not there:
             raise StorageError(
                 f"{file} was moved, deleted or replaced while the study was open: nothing was "
                 "changed. Put it back, or load the study from where it is now."
@@ -153,12 +251,70 @@ class StoredStudy:
     @contextmanager
     def transaction(self, *, writing: bool) -> Iterator[StoredTransaction]:
         """One change of the study, or one look at it."""
-        with self._connected(writing=writing) as connection:
-            yield StoredTransaction(connection, self._study, writing=writing)
+        with self._lock, translated(self._storage):
+            begun = self._begin(writing=writing)
+            try:
+                yield begun
+                if not begun.writes:
+                    self._session.roll_back()
+                    return
+                self._session.commit(begun.writes)
+                self._lost.clear()
+            except CommitLost as lost:
+                self._look_again(begun, lost)
+            except BaseException:
+                self._session.roll_back()
+                raise
+
+    def _begin(self, *, writing: bool) -> StoredTransaction:
+        self._check_place(writing=writing)
+        try:
+            number = next(self._numbers)
+            given = self._session, self._study, number, self._lost
+            return StoredTransaction(*given, writing=writing)
+        except BaseException:
+            self._session.roll_back()
+            raise
+
+    def _said(self, error: BaseException) -> str:
+        return " ".join(without_secrets(str(error), self._storage).split())
+
+    def _look_again(self, begun: StoredTransaction, lost: CommitLost) -> None:
+        """Find out whether a transaction was committed whose reply was lost.
+
+        Who may write next may do so only when that transaction is over, in one way or the other:
+        so it is looked for in a transaction that may write.
+        """
+        cause = lost.__cause__ or lost
+        deadline, pause = time.monotonic() + LOOK_AGAIN, 0.05
+        while True:
+            self._session.close()
+            try:
+                with translated(self._storage):
+                    made = self._begin(writing=True).was_made(begun.number)
+                    self._session.roll_back()
+                break
+            except StorageError as error:
+                if time.monotonic() + pause > deadline:
+                    self._lost.append(begun.number)
+                    raise OutcomeUnknown(
+                        f"{self.where} was lost while a change was being committed ({self._said(cause)}), "
+                        f"and could not be asked whether it was kept, for {LOOK_AGAIN:g} seconds "
+                        f"({self._said(error.__cause__ or error)}): the change may be stored or not. When the storage is back, "
+                        "study.refresh() and study.trials show it; telling again is safe with "
+                        "if_told='ignore', or with a key= for data that nobody asked for."
+                    ) from cause
+            time.sleep(pause)
+            pause = min(2.0 * pause, 2.0)
+        if not made:
+            raise StorageError(
+                f"{self.where} could not be written: {self._said(cause)}. Nothing was changed."
+            ) from cause
 
     def close(self) -> None:
         """Let go of the connection; it is made again when it is needed."""
-        _close(self._engine, self._owner)
+        with working(), self._lock:
+            _close(self._engine, self._session, self._owner)
 
     def join(self, name: str, settings: Settings, standing: Standing) -> Settings:
         """Begin the study of this name, or find the one that is there; returns its settings."""
@@ -246,13 +402,18 @@ def _close_all() -> None:
         each.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_close_all)
+before_fork(_close_all)
 
 
-def _close(engine: sql.Engine, owner: list[int]) -> None:
+def _close(engine: sql.Engine, session: Session, owner: list[int]) -> None:
     if owner == [os.getpid()]:
+        session.close()
         engine.dispose()
+
+
+def _numbers() -> Iterator[int]:
+    """Numbers of transactions: from a random one on, so that no two processes have the same."""
+    return count(secrets.randbits(62))
 
 
 def _names(connection: sql.Connection) -> list[str]:
@@ -262,12 +423,13 @@ def _names(connection: sql.Connection) -> list[str]:
 def study_names(storage: str | os.PathLike[str]) -> list[str]:
     """The studies in a database, in the order in which they began."""
     place = checked_storage(storage)
-    engine = connect(place, create=False)
-    try:
-        with translated(place), reading(engine) as connection:
-            return _names(connection)
-    finally:
-        engine.dispose()
+    with working():
+        engine = connect(place, create=False)
+        try:
+            with translated(place), reading(engine) as connection:
+                return _names(connection)
+        finally:
+            engine.dispose()
 
 
 def checked_storage(storage: object) -> str:
@@ -279,17 +441,20 @@ def checked_storage(storage: object) -> str:
         )
     if str(storage) == ":memory:":
         raise InvalidSetting("leave storage= out to keep a study in memory only.")
-    return os.fsdecode(storage)
-
-
-def _is_text(name: str) -> bool:
-    return "\x00" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
+    place = os.fsdecode(storage)
+    check_address(place)
+    try:  # a path is meant as seen from here, wherever the process goes later
+        return place if is_url(place) else os.path.abspath(place)
+    except OSError as error:
+        raise StorageError(
+            f"{place!r} is a path from the current folder, which cannot be found: {error}."
+        ) from None
 
 
 def checked_name(name: object) -> str:
     """A study's name."""
     if name is None:
         return DEFAULT_NAME
-    if not isinstance(name, str) or not name.strip() or not _is_text(name):
+    if not isinstance(name, str) or not name.strip() or not is_text(name):
         raise InvalidSetting(f"name must be a text that is not empty, got {name!r}.")
     return name

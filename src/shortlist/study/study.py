@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from shortlist.algorithms.recommendation import is_left_open, meant
 from shortlist.errors import (
     DamagedStorage,
     GuaranteeInDoubt,
+    InvalidInput,
     InvalidSetting,
     LinearityRejected,
     ShortlistError,
@@ -31,8 +32,9 @@ from shortlist.study.evaluation import Objective, evaluate
 from shortlist.study.feature_health import warn_of_features
 from shortlist.study.guarantee import advice, doubts
 from shortlist.study.journal import Journal
-from shortlist.study.outcome import checked_value
-from shortlist.study.settings import Settings, checked_flag, checked_lease
+from shortlist.study.ledger import checked_key
+from shortlist.study.outcome import checked_value, storable
+from shortlist.study.settings import Settings, checked_flag, checked_lease, checked_patience
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -184,6 +186,18 @@ class Study(View):
             ) from error
         return study
 
+    def __reduce__(self) -> NoReturn:
+        place = f"Study.load({self.storage!r}, {self.name!r})"
+        raise InvalidInput(
+            "a study cannot be pickled, copied or sent to another process: it would be a second one "
+            "with the same trials. "
+            + (
+                "Give it a storage=, send that and its name, and use Study.load there."
+                if self.storage is None
+                else f"Send its storage and name, and use {place} there."
+            )
+        )
+
     def without_features(
         self,
         *,
@@ -312,6 +326,7 @@ class Study(View):
         *,
         arm: int | str | None = None,
         if_told: Literal["raise", "ignore"] = "raise",
+        key: str | None = None,
     ) -> Trial:
         """Take in a result.
 
@@ -325,14 +340,32 @@ class Study(View):
             In place of ``trial``, for data that nobody asked for.
         if_told : {"raise", "ignore"}
             What to do when the trial was told already.
+        key : str, optional
+            With ``arm``: what tells this result from all others, such as the line of a file. Told
+            again with the same key it counts once, and the trial that is there is returned.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1)
+        >>> study.tell(arm="elm", value=0.7, key="plate 3, well B7").number
+        0
+        >>> study.tell(arm="elm", value=0.7, key="plate 3, well B7").number
+        0
+        >>> study.evaluations
+        1
         """
         if (trial is None) == (arm is None):
             raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
         if trial is not None:
+            if key is not None:
+                raise InvalidSetting(
+                    "key= goes with arm=…: a trial that was asked for is known by its number, and "
+                    "if_told='ignore' tells it once."
+                )
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        [added] = self._journal.add([(index, result)])
+        [added] = self._journal.add([(index, result)], key=checked_key(key))
         if self._journal.is_rejected and not self._warned:
             self._warn()
         return added
@@ -367,9 +400,11 @@ class Study(View):
             warn_caller(LinearityRejected(advice(self)))
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
-        """Say that an evaluation came to nothing; no value is made up for it."""
-        words = str(reason).encode("utf-8", "backslashreplace").decode().replace("\x00", "")
-        return self._journal.end(trial, "failed", words)
+        """Say that an evaluation came to nothing; no value is made up for it.
+
+        Of a very long reason the beginning and the end are kept.
+        """
+        return self._journal.end(trial, "failed", storable(str(reason)))
 
     def cancel(self, trial: Trial | int) -> Trial:
         """Say that an evaluation will not be made."""
@@ -398,6 +433,7 @@ class Study(View):
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
         max_failures: int = 0,
+        patience: float = 600.0,
         progress: bool = True,
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
@@ -422,6 +458,9 @@ class Study(View):
         max_failures : int
             Failures to go on after; the next one is raised. An evaluation that the executor lost
             counts too, and is made again.
+        patience : float
+            Seconds for which to keep results and try again when the storage is away (locked, not
+            reachable, moved). After that they are written to a file, which the error names.
         progress : bool
             Show a line with evaluations, stopping statistic and current shortlist.
 
@@ -440,6 +479,7 @@ class Study(View):
             order=order,
             max_evaluations=max_evaluations,
             max_failures=whole_number("max_failures", max_failures, 0),
+            patience=checked_patience(patience),
             progress=progress,
         )
         self._warn()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
+
+from shortlist.errors import TrialError
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
     from shortlist.algorithms.decision import Decision
@@ -43,8 +46,32 @@ class Cause(NamedTuple):
 
 
 @dataclass(slots=True)
-class Trial:
+class _Fields:
+    """What a trial holds; made as this and handed out as a :class:`Trial`."""
+
+    number: int
+    arm: int
+    name: str
+    seed: int
+    state: State = "pending"
+    value: float | None = None
+    reason: str | None = None
+    asked_at: float = 0.0
+    closed_at: float | None = None
+    expires_at: float | None = None
+    worker: str = ""
+    process: str | None = None
+    in_turn: bool = False
+    cause: Cause = field(default=Cause("unasked"), repr=False)
+    opened: int = field(default=0, repr=False)  # the change of the study that opened it
+    closed: int | None = field(default=None, repr=False)  # and the one that closed it
+    key: str | None = field(default=None, repr=False)
+
+
+class Trial(_Fields):
     """An evaluation that the study asked for, or was told of.
+
+    It follows the study: ``state`` and ``value`` are those of now. Only the study changes it.
 
     Attributes
     ----------
@@ -71,48 +98,112 @@ class Trial:
         The process that evaluates it, if its end would be the evaluation's end.
     in_turn : bool
         Whether its result waits for those asked for before it.
+    key : str or None
+        What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others.
+
+    Examples
+    --------
+    >>> trial = Trial(0, 2, "ash", seed=7)
+    >>> trial.arm += 1
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.TrialError: trial 0 cannot be changed by hand (arm = 3 was tried): copy what you need into a variable of your own, and give results to study.tell.
     """
 
-    number: int
-    arm: int
-    name: str
-    seed: int
-    state: State = "pending"
-    value: float | None = None
-    reason: str | None = None
-    asked_at: float = 0.0
-    closed_at: float | None = None
-    expires_at: float | None = None
-    worker: str = ""
-    process: str | None = None
-    in_turn: bool = False
-    cause: Cause = field(default=Cause("unasked"), repr=False)
-    opened: int = field(default=0, repr=False)  # the change of the study that opened it
-    closed: int | None = field(default=None, repr=False)  # and the one that closed it
+    __slots__ = ()
 
-    def become(self, other: Trial) -> None:
-        """Take over all that another says of the same trial."""
-        self.put_back(other.fields)
+    # A frozen dataclass would do the same and take seven times as long to make, of a million.
+    def __new__(cls, *given: Any, **named: Any) -> Trial:
+        """A trial of these fields."""
+        made: Any = _Fields(*given, **named)
+        made.__class__ = Trial
+        return made
 
-    @property
-    def fields(self) -> tuple[Any, ...]:
-        """All that it says now, for ``put_back``."""
-        return tuple(_FIELDS(self))
+    def __init__(self, *given: Any, **named: Any) -> None:
+        pass
 
-    def put_back(self, fields: tuple[Any, ...]) -> None:
-        """Say again what it said when these were its fields."""
-        for name, value in zip(self.__slots__, fields, strict=True):
-            setattr(self, name, value)
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise TrialError(
+            f"trial {self.number} cannot be changed by hand ({name} = {value!r} was tried): copy "
+            "what you need into a variable of your own, and give results to study.tell."
+        )
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise TrialError(f"trial {self.number} cannot be changed by hand (del {name} was tried).")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Trial, all_fields(self)
 
     @property
     def row(self) -> tuple[Any, ...]:
         """The trial as it is stored (``ledger.ROW``)."""
         fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
-        return (*fields, *rest, *self.cause, self.opened, self.closed)
+        return (*fields, *rest, *self.cause, self.opened, self.closed, self.key)
 
 
-_FIELDS = attrgetter(*Trial.__slots__)
+FIELDS = tuple(each.name for each in fields(_Fields))
+# All that a trial says now, for ``put_back``.
+all_fields = attrgetter(*FIELDS)
+_set = object.__setattr__
+
+
+def alter(trial: Trial, **news: Any) -> None:
+    """Change a trial: for the study itself, which keeps what it changes."""
+    for name, value in news.items():
+        _set(trial, name, value)
+
+
+def become(trial: Trial, other: Trial) -> None:
+    """Take over all that another says of the same trial."""
+    put_back(trial, all_fields(other))
+
+
+def put_back(trial: Trial, said: tuple[Any, ...]) -> None:
+    """Say again what it said when these were its fields."""
+    for name, value in zip(FIELDS, said, strict=True):
+        _set(trial, name, value)
+
+
+class Trials(Sequence[Trial]):
+    """The trials of a study: a list that grows with it, and that only the study changes.
+
+    Examples
+    --------
+    >>> trials = Trials([Trial(0, 2, "ash", seed=7), Trial(1, 0, "elm", seed=8)])
+    >>> [trial.name for trial in trials], len(trials), trials[1].name
+    (['ash', 'elm'], 2, 'elm')
+    >>> [trial.number for trial in sorted(trials, key=lambda trial: trial.arm)]
+    [1, 0]
+    """
+
+    __slots__ = ("_listed",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, listed: list[Trial]) -> None:
+        self._listed = listed
+
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Trial]: ...
+    def __getitem__(self, place: int | slice) -> Trial | list[Trial]:
+        return self._listed[place]
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self._listed)
+
+    def __eq__(self, other: object) -> bool:
+        return self._listed == (other._listed if isinstance(other, Trials) else other)
+
+    def __add__(self, other: Sequence[Trial]) -> list[Trial]:
+        return [*self._listed, *other]
+
+    def __repr__(self) -> str:
+        return repr(self._listed)
 
 
 @dataclass(frozen=True)

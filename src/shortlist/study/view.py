@@ -18,7 +18,7 @@ from shortlist.study.guarantee import doubts, worth
 from shortlist.study.journal import Journal
 from shortlist.study.model import Model
 from shortlist.study.stage import makes_plans
-from shortlist.study.trial import Reason, Trial
+from shortlist.study.trial import Reason, Trial, Trials
 
 if TYPE_CHECKING:
     from shortlist.study.audit import Audit
@@ -77,9 +77,9 @@ class View:
         return self.bound.engine.budget
 
     @property
-    def trials(self) -> list[Trial]:
+    def trials(self) -> Trials:
         """Every trial so far, by number."""
-        return self._journal.ledger.trials
+        return Trials(self._journal.ledger.trials)
 
     @property
     def pending(self) -> list[Trial]:
@@ -92,9 +92,9 @@ class View:
         return self._journal.ledger.waiting
 
     @property
-    def taken(self) -> list[Trial]:
+    def taken(self) -> Trials:
         """The told trials in the order in which they were taken in."""
-        return self._journal.ledger.taken
+        return Trials(self._journal.ledger.taken)
 
     def all_steps(self) -> Steps:
         """Everything that the model took in, from the first, to be taken in again."""

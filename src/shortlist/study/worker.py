@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from uuid import uuid4
 
 PROC = Path("/proc")
 MACHINE_ID = Path("/etc/machine-id")
+CLOCKS_DIFFER = 2.0  # seconds that a machine's start may seem later than it was
 _RUNNING: set[str] = set()  # the runs of this process that are under way
 
 
@@ -28,13 +29,13 @@ def worker() -> str:
 
 
 @contextmanager
-def running() -> Iterator[str | None]:
-    """A run, told apart from every other that ever was; None where that cannot be."""
+def running(now: float) -> Iterator[str | None]:
+    """A run that begins now, told apart from every other that ever was; None where it cannot be."""
     started, here = _started(os.getpid()), _here()
     if started is None or here is None:
         yield None
         return
-    run = " ".join([*here, str(os.getpid()), started, uuid4().hex])
+    run = " ".join([*here, str(os.getpid()), started, uuid4().hex, f"{now:.3f}"])
     _RUNNING.add(run)
     try:
         yield run
@@ -42,24 +43,51 @@ def running() -> Iterator[str | None]:
         _RUNNING.discard(run)
 
 
-def has_ended(run: str) -> bool:
+def has_ended(run: str, now: float, is_connected: Callable[[str], bool]) -> bool:
     """Whether a run of this machine is no more; one elsewhere is believed to live.
+
+    A run from before this machine was started is no more. But machines made from one image go by
+    one name. So it must have begun before this machine was started, and must not be at work on the
+    storage now.
+
+    Parameters
+    ----------
+    run : str
+        As :func:`running` gave it.
+    now : float
+        By the clock that all who share the storage go by.
+    is_connected : callable
+        Whether a process, by its :func:`process_name`, is connected to the storage.
 
     Examples
     --------
-    >>> has_ended("another-machine boot processes 1 1 run")
+    >>> has_ended("another-machine boot processes 1 1 run 0.0", 1e9, lambda name: False)
     False
     """
     here, parts = _here(), run.split(" ")
-    if here is None or len(parts) != 6 or parts[0] != here[0]:
+    if here is None or len(parts) not in (6, 7) or parts[0] != here[0]:
         return False
     if parts[1] != here[1]:
-        return True  # the machine was started again since
+        began = float(parts[6]) if len(parts) == 7 else 0.0  # older versions did not say
+        earlier = began < now - _uptime() - CLOCKS_DIFFER
+        return earlier and not is_connected(process_name(parts[1], parts[3]))
     if parts[2] != here[2] or not parts[3].isdecimal() or len(parts[3]) > 18:
         return False
     if int(parts[3]) == os.getpid():
         return run not in _RUNNING
     return _started(int(parts[3])) != parts[4]
+
+
+def process_name(boot: str | None = None, pid: str | None = None) -> str:
+    """What a process calls itself towards a database server; by default this one."""
+    here = _here()
+    boot = boot or (here[1] if here is not None else socket.gethostname())
+    return f"shortlist {boot} {pid or os.getpid()}"[:63]  # PostgreSQL keeps no more
+
+
+def _uptime() -> float:
+    """For how many seconds the machine has been running."""
+    return float((PROC / "uptime").read_text().split()[0])
 
 
 @cache

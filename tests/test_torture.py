@@ -1,0 +1,54 @@
+"""A small part of the torture (``make torture`` does all of it): nothing lost, nothing invented.
+
+Kills are in test_crash.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import torture
+from conftest import missing
+from server import Server, running_server, server_programs
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    programs = server_programs()
+    if programs is None:
+        missing("PostgreSQL")
+        return
+    with running_server(programs) as started:
+        yield started
+
+
+def test_power_cuts() -> None:
+    figures = torture.power_cuts(80, seed=1)
+    assert figures["writes recorded"] > 100
+    assert figures["acknowledged"] > 500
+
+
+def test_a_full_disk() -> None:
+    assert torture.full_disk(most=8)["refused"] > 10
+
+
+def test_cut_lines(server: Server) -> None:
+    figures = torture.cut_lines(server, every=5)
+    assert figures["cuts"] > 15
+    assert 0 < figures["refused"] < figures["cuts"]
+
+
+def test_server_crashes(server: Server) -> None:
+    assert torture.server_crashes(server, 2)["acknowledged"] > 10
+
+
+def test_wrong_clocks(server: Server) -> None:
+    assert torture.wrong_clocks(server, 30)["results"] == 30
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_forks(tmp_path: Path) -> None:
+    assert torture.forks(str(tmp_path / "study.db"), 5)["acknowledged"] > 5

@@ -1,0 +1,445 @@
+"""Kills, power cuts, crashes, cut lines, wrong clocks, forks and full disks, each with a checker.
+
+    python tests/torture.py            all of it, some minutes (``make torture``)
+    python tests/torture.py forks      one part
+
+After each part the stored study is held against what its users did and were told
+(``history.py``): every acknowledged result is there once, none is invented, and a replay in memory
+asks for the same trials. Each function returns what it has counted; test_torture.py runs a small
+part of each.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import crash
+import shortlist
+from history import check_history, check_replay
+from proxy import Proxy, Side
+from recorder import after_power_cut, recording
+from server import Server, running_server, server_programs
+from shortlist.errors import StorageError, StudyNotFound
+
+X = np.random.default_rng(5).normal(size=(6, 3))
+Figures = dict[str, int]
+Pair = tuple[int, float]
+_VALUES = count(1)
+
+
+def begin(storage: str | Path, **given: Any) -> shortlist.Study:
+    """A study that is far from its stop."""
+    return shortlist.Study(X, m=2, sigma=1e6, seed=7, storage=storage, **given)
+
+
+def new_value() -> float:
+    """A result that no other has."""
+    return float(next(_VALUES))
+
+
+# Kills
+
+
+def kills(storage: str, times: int, workers: int, longest: float) -> Figures:
+    """Processes that are killed at random moments, and others that go on in their place."""
+    with tempfile.TemporaryDirectory() as folder:
+        noted = Path(folder) / "noted"
+        command = [sys.executable, crash.__file__, storage, str(noted)]
+        out = subprocess.run(
+            [*command, str(times), str(workers), str(longest)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        ended = json.loads(out.stdout)
+        assert set(ended["ends"]) <= {0, -signal.SIGKILL}
+        study = shortlist.Study.load(storage)
+        acknowledged = {}
+        for line in noted.read_text().splitlines():
+            number, value = line.split()
+            acknowledged[int(number)] = float(value)
+    for number, value in acknowledged.items():
+        trial = study.trials[number]
+        assert (trial.state, trial.value) == ("told", value), f"trial {number} was lost"
+    for trial in study.trials:
+        assert trial.state != "told" or trial.value == crash.objective(trial)
+    check_replay(study)
+    return {"killed": ended["killed"], "acknowledged": len(acknowledged)}
+
+
+# Power cuts
+
+
+def power_cuts(cuts: int, seed: int = 0) -> Figures:
+    """The writes of a study are recorded, and a disk made that has lost some of the last of them."""
+    random = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as made_in:
+        folder = Path(made_in)
+        with recording() as recorder:
+            study = begin(folder / "study.db")
+            for number in range(40):
+                trial = study.ask()
+                pair = (trial.arm, new_value())
+                recorder.log.append(("tried", "", pair))
+                study.tell(trial, pair[1])
+                recorder.log.append(("acknowledged", "", pair))
+                if number % 15 == 14:
+                    study.close()  # the log is moved into the file
+            study.close()
+        kept = 0
+        for cut in range(cuts):
+            # Every fourth while the file is being made.
+            end = int(random.integers(40 if cut % 4 == 0 else len(recorder.log) + 1))
+            log = recorder.log[:end]
+            with tempfile.TemporaryDirectory() as found_in:
+                for name, content in after_power_cut(log, folder, random).items():
+                    (Path(found_in) / name).write_bytes(content)
+                acknowledged = [what[1] for kind, *what in log if kind == "acknowledged"]
+                attempted = [what[1] for kind, *what in log if kind == "tried"]
+                kept += _after_the_cut(Path(found_in) / "study.db", acknowledged, attempted)
+        return {"cuts": cuts, "writes recorded": recorder.writes, "acknowledged": kept}
+
+
+def _after_the_cut(path: Path, acknowledged: list[Pair], attempted: list[Pair]) -> int:
+    if not acknowledged:
+        with suppress(StudyNotFound):  # neither is it foreign nor damaged
+            shortlist.Study.load(path).close()
+        begin(path).close()
+    study = shortlist.Study.load(path)
+    check_history(study, acknowledged, attempted)
+    study.tell(study.ask(), 0.5)
+    study.close()
+    return len(acknowledged)
+
+
+# A full disk
+
+
+def full_disk(most: int = 1 << 62) -> Figures:
+    """The disk is full at each write of an ask and a tell, for one write or for the rest of them."""
+    refused = told = 0
+    for lasts in (1, 1 << 62):
+        with tempfile.TemporaryDirectory() as folder, recording() as recorder:
+            path = Path(folder) / "study.db"
+            study = begin(path)
+            acknowledged: list[Pair] = []
+            attempted: list[Pair] = []
+            for place in range(most):
+                recorder.writes, recorder.full_from = 0, place
+                recorder.full_until = place + lasts
+                reached = False
+                for act in (study.ask, partial(_tell_first, study, attempted)):
+                    before = study.fingerprint
+                    try:
+                        done = act()
+                        if done.state == "told":
+                            acknowledged.append((done.arm, done.value))
+                    except StorageError as error:
+                        _check_said(error)
+                        reached, refused = True, refused + 1
+                        recorder.full_from = 1 << 62
+                        study.refresh()
+                        assert study.fingerprint == before, "something was changed"
+                        recorder.full_from = place
+                recorder.full_from = 1 << 62
+                if not reached and recorder.writes <= place:
+                    break
+            told += len(acknowledged)
+            stored = [(t.arm, t.value) for t in shortlist.Study.load(path).trials if t.value]
+            assert stored == acknowledged, "told to be stored, and otherwise in the file"
+            check_history(shortlist.Study.load(path), acknowledged, attempted)
+            study.close()
+    return {"refused": refused, "acknowledged": told}
+
+
+def _tell_first(study: shortlist.Study, attempted: list[Pair]) -> Any:
+    trial = study.pending[0] if study.pending else study.ask()
+    attempted.append((trial.arm, new_value()))
+    return study.tell(trial, attempted[-1][1])
+
+
+def _check_said(error: StorageError) -> None:
+    assert "othing was changed" in str(error), error
+
+
+# Cut lines
+
+
+def cut_lines(server: Server, every: int = 1) -> Figures:
+    """The line is cut before each message of a transaction, of the client's and of the server's."""
+    storage = server.new_database()
+    proxy = Proxy(server.port)
+    through = storage.replace(f":{server.port}/", f":{proxy.port}/") + "?sslmode=disable"
+    study = begin(through)
+    acknowledged: list[Pair] = []
+    attempted: list[Pair] = []
+    cuts = refused = 0
+
+    def tell_unasked() -> Any:
+        attempted.append((1, new_value()))
+        return study.tell(arm=1, value=attempted[-1][1])
+
+    for act in (study.ask, lambda: _tell_first(study, attempted), tell_unasked):
+        for _ in range(8):  # until statements are prepared, and every transaction is like the next
+            told = act()
+            if told.state == "told":
+                acknowledged.append((told.arm, told.value))
+        proxy.count()
+        told = act()
+        if told.state == "told":
+            acknowledged.append((told.arm, told.value))
+        length = dict(proxy.seen)
+        sides: tuple[Side, Side] = ("client", "server")
+        for side in sides:
+            for number in range(0, length[side], every):
+                open_before = len(study.pending)
+                proxy.count((side, number))
+                cuts += 1
+                try:
+                    told = act()
+                    if told.state == "told":
+                        acknowledged.append((told.arm, told.value))
+                except StorageError as error:
+                    _check_said(error)
+                    refused += 1
+                    study.refresh()
+                    assert len(study.pending) == open_before, "an orphan was left"
+    proxy.close()
+    loaded = shortlist.Study.load(storage)
+    stored = [
+        (t.arm, t.value) for t in sorted(loaded.trials, key=lambda t: t.closed or 0) if t.value
+    ]
+    assert stored == acknowledged, "told to be stored, and otherwise on the server"
+    check_history(loaded, acknowledged, attempted)
+    return {"cuts": cuts, "refused": refused, "acknowledged": len(acknowledged)}
+
+
+# Server crashes
+
+
+def server_crashes(server: Server, crashes: int, workers: int = 3) -> Figures:
+    """A server that is stopped without warning while processes run a study, and started again."""
+    storage = server.new_database()
+    begin(storage).close()
+    fork = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        over, ready = fork.Event(), fork.Barrier(workers + 1)
+        files = [Path(folder) / str(number) for number in range(workers)]
+        given = [(storage, str(file), ready, over) for file in files]
+        processes = [fork.Process(target=_run_on, args=each) for each in given]
+        for process in processes:
+            process.start()
+        ready.wait()
+        for _ in range(crashes):
+            time.sleep(0.7)
+            server.crash()
+            time.sleep(0.2)
+            server.start()
+        time.sleep(0.5)
+        over.set()
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0] * workers
+        lines = [line.split() for file in files for line in file.read_text().splitlines()]
+    evaluated = [(int(arm), float(value)) for kind, arm, value in lines if kind == "made"]
+    acknowledged = [(int(arm), float(value)) for kind, arm, value in lines if kind == "told"]
+    study = shortlist.Study.load(storage)
+    check_history(study, acknowledged, evaluated)
+    return {"crashes": crashes, "acknowledged": len(acknowledged)}
+
+
+def _run_on(storage: str, noted: str, ready: Any, over: Any) -> None:
+    study = shortlist.Study.load(storage)
+    ready.wait()
+    with Path(noted).open("w") as out:
+        while not over.is_set():
+            made: list[tuple[int, float]] = []
+
+            def objective(trial: Any, made: list[tuple[int, float]] = made) -> float:
+                time.sleep(0.01)
+                value = float(np.random.default_rng([trial.seed % 2**32, os.getpid()]).normal())
+                made.append((trial.number, value))
+                print("made", trial.arm, repr(value), file=out, flush=True)
+                return value
+
+            try:
+                study.run(objective, max_evaluations=1, progress=False, patience=300)
+            except StorageError:
+                assert not made, "a result was not waited with"
+                time.sleep(0.05)  # the server was away before anything was asked for
+            for number, value in made:
+                trial = study.trials[number]
+                if trial.value == value:
+                    print("told", trial.arm, repr(value), file=out, flush=True)
+
+
+# Wrong clocks and machines of one name
+
+
+def wrong_clocks(server: Server, results: int) -> Figures:
+    """Machines of one name, of which one is an hour ahead and one behind, with a lease."""
+    storage = server.new_database()
+    begin(storage, lease=600.0).close()
+    fork = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / str(number) for number in range(3)]
+        shifts = (0.0, 3600.0, -3600.0)
+        processes = [
+            fork.Process(target=_run_shifted, args=(storage, str(file), shift, results // 3))
+            for file, shift in zip(files, shifts, strict=True)
+        ]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0] * 3
+        lines = [line.split() for file in files for line in file.read_text().splitlines()]
+    evaluated = [(int(arm), float(value)) for arm, value in lines]
+    study = shortlist.Study.load(storage)
+    check_history(study, evaluated, evaluated)
+    told = sum(t.state == "told" for t in study.trials)
+    assert len(evaluated) == told, f"{len(evaluated)} evaluations for {told} results"
+    return {"evaluations": len(evaluated), "results": told}
+
+
+def _run_shifted(storage: str, noted: str, shift: float, results: int) -> None:
+    from shortlist.study import worker
+
+    clock, here = time.time, worker._here()
+    time.time = lambda: clock() + shift  # type: ignore[assignment]
+    assert here is not None
+    worker._here = lambda: (here[0], f"boot {shift}", here[2])  # type: ignore[assignment]
+    study = shortlist.Study.load(storage)
+    with Path(noted).open("w") as out, ThreadPoolExecutor(2) as pool:
+
+        def objective(trial: Any) -> float:
+            time.sleep(0.005)
+            value = float(np.random.default_rng([trial.seed % 2**32, os.getpid()]).normal())
+            print(trial.arm, repr(value), file=out, flush=True)
+            return value
+
+        study.run(
+            objective,
+            executor=pool,
+            batch=2,
+            max_evaluations=results,
+            order="completion",
+            progress=False,
+        )
+
+
+# Forks
+
+
+def forks(storage: str, times: int) -> Figures:
+    """Children of a process of which other threads ask and tell all the time."""
+    study = begin(storage)
+    over = threading.Event()
+    acknowledged: list[Pair] = []
+    attempted: list[Pair] = []
+    lock = threading.Lock()
+
+    def work() -> None:
+        while not over.is_set():
+            trial = study.ask()
+            with lock:
+                pair = (trial.arm, new_value())
+                attempted.append(pair)
+            study.tell(trial, pair[1])
+            with lock:
+                acknowledged.append(pair)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(times):
+            time.sleep(0.002)
+            value = -1.0 - number
+            into, out = os.pipe()
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # kills one that waits for ever
+                try:
+                    trial = study.ask()
+                    study.tell(trial, value)
+                    os.write(out, str(trial.arm).encode())
+                    os._exit(0)
+                except BaseException:
+                    os._exit(2)
+            os.close(out)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "a child did not end"
+            pair = (int(os.read(into, 20)), value)
+            os.close(into)
+            with lock:
+                attempted.append(pair)
+                acknowledged.append(pair)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    check_history(shortlist.Study.load(storage), acknowledged, attempted)
+    study.close()
+    return {"forks": times, "acknowledged": len(acknowledged)}
+
+
+# All of it
+
+
+def parts(server: Server | None, folder: Path) -> Iterator[tuple[str, Callable[[], Figures]]]:
+    """Every part, by its title."""
+    yield "kills, SQLite, 1 process", lambda: kills(f"{folder}/one.db", 400, 1, 0.12)
+    yield "kills, SQLite, 8 processes", lambda: kills(f"{folder}/eight.db", 400, 8, 0.03)
+    yield "power cuts, SQLite", lambda: power_cuts(2000)
+    yield "full disk, SQLite", full_disk
+    yield "forks, SQLite", lambda: forks(f"{folder}/forks.db", 100)
+    if server is None:
+        print("PostgreSQL is not installed: its parts are left out")
+        return
+    yield "kills, PostgreSQL, 8", lambda: kills(server.new_database(), 200, 8, 0.05)
+    yield "cut lines, PostgreSQL", lambda: cut_lines(server)
+    yield "server crashes, PostgreSQL", lambda: server_crashes(server, 20)
+    yield "wrong clocks, PostgreSQL", lambda: wrong_clocks(server, 240)
+    yield "forks, PostgreSQL", lambda: forks(server.new_database(), 50)
+
+
+def main(wanted: str = "") -> None:
+    programs = server_programs()
+    with tempfile.TemporaryDirectory() as folder:
+        if programs is None:
+            _do(None, Path(folder), wanted)
+            return
+        with running_server(programs) as server:
+            _do(server, Path(folder), wanted)
+
+
+def _do(server: Server | None, folder: Path, wanted: str) -> None:
+    for title, part in parts(server, folder):
+        if wanted in title:
+            begun = time.perf_counter()
+            figures = ", ".join(f"{name} {number:,}" for name, number in part().items())
+            took = time.perf_counter() - begun
+            print(f"{title:28} {figures}, lost 0, invented 0 ({took:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
