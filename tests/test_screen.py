@@ -569,7 +569,7 @@ def test_the_command_without_matplotlib(
 def test_the_command_stops_early_and_without_features(files: list[object]) -> None:
     result = run(*files, "--classical", "--max-evaluations", 50)
     assert result.exit_code == 0, result.output
-    assert "50 evaluations, still running" in result.stdout
+    assert "50 evaluations, not stopped" in result.stdout
     assert "No guarantee yet" in result.stdout
     assert "nothing is assumed of them" in result.stdout
 
