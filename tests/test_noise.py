@@ -503,7 +503,8 @@ def test_one_sigma_is_stored_as_before() -> None:
     choices = begin()._journal._settings.choices
     assert choices["sigma"] == 0.4
     assert set(choices) == {
-        *("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
+        *("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease"),
+        "audit",  # which studies of before do not have
     }
 
 
