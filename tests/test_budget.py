@@ -739,7 +739,7 @@ def missed(arms: int, runs: int) -> tuple[float, float]:
     any_arm = listed = 0
     for seed in range(1, runs + 1):
         pulls = engine.round(), normal, parameters, np.uint64(seed), 10 * arms
-        course, _, _ = engine._run(*pulls)
+        course, *_ = engine._run(*pulls)
         halving = course.halving
         away = np.abs(halving.means) > halving.threshold * np.linalg.norm(halving._white, axis=0)
         any_arm, listed = any_arm + int(away.sum()), listed + int(away[halving.inside].sum())
