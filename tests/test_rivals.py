@@ -535,6 +535,7 @@ def test_a_plate_names_the_line_of_a_result_out_of_range() -> None:
         match(Path("plate.csv"), [row], study)
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")  # σ is not that of coins
 def test_racing_takes_the_sigma_of_the_noisiest_arm() -> None:
     one, each = begin("Racing", sigma=0.5), begin("Racing", sigma=[0.1, 0.5, 0.2])
     for study in (one, each):

@@ -40,8 +40,8 @@ ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once firs
 PATIENCE = 60.0  # seconds until a test that hangs is given up
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
-# The σ claimed is smaller than the noise of by_seed, to stop early.
-LOUD = pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
+# The σ claimed is often smaller than the noise of the objective, to stop early.
+pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
 
 
 def study(**settings: Any) -> shortlist.Study:
@@ -411,7 +411,6 @@ def test_those_that_wait_are_taken_in_when_the_hanging_one_is_failed(quick_looks
     assert [trial.number for trial in s.taken] == [0, 1, *range(3, 31)]
 
 
-@LOUD
 def test_a_run_waits_for_the_evaluations_of_another(quick_looks: None, tmp_path: Path) -> None:
     let_go = threading.Event()
 
@@ -432,7 +431,6 @@ def test_a_run_waits_for_the_evaluations_of_another(quick_looks: None, tmp_path:
     assert numbers == list(range(len(numbers)))
 
 
-@LOUD
 def test_a_run_that_waits_for_another_says_so_once(
     quick_looks: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -935,7 +933,6 @@ def test_at_the_stop_the_rest_is_cancelled_and_the_pool_is_free(tmp_path: Path) 
 
 
 @FORKS
-@LOUD
 def test_a_process_pool_is_free_after_the_stop() -> None:
     s = study(sigma=0.3)
     with processes("fork") as pool:
