@@ -501,6 +501,7 @@ def test_nobodys_home_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.Mo
         _ = read_screen_file(path).storage
     for variable in ("SHORTLIST_DATA", "SHORTLIST_CACHE"):
         with monkeypatch.context() as environment:
+            environment.delenv("SHORTLIST_DATA", raising=False)
             environment.setenv(variable, "~nosuch/x")
             with pytest.raises(DataUnavailable, match="~nosuch"):
                 shortlist.data.path("epilepsy_scores.csv")

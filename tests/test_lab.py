@@ -862,7 +862,7 @@ def test_a_study_that_was_not_begun(folder: Path) -> None:
     before = sorted(folder.iterdir())
     for command in ("ask", "status", "export", "report", "reopen"):
         fails(run(command, "screen.toml"), 2, "run `shortlist new screen.toml`")
-        fails(run(command, "screen.db"), 2, "there is no file screen.db")
+        fails(run(command, "screen.db"), 2, "there is no file", "screen.db")
     assert sorted(folder.iterdir()) == before
 
 

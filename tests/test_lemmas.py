@@ -238,7 +238,13 @@ def test_for_one_arm_m_lingape_is_lingape(
 
     def arms(algorithm: str) -> tuple[list[int], bool, tuple[str, ...]]:
         study = shortlist.Study(
-            features, 1, sigma=0.5, S=1.0, seed=seed, algorithm=algorithm + suffix
+            features,
+            1,
+            sigma=0.5,
+            S=1.0,
+            seed=seed,
+            algorithm=algorithm + suffix,
+            audit=False,
         )
         most = len(study.bound.engine.initial) + 50
         while not study.done and study.evaluations < most:
@@ -442,7 +448,7 @@ def test_a_generous_bound_on_theta_keeps_the_guarantee(S: float) -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((6, 3))
     algorithm = shortlist.GIFA(threshold="determinant", initialization=None)
-    study = shortlist.Study(features, 2, sigma=0.01, S=S, algorithm=algorithm, seed=0)
+    study = shortlist.Study(features, 2, sigma=0.01, S=S, algorithm=algorithm, seed=0, audit=False)
     study.run(
         lambda trial: float(features[trial.arm, 0] + 0.01 * rng.standard_normal()),
         max_evaluations=60,

@@ -44,6 +44,8 @@ def test_the_planted_drugs_are_the_best_and_the_baseline_is_misled(seed: int) ->
     assert (aggravators < untreated).all()
 
 
+# The means are not quite linear in the features, and a study may say so.
+@pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
 @pytest.mark.parametrize("seed", range(3))
 def test_studies_find_what_was_planted(seed: int) -> None:
     data = synthetic(seed=seed, **SMALL)

@@ -109,15 +109,17 @@ def _set_tables_apart(connection: sql.Connection) -> None:
 
 def _name_transactions(connection: sql.Connection) -> None:
     """Results get keys, and every change the number of its transaction, to look it up again by."""
-    for statement in (
-        "ALTER TABLE shortlist_trials ADD COLUMN key TEXT",
-        "ALTER TABLE shortlist_trials ADD COLUMN opened_by BIGINT",
-        "ALTER TABLE shortlist_trials ADD COLUMN closed_by BIGINT",
-        "ALTER TABLE shortlist_events ADD COLUMN made_by BIGINT",
-        # It was written at every change. What others changed is found by the trials' numbers.
-        "DROP INDEX IF EXISTS shortlist_trials_touched",
+    known = sql.inspect(connection)
+    for table, column, kind in (
+        (TRIALS, "key", "TEXT"),
+        (TRIALS, "opened_by", "BIGINT"),
+        (TRIALS, "closed_by", "BIGINT"),
+        (EVENTS, "made_by", "BIGINT"),
     ):
-        connection.execute(sql.text(statement))
+        if column not in {each["name"] for each in known.get_columns(table.name)}:
+            connection.execute(sql.text(f"ALTER TABLE {table.name} ADD COLUMN {column} {kind}"))
+    # It was written at every change. What others changed is found by the trials' numbers.
+    connection.execute(sql.text("DROP INDEX IF EXISTS shortlist_trials_touched"))
 
 
 # From version v to v + 1: MIGRATIONS[v], run in the transaction that also counts the version up.
