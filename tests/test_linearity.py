@@ -458,6 +458,18 @@ def test_all_evaluations_of_the_audit_failing_leaves_linearity_untested():
     assert study.shortlist.guarantee.startswith("Proven if the means are linear, which is untested")
 
 
+def test_an_audit_that_could_not_have_found_anything_is_no_test():
+    """With nearly as many dimensions as arms, and few results, no misfit shows."""
+    features = np.random.default_rng(5).normal(size=(10, 9))
+    means = features @ np.linspace(1.0, 0.1, 9)
+    study = finished(means, features=features, m=2, sigma=0.5, epsilon=2.0, algorithm="m-LinGapE")
+    verdict = study.audit.verdict
+    untested = math.isinf(verdict.single) and math.isinf(verdict.spread)
+    start = "Proven if the means are linear, which is untested" if untested else "Proven: "
+    assert study.shortlist.guarantee.startswith(start)
+    assert ("could not have shown a misfit" in study.shortlist.guarantee) == untested
+
+
 @pytest.mark.parametrize("algorithm", ["Phased", "LinGIFA", "LinGame", "Uniform", "m-LinGapE"])
 def test_every_kind_of_algorithm_is_audited(algorithm):
     features = np.random.default_rng(2).normal(size=(16, 3))

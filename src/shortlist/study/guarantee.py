@@ -143,7 +143,10 @@ def is_linearity_untested(study: View) -> bool:
         return False
     if study.bound.misspecification:
         return not study.audit.wanted
-    return study.audit.verdict is None or not study.audit.results
+    verdict = study.audit.verdict
+    if verdict is None or not study.audit.results:
+        return True
+    return math.isinf(verdict.single) and math.isinf(verdict.spread)  # nothing would be found
 
 
 def is_linearity_tested(study: View) -> bool:
@@ -162,6 +165,9 @@ def _linearity(study: View) -> list[str]:
 
 def _untested(study: View) -> str:
     seen = f"{_evaluated(study)} of {study.problem.arms:,} arms were evaluated"
+    if study.audit.wanted and study.audit.results:
+        made = f"the {len(study.audit.results):,} evaluations made for it"
+        return f"That they are was not tested: {made} could not have shown a misfit; {seen}."
     if study.audit.wanted:
         return f"That they are was not tested: every evaluation made for it failed; {seen}."
     return f"That they are was assumed, not tested (audit=False); {seen}."
@@ -179,9 +185,7 @@ def passed(study: View) -> str:
     single, spread = audit.verdict.single, audit.verdict.spread
     sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
     sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
-    found = "no misfit could have been found with so few"
-    if sizes:
-        found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
+    found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
     return (
         f"That they are was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
         f"(level {LEVEL * 100:g} %; {found}); {seen}."
