@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.layout import count, fold, say, say_json
+from shortlist.cli.layout import count, fold, from_here, say, say_json
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.standing import standing, standing_words
 
@@ -54,7 +54,7 @@ def _say(study: Study, as_json: bool) -> None:
     carried = sum(trial.cause.origin == "carried" for trial in study.trials)
     say(
         fold(
-            f"Study {study.name!r}, in {study.storage}: {study.bound.name}, with "
+            f"Study {study.name!r}, in {from_here(study.storage)}: {study.bound.name}, with "
             f"{count(carried, 'result')} carried over. Name it with --study."
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import textwrap
 from collections.abc import Mapping
@@ -87,3 +88,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
+
+
+def from_here(storage: str | None) -> str | None:
+    """A storage as it is named from the current folder, if it is in it.
+
+    Examples
+    --------
+    >>> from_here(os.path.abspath("screen.db")), from_here("postgresql://db/screens")
+    ('screen.db', 'postgresql://db/screens')
+    """
+    if storage is None or "://" in storage:
+        return storage
+    near = os.path.relpath(storage)
+    return storage if near.startswith(os.pardir) else near

@@ -12,7 +12,7 @@ import typer
 
 from shortlist.cli.agreement import blaming
 from shortlist.cli.findings import finding_words, findings
-from shortlist.cli.layout import count, entry, few, say, say_json
+from shortlist.cli.layout import count, entry, few, from_here, say, say_json
 from shortlist.cli.opening import JsonOption, begin, names_in, open_screen
 from shortlist.cli.outlook import look_ahead
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
@@ -97,7 +97,7 @@ def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
     problem = study.problem
     return {
         "study": study.name,
-        "storage": study.storage,
+        "storage": from_here(study.storage),
         "made": made,
         "evaluations": study.evaluations,
         "arms": problem.arms,
@@ -124,10 +124,10 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
 
     problem = study.problem
     if made:
-        say(f"Study {study.name!r} made, in {study.storage}.\n")
+        say(f"Study {study.name!r} made, in {from_here(study.storage)}.\n")
     else:
         say(
-            f"Study {study.name!r} is there already, in {study.storage}, with "
+            f"Study {study.name!r} is there already, in {from_here(study.storage)}, with "
             f"{count(study.evaluations, 'evaluation')}. Nothing was changed.\n"
         )
     about = f", each with {count(problem.dimension, 'feature')}"

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.layout import count, few
+from shortlist.cli.layout import count, few, from_here
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -17,7 +17,7 @@ def standing(study: Study) -> dict[str, Any]:
     states = Counter(trial.state for trial in study.trials)
     return {
         "study": study.name,
-        "storage": study.storage,
+        "storage": from_here(study.storage),
         "done": study.done,
         "stage": study.stage,
         "linearity": _linearity(study),

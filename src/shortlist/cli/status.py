@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.findings import finding_words, findings
-from shortlist.cli.layout import count, entry, few, fold, say, say_json
+from shortlist.cli.layout import count, entry, few, fold, from_here, say, say_json
 from shortlist.cli.opening import (
     JsonOption,
     NameOption,
@@ -63,7 +63,7 @@ def _report(study: Study) -> dict[str, Any]:
 def _print(study: Study) -> None:
     answer = study.shortlist
     failed = [trial for trial in study.trials if trial.state == "failed"]
-    say(f"{study.name} in {study.storage}\n")
+    say(f"{study.name} in {from_here(study.storage)}\n")
     say(entry("state", standing_words(study)))
     if not study.done:
         say(entry("to go", str(study.remaining())))

@@ -196,7 +196,7 @@ class StoredStudy:
 
     def __init__(self, storage: str | os.PathLike[str], *, create: bool) -> None:
         self._storage = checked_storage(storage)
-        self.where: str | None = shown(os.fsdecode(storage))  # as it was named, for people
+        self.where: str | None = shown(self._storage)
         self._read_only = not is_url(self._storage) and is_read_only(Path(self._storage))
         self.address = self._storage
         self._engine = connect(self._storage, create=create)
