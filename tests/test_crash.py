@@ -35,8 +35,8 @@ def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: f
         raise DoneTooSoon(str(ended))
     # Most were killed while the study ran, at moments all over it.
     running = [moment for moment in ended["moments"] if 0 < moment < ended["noted"]]
-    assert len(running) > kills / 2, ended
-    assert len(set(running)) > kills / 4, ended
+    if len(running) <= kills / 2 or len(set(running)) <= kills / 4:
+        raise DoneTooSoon(f"a busy machine: {ended}")
     assert set(ended["ends"]) <= {0, -signal.SIGKILL}, out.stderr
 
 
@@ -74,8 +74,14 @@ def replayed(study: shortlist.Study) -> shortlist.Study:
 
 def test_a_study_killed_two_hundred_times(tmp_path: Path) -> None:
     """One process, on SQLite: ends with the very pulls of a run that nobody disturbed."""
-    storage, noted = str(tmp_path / "study.db"), tmp_path / "noted"
-    run_and_kill(storage, noted, kills=200, workers=1, longest=0.12)
+    for attempt, longest in enumerate((0.12, 0.25, 0.5)):  # on a busy machine it gets less done
+        storage, noted = str(tmp_path / f"study-{attempt}.db"), tmp_path / f"noted-{attempt}"
+        try:
+            run_and_kill(storage, noted, kills=200, workers=1, longest=longest)
+            break
+        except DoneTooSoon:
+            if attempt == 2:
+                raise
     study = shortlist.Study.load(storage)
     undisturbed = crash.begin(None)
     undisturbed.run(crash.objective, progress=False)
