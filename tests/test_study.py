@@ -291,7 +291,9 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
     plain.run(noisy(), progress=False)
     words = plain.shortlist.guarantee
     assert words.startswith(plain.bound.guarantee())
-    assert words.removeprefix(plain.bound.guarantee()).startswith(" That they are was tested by")
+    assert words.removeprefix(plain.bound.guarantee()).startswith(
+        " That the means are linear in the features was tested by"
+    )
 
 
 def test_features_that_speak_against_the_guarantee_are_warned_of_on_creation() -> None:

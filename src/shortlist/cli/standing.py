@@ -67,9 +67,10 @@ def standing_words(study: Study) -> str:
 
 def _linearity(study: Study) -> str:
     """What is known of whether the means are linear in the features, in a word."""
-    from shortlist.study.guarantee import is_linearity_tested, rests_on_features
+    from shortlist.study.audit import rests_on_features
+    from shortlist.study.guarantee import is_linearity_tested
 
-    if not rests_on_features(study):
+    if not rests_on_features(study.bound):
         return "not assumed"
     if study.audit.rejection is not None:
         return "rejected"

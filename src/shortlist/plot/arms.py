@@ -90,10 +90,12 @@ def headline(study: Study, evaluations: int) -> str:
 
 def after_stop(study: Study) -> int:
     """How many results were told after the stop, but for an audit's: it does not rest on them."""
+    from shortlist.study.audit import audit_results
+
     if not study.model.stopped:
         return 0
     later = study.taken[study.answered_at :]
-    return sum(trial.cause.origin != "audit" for trial in later)
+    return len(later) - audit_results(later)
 
 
 def past_of(study: Study, history: History | None) -> History:

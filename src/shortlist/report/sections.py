@@ -11,6 +11,7 @@ from shortlist.report.methods import named
 from shortlist.report.numbers import count, decimals, number
 from shortlist.report.reading import Reading
 from shortlist.report.tables import EVERY_ARM, ROWS_SHOWN, beyond, pairs, table
+from shortlist.study.audit import audit_results
 from shortlist.study.budget import rounded
 from shortlist.study.stage import before_the_rounds, next_look
 
@@ -161,7 +162,7 @@ def progress(reading: Reading) -> Markup:
     rows: list[tuple[str, object]] = [
         ("Results taken in", count(study.evaluations)),
     ]
-    audited = sum(trial.cause.origin == "audit" for trial in study.taken)
+    audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{count(audited)} of them"))
     if reading.late:

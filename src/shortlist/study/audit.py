@@ -94,19 +94,20 @@ class Audit:
 
     def watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
-        if not self.wanted or not applies(model) or model.bound.problem.noise.is_open:
+        bound = model.bound
+        if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.is_open:
             return
         while self._next_look <= len(taken) and self.rejection is None:
             self._look(model, taken[: self._next_look])
             self._next_look = math.ceil(NEXT_LOOK * self._next_look)
         while self._next_probe <= len(taken):
-            if not model.stopped and model.initialized and not model.bound.misspecification:
-                self._probe(model.bound.problem, taken[: self._next_probe])
+            if not model.stopped and model.initialized and is_audited(bound):
+                self._probe(bound.problem, taken[: self._next_probe])
             self._next_probe *= 2
 
     def _probe(self, problem: Problem, taken: Sequence[Trial]) -> None:
         """Choose arms far from all that was evaluated; they depend on nothing else."""
-        count = audit_size(problem.arms, len(taken)) // 2 - _audited(taken)
+        count = audit_size(problem.arms, len(taken)) // 2 - audit_results(taken)
         pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
         nobody = np.zeros(0, np.int64)
         self.probes = _spread_out(problem, nobody, pulls, max(count, 0))
@@ -130,7 +131,7 @@ class Audit:
         self._stopped_at = model.posterior.observed
         self._since = max(trial.closed or 0 for trial in taken[: self._stopped_at])
         means = model.bound.engine.estimates(model.posterior, model.round)[0]
-        made = _audited(taken[: self._stopped_at])
+        made = audit_results(taken[: self._stopped_at])
         self.plan = chosen_arms(
             model.bound.problem, model.posterior.pulls, means, model.round.inside, made
         )
@@ -172,7 +173,7 @@ class Audit:
             return
         self.results = [trial for trial in own if trial.state == "told"]
         if not self.results:  # all of them failed
-            self.verdict = Verdict(False, 0.0, np.zeros(0), math.inf, math.inf)
+            self.verdict = Verdict(False, 0.0, math.inf, math.inf)
             return
         assert self.plan is not None
         problem, before = model.bound.problem, taken[: self._stopped_at]
@@ -180,14 +181,11 @@ class Audit:
         arms = np.unique(self.plan)
         fresh = _sample(problem, self.results, arms)
         verdict = judge(problem, _sample(problem, before), fresh, self._audits)
+        together = [*before, *self.results]
         if verdict.rejected:
-            worst = int(np.argmax(np.abs(verdict.misses) * np.sqrt(fresh.counts) / fresh.sigmas))
-            measured = float(fresh.means[worst])
-            predicted = measured - float(verdict.misses[worst])
-            name, evaluations = problem.names[int(arms[worst])], len(before) + len(self.results)
-            self.rejection = Rejection(evaluations, name, measured, predicted)
+            self._reject(problem, _sample(problem, together), len(together))
             return
-        self._look(model, [*before, *self.results])
+        self._look(model, together)
         if self.rejection is None:
             self.verdict = verdict
 
@@ -207,12 +205,8 @@ class Audit:
         self.rejection = Rejection(evaluations, name, measured, predicted)
 
 
-def applies(model: Model) -> bool:
-    """Whether an answer of the model rests on means that are linear in the features."""
-    return _rests_on_features(model.bound)
-
-
-def _rests_on_features(bound: Bound) -> bool:
+def rests_on_features(bound: Bound) -> bool:
+    """Whether an answer assumes that the means are linear in the features, or nearly so."""
     if bound.setting.classical or bound.engine.budget is not None:
         return False
     return bound.problem.rank < bound.problem.arms
@@ -224,7 +218,7 @@ def is_audited(bound: Bound) -> bool:
     With a declared misspecification they are not: every arm is evaluated anyhow, and the results
     are tested as they come in.
     """
-    return _rests_on_features(bound) and not bound.misspecification
+    return rests_on_features(bound) and not bound.misspecification
 
 
 def audit_size(arms: int, evaluations: int) -> int:
@@ -238,8 +232,8 @@ def audit_size(arms: int, evaluations: int) -> int:
     return max(min(FEWEST, 2 * arms), evaluations // SHARE)
 
 
-def _audited(taken: Sequence[Trial]) -> int:
-    """How many results were asked for by audits."""
+def audit_results(taken: Sequence[Trial]) -> int:
+    """How many of these results were asked for by audits."""
     return sum(trial.cause.origin == "audit" for trial in taken)
 
 
@@ -249,9 +243,9 @@ def chosen_arms(
     """The arms of an audit, in the order in which they are to be evaluated.
 
     A fourth are contenders: listed arms that were never evaluated, then those nearest to the
-    boundary. The others are spread over the features, each as far as can be from all that was evaluated or chosen.
-    A large audit goes over its arms several times. No result of the audit has a part in the choice,
-    which its test relies on.
+    boundary. The others are spread over the features, each as far as possible from every arm that
+    was evaluated or chosen. A large audit evaluates its arms several times. No result of the audit
+    has a part in the choice, which its test relies on.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,9 @@ FAR = 500  # powers of two: the squares of such columns are out of range
 OUTLYING = 10.0  # times the median norm
 NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
 EXPRESSED = 1e-8  # what may be left of a constant that the features express
+
+
+_EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,10 @@ def examine_features(problem: Problem) -> list[Finding]:
                 "Nothing is assumed about the means, and no arm teaches anything about another.",
             )
         ]
-    looks = (_rank, _redundant, _scaling, _norms, _alike, _offset)
-    return [look(problem) for look in looks]
+    if problem not in _EXAMINED:  # of many arms it takes a second, and an answer is asked for often
+        looks = (_rank, _redundant, _scaling, _norms, _alike, _offset)
+        _EXAMINED[problem] = [look(problem) for look in looks]
+    return list(_EXAMINED[problem])
 
 
 def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from shortlist.study.audit import applies, audit_size
+from shortlist.study.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.conditions import conditions
 from shortlist.study.linearity import LEVEL, WHILE_RUNNING
@@ -65,7 +65,7 @@ def worth(study: View, error: float | None = None) -> Worth:
     if warnings:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
-        names = ", ".join(finding.name for finding in warnings)
+        names = _named(warnings)
         doubt = f"In doubt: the results speak against what is assumed ({names}). {against}"
         return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
@@ -80,8 +80,7 @@ def _with_budget(study: View, error: float | None) -> Worth:
     words = worth_of_budget(study, error)
     warnings = doubts(study)
     if warnings:
-        names = ", ".join(finding.name for finding in warnings)
-        words = f"{words} The results speak against what is supposed: {names}."
+        words = f"{words} The results speak against what is supposed: {_named(warnings)}."
     if study.done:
         words = " ".join([words, *(sentence for _, sentence in conditions(study))])
     else:
@@ -102,20 +101,23 @@ def _unfinished(study: View, claim: str) -> Worth:
         )
         return Worth(badge, level, words)
     words = f"No guarantee yet: the study has not stopped. At its stop: {claim}"
-    if rests_on_features(study):
+    if audit.wanted and is_audited(study.bound):
+        least = audit_size(study.problem.arms, study.evaluations)
         words += (
-            f" Before that, at least {audit_size(study.problem.arms, study.evaluations):,} fresh "
-            "evaluations test whether they are."
-            if audit.wanted and not study.bound.misspecification
-            else f" {_untested(study)}"
-            if not audit.wanted
-            else ""
+            f" Before that, at least {least:,} fresh evaluations test whether the means are linear "
+            "in the features."
         )
+    elif rests_on_features(study.bound) and not audit.wanted:
+        words += f" {_untested(study)}"
     warnings = doubts(study)
     if warnings:
-        names = ", ".join(finding.name for finding in warnings)
-        return Worth(badge, "warn", f"{words} The results speak against what is assumed: {names}.")
+        words += f" The results speak against what is assumed: {_named(warnings)}."
+        return Worth(badge, "warn", words)
     return Worth(badge, level, words)
+
+
+def _named(findings: list[Finding]) -> str:
+    return ", ".join(finding.name for finding in findings)
 
 
 def doubts(study: View) -> list[Finding]:
@@ -132,14 +134,9 @@ def doubts(study: View) -> list[Finding]:
     return [each for each in found if each.level == "warning" and each.name != "alike"]
 
 
-def rests_on_features(study: View) -> bool:
-    """Whether the answer assumes that the means are linear in the features, or nearly so."""
-    return applies(study.model)
-
-
 def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
-    if not rests_on_features(study):
+    if not rests_on_features(study.bound):
         return False
     if study.bound.misspecification:
         return not study.audit.wanted
@@ -151,12 +148,12 @@ def is_linearity_untested(study: View) -> bool:
 
 def is_linearity_tested(study: View) -> bool:
     """Whether the answer is final, assumes that the means are linear, and was tested for it."""
-    return study.done and rests_on_features(study) and not is_linearity_untested(study)
+    return study.done and rests_on_features(study.bound) and not is_linearity_untested(study)
 
 
 def _linearity(study: View) -> list[str]:
     """What was done to test that the means are linear, as a sentence; none where nothing had to."""
-    if not rests_on_features(study):
+    if not rests_on_features(study.bound):
         return []
     if is_linearity_untested(study):
         return [_untested(study)]
@@ -164,22 +161,23 @@ def _linearity(study: View) -> list[str]:
 
 
 def _untested(study: View) -> str:
-    seen = f"{_evaluated(study)} of {study.problem.arms:,} arms were evaluated"
-    if study.audit.wanted and study.audit.results:
-        made = f"the {len(study.audit.results):,} evaluations made for it"
-        return f"That they are was not tested: {made} could not have shown a misfit; {seen}."
-    if study.audit.wanted:
-        return f"That they are was not tested: every evaluation made for it failed; {seen}."
-    return f"That they are was assumed, not tested (audit=False); {seen}."
+    what, audit = _assumed(study), study.audit
+    if not audit.wanted:
+        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
+    if not audit.results:
+        return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
+    return (
+        f"{what} was not tested: the {len(audit.results):,} evaluations made for it could not have "
+        f"shown a misfit; {_evaluated(study)}."
+    )
 
 
 def passed(study: View) -> str:
     """What the audit found, in a sentence."""
-    audit, problem = study.audit, study.problem
-    seen = f"{_evaluated(study):,} of {problem.arms:,} arms were evaluated"
+    audit, what = study.audit, _assumed(study)
     if study.bound.misspecification:
         level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
-        return f"That they are was tested as the results came in ({level}); {seen}."
+        return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
     assert audit.verdict is not None
     tested = len({trial.arm for trial in audit.results})
     single, spread = audit.verdict.single, audit.verdict.spread
@@ -187,13 +185,19 @@ def passed(study: View) -> str:
     sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
     found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
     return (
-        f"That they are was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
-        f"(level {LEVEL * 100:g} %; {found}); {seen}."
+        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
+        f"(level {LEVEL * 100:g} %; {found}); {_evaluated(study)}."
     )
 
 
-def _evaluated(study: View) -> int:
-    return int((study.posterior.pulls > 0).sum())
+def _assumed(study: View) -> str:
+    c = study.bound.misspecification
+    return f"That the means are {f'within c = {c:g} of ' if c else ''}linear in the features"
+
+
+def _evaluated(study: View) -> str:
+    seen = int((study.posterior.pulls > 0).sum())
+    return f"{seen:,} of {study.problem.arms:,} arms were evaluated"
 
 
 def advice(study: View) -> str:
@@ -201,16 +205,11 @@ def advice(study: View) -> str:
     rejection = study.audit.rejection
     assert rejection is not None
     c = study.bound.misspecification
-    if c:
-        return (
-            f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
-            "study.without_features() goes on with every result and assumes nothing of the means, "
-            f"study.with_misspecification(c) with a c above {c:g}."
-        )
+    other = f"with a c above {c:g}" if c else "assumes that they are within c of linear"
     return (
-        f"{departure(rejection)} The guarantee assumes that they are. Nothing told is lost: "
+        f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
         "study.without_features() goes on with every result and assumes nothing of the means, "
-        "study.with_misspecification(c) assumes that they are within c of linear."
+        f"study.with_misspecification(c) {other}."
     )
 
 

@@ -60,8 +60,6 @@ class Verdict(NamedTuple):
         Whether the means are not linear.
     evidence : float
         ln of the e-value against a linear model.
-    misses : array
-        Of every arm, its average less what the past predicts.
     single, spread : float
         The misfit of a typical arm of the audit (half of them show a smaller one), and the root
         mean square misfit of random signs over all arms evaluated, that is found with probability
@@ -70,7 +68,6 @@ class Verdict(NamedTuple):
 
     rejected: bool
     evidence: float
-    misses: Reals
     single: float
     spread: float
 
@@ -177,7 +174,7 @@ def lack_of_fit(
     misses = fresh.means - fresh.features @ theta
     against = float(test.evidence((test.root * misses)[None])[0])
     single, spread = test.detectable(math.log(1.0 / level)) if power else (math.nan, math.nan)
-    return Verdict(against > math.log(1.0 / level), against, misses, single, spread)
+    return Verdict(against > math.log(1.0 / level), against, single, spread)
 
 
 class _Test:

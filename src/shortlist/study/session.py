@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import cache
@@ -29,7 +30,7 @@ CLOCKS: dict[str, Any] = {  # the database's own, in seconds since 1970, if it h
 }
 
 
-class Session:
+class Session(ABC):
     """A connection, made when it is needed.
 
     Parameters
@@ -68,18 +69,19 @@ class Session:
             with suppress(Exception):  # it may be broken
                 connection.close()
 
+    @abstractmethod
     def begin(self, first: Statement, values: Values, *, writing: bool) -> list[tuple[Any, ...]]:
         """Begin a transaction and read something in it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, queries: Sequence[tuple[Statement, Values]]) -> list[list[tuple[Any, ...]]]:
         """The rows of some queries."""
-        raise NotImplementedError
 
+    @abstractmethod
     def listed(self, numbers: Sequence[int]) -> Any:
         """Many numbers as one value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def commit(self, statements: Sequence[tuple[Statement, Values]]) -> None:
         """Write, and end the transaction.
 
@@ -88,7 +90,6 @@ class Session:
         CommitLost
             If the database did not say whether it has committed.
         """
-        raise NotImplementedError
 
     def roll_back(self) -> None:
         """End the transaction and undo it."""

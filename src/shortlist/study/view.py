@@ -13,6 +13,7 @@ from shortlist.algorithms.steps import Steps
 from shortlist.core.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
+from shortlist.study.audit import audit_results
 from shortlist.study.estimated_error import estimated_error
 from shortlist.study.guarantee import doubts, worth
 from shortlist.study.journal import Journal
@@ -184,7 +185,7 @@ class View:
             final=final,
             guarantee=worth(self, error).words,
             error=error,
-            audited=sum(trial.cause.origin == "audit" for trial in self.taken),
+            audited=audit_results(self.taken),
         )
 
     def table(self) -> pd.DataFrame:
