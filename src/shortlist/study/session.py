@@ -55,7 +55,7 @@ class Session(ABC):
             self._made()
         return self._connection
 
-    def _made(self) -> None:
+    def _made(self) -> None:  # noqa: B027 - only SQLite has something to prepare
         """Prepare a new connection."""
 
     def forget(self) -> None:
