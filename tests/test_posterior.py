@@ -5,7 +5,8 @@ import pytest
 
 from shortlist.core.least_squares import observe
 from shortlist.core.posterior import Posterior, keeps_all_rows, reduce_to_rank
-from shortlist.core.rule import INTEGER, REAL, REALS, VOID, compiled
+from shortlist.core.records import INTEGER, REAL, REALS, VOID
+from shortlist.core.jit import compiled
 from shortlist.core.state import STATE
 from shortlist.errors import SingularDesign
 

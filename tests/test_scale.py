@@ -22,7 +22,8 @@ from shortlist.algorithms.screen import COMPANIONS, SCALE
 from shortlist.core.lagging import drift, shrinkage
 from shortlist.core.least_squares import observe
 from shortlist.core.posterior import Posterior
-from shortlist.core.rule import INTEGER, REALS, VOID, compiled
+from shortlist.core.records import INTEGER, REALS, VOID
+from shortlist.core.jit import compiled
 from shortlist.core.state import STATE
 from shortlist.rules.allocation import NONE
 

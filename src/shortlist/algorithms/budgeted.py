@@ -13,6 +13,7 @@ from shortlist.algorithms.halving import Halving
 from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
 from shortlist.algorithms.stepwise import Course, StepwiseEngine
 from shortlist.algorithms.strategy import Integers, Reals, Strategy
+from shortlist.core.least_squares import OBSERVE
 from shortlist.core.posterior import Posterior
 
 ENDLESS = 2**40  # pulls of an arm: no result is one too many
@@ -95,6 +96,7 @@ class BudgetEngine(StepwiseEngine):
         """Take steps from where ``marks`` stand to the stop or to their end."""
         assert isinstance(now, Spending)
         kinds, arms, values, _ = steps
+        state, observe = posterior.state, OBSERVE[posterior.state.layout]
         endless = np.full(len(now.pulls), ENDLESS, np.int64)
         late = bool(marks[STOPPED])  # what comes after the stop decides nothing
         looks = not late
@@ -105,7 +107,7 @@ class BudgetEngine(StepwiseEngine):
             looks = len(results) >= lacking
             until = results[lacking - 1] + 1 if looks else len(kinds)
             plan.gather(
-                *(posterior.state, endless, now.pulls, now.sums, False),
+                *(state, observe, endless, now.pulls, now.sums, False),
                 *(kinds[:until], arms[:until], values[:until], marks),
             )
             if not looks or not self._spanned(posterior, marks):
@@ -116,7 +118,8 @@ class BudgetEngine(StepwiseEngine):
                 break
         if late:
             plan.gather(
-                posterior.state, endless, now.pulls, now.sums, False, kinds, arms, values, marks
+                *(state, observe, endless, now.pulls, now.sums, False),
+                *(kinds, arms, values, marks),
             )
         elif marks[INITIALIZED]:  # what is to be pulled next depends on every result
             marks[DECIDED_AT] = posterior.observed

@@ -10,13 +10,15 @@ from shortlist.algorithms.screen import (
     SCALE,
     Screen,
 )
+from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED
-from shortlist.core.rule import (
-    compiled,
+from shortlist.core.records import (
+    Integers,
+    Reals,
 )
-from shortlist.core.state import FLOOR, OBSERVED, Integers, Reals, State
+from shortlist.core.state import FLOOR, OBSERVED, State
 from shortlist.rules.indices import paired_index, square_of
 
 
@@ -78,7 +80,12 @@ def challenge(
     ``gaps`` and ``challengers`` are right for the candidates that attain it; those of another may be
     too small.
     """
-    means, deviations, reach, figures = state.means, state.deviations, screen.reach, screen.figures
+    means, deviations, reach, figures = (
+        state.means,
+        state.lagging.deviations,
+        screen.reach,
+        screen.figures,
+    )
     arms, now = means.shape[0], state.clock[OBSERVED]
     ratio, moved = scale / figures[SCALE], drift(state)
     ahead, size = -np.inf, 0.0
@@ -111,7 +118,7 @@ def challenge(
         for i in range(first, end):
             if inside[i] or means[i] + moved * deviations[i] + ratio * reach[i] < least:
                 continue
-            if state.exact_at[i] == now and is_among(screen.past_rivals, i):
+            if state.lagging.exact_at[i] == now and is_among(screen.past_rivals, i):
                 continue
             mean = mean_of(state, i)
             if mean + ratio * reach[i] < least:

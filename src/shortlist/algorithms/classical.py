@@ -7,13 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shortlist.algorithms import contest
+from shortlist.algorithms.contest import ACCEPTED, REJECTED, Contest
+from shortlist.algorithms.intervals import Interval, end, exploration
 from shortlist.algorithms.strategy import Compiled, Integers, Reals, Task
-from shortlist.core.notice import compiling
-
-with compiling("compiling the rivals for this machine: once only"):
-    from shortlist.algorithms import contest
-    from shortlist.algorithms.contest import ACCEPTED, REJECTED, Contest
-    from shortlist.algorithms.intervals import Interval, end, exploration
 
 BOUND = 250.0  # nanoseconds of an end of an interval
 
@@ -47,7 +44,7 @@ class Classical(Compiled):
         self.b, self.c, self.threshold, self.statistic = b, c, threshold, statistic
 
     def _apart(self) -> Contest:
-        return Contest._make(each.copy() for each in self._now)
+        return self._now.mapped(np.copy)
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Look, and plan the next round."""

@@ -24,29 +24,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numba import types
 
 from shortlist.algorithms.intervals import end, exploration
-from shortlist.algorithms.strategy import Integers, Mask, Reals
+from shortlist.core.jit import compiled
 from shortlist.core.order import largest_among, mark_best
 from shortlist.core.random import round_key
-from shortlist.core.rule import (
+from shortlist.core.records import (
     BOOLEAN,
     INTEGER,
     INTEGERS,
     KEY,
     KEYS,
-    MASK,
-    POINTERS,
     REAL,
     REALS,
     TABLE,
     VOID,
-    compiled,
+    Integers,
+    Mask,
+    Reals,
+    Record,
+    record_type,
 )
+from shortlist.core.rule import POINTERS
 
 OPEN, ACCEPTED, REJECTED = 0, 1, -1
 B, C, TIME = 0, 1, 2  # places of ``pair``
@@ -55,7 +58,8 @@ KIND, RACES, TIMED, M = 0, 1, 2, 3  # of ``rules``
 CANDIDATES, AMBIGUOUS = 0, 1  # purposes of a round's keys
 
 
-class Contest(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Contest(Record):
     """What is known of the arms, and who is pulled next.
 
     ``worst`` is −L of an arm of J and U of another: what it may bring into the statistic.
@@ -74,9 +78,7 @@ class Contest(NamedTuple):
     figures: Reals
 
 
-_TYPES = dict.fromkeys(("pulls", "standing", "plan", "scratch", "pair"), INTEGERS)
-_TYPES |= dict.fromkeys(("inside", "before"), MASK)
-CONTEST = types.NamedTuple([_TYPES.get(name, REALS) for name in Contest._fields], Contest)
+CONTEST = record_type(Contest)
 
 
 def new_contest(arms: int) -> Contest:

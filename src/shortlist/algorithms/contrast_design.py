@@ -14,8 +14,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REAL, REALS, TABLE, compiled
-from shortlist.core.state import Integers, Reals, Table
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    REAL,
+    REALS,
+    TABLE,
+    Integers,
+    Reals,
+    Table,
+)
 from shortlist.core.whitened import whiten
 from shortlist.errors import SingularDesign
 

@@ -6,8 +6,11 @@ import numpy as np
 
 from shortlist.algorithms.round import NOBODY, Round
 from shortlist.core.posterior import Posterior
+from shortlist.core.records import (
+    Reals,
+)
 from shortlist.core.rule import Rule
-from shortlist.core.state import FLOOR, Reals
+from shortlist.core.state import FLOOR
 from shortlist.rules.indices import paired
 
 PAIRED = paired.number

@@ -4,43 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.core.lines import on_own_lines
-from shortlist.core.notice import compiling
+from shortlist.algorithms import requests, signals
+from shortlist.algorithms import round as rounds
+from shortlist.algorithms.complaints import check
+from shortlist.algorithms.decision import Decision, decision_of
+from shortlist.algorithms.differences import differences
+from shortlist.algorithms.flags import flags_of, may_screen
+from shortlist.algorithms.follow import Results, follow
+from shortlist.algorithms.kernel import Simulation, decide, replicate
+from shortlist.algorithms.onward import play_on, round_cost
+from shortlist.algorithms.resident import passes_over, resident_rows
+from shortlist.algorithms.runs import Runs
+from shortlist.algorithms.screen import make_screen
+from shortlist.algorithms.screening import decide_screened
+from shortlist.algorithms.settings import Routines, Settings
+from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
+from shortlist.core.jit import Function, quickest
+from shortlist.core.least_squares import OBSERVE, REFRESH
+from shortlist.core.lines import on_own_line, on_own_lines
 from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, width_floor
-from shortlist.core.rule import Rule
-from shortlist.core.state import Reals
-from shortlist.rules.allocation import NONE, apart, exploration, make_allocation
+from shortlist.core.random import seed_stream
+from shortlist.core.records import (
+    Reals,
+)
+from shortlist.core.rule import OWN, Rule
+from shortlist.core.state import LAGGING, ROWS, WHOLE
+from shortlist.rules.allocation import NONE, allocate, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
-with compiling("compiling the loop for this machine: once only, two or three minutes"):
-    from shortlist.algorithms import kernel, requests, signals
-    from shortlist.algorithms import round as rounds
-    from shortlist.algorithms.complaints import check
-    from shortlist.algorithms.decision import Decision, decision_of
-    from shortlist.algorithms.differences import differences
-    from shortlist.algorithms.flags import flags_of, may_screen
-    from shortlist.algorithms.onward import play_on, round_cost
-    from shortlist.algorithms.resident import passes_over, resident_rows
-    from shortlist.algorithms.runs import Runs
-    from shortlist.algorithms.screen import make_screen
-    from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
-
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
-
-
-@cache
-def following() -> Any:
-    """The loop over results from outside; who only compares never loads it."""
-    with compiling("compiling the loop over results for this machine: once only"):
-        from shortlist.algorithms.follow import follow
-    return follow
+ROUND_INTERPRETED = 2e-5  # about how many seconds the interpreter takes for a round, by arm
 
 
 @dataclass(frozen=True)
@@ -216,9 +215,12 @@ class Engine:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
-        allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
-        passed_over, rows = (arms, self._resident()) if self._screens else (0, 0)
-        screen = make_screen(passed_over, rank, self.m, rows, by_gaps=self._by_gaps)
+        allocation, screen, rows = None, None, 0
+        if self.allocation != NONE:
+            allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
+        if self._screens:
+            rows = self._resident()
+            screen = make_screen(arms, rank, self.m, rows, by_gaps=self._by_gaps)
         columns, by_time = self._resident() - rows, "by_time" in self.rules["threshold"].traits
         return rounds.make_round(arms, columns, self.m, allocation, least, screen, by_time=by_time)
 
@@ -230,7 +232,7 @@ class Engine:
         self, posterior: Posterior, now: rounds.Round, seed: int
     ) -> tuple[Decision, rounds.Round]:
         """The last decision, made again from the posterior alone."""
-        return self.decide(posterior, self.round()._replace(least=now.least.copy()), seed)
+        return self.decide(posterior, self.round().replace(least=now.least.copy()), seed)
 
     def ahead(
         self, posterior: Posterior, now: rounds.Round, seed: int
@@ -239,7 +241,7 @@ class Engine:
         posterior, beyond = posterior.copy(), self.round()
 
         def decide(supposing: list[int]) -> Decision:
-            own_round = beyond._replace(allocation=apart(now.allocation), least=now.least.copy())
+            own_round = beyond.replace(allocation=apart(now.allocation), least=now.least.copy())
             return self.decide(posterior, own_round, seed, check_stop=False, supposing=supposing)[0]
 
         return decide
@@ -274,14 +276,15 @@ class Engine:
         check_stop: bool = True,
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
-        flags = self.flags | (signals.CHECK_STOP if check_stop else 0)
-        function = following() if self.compiled else kernel.interpreted(following())
+        results = Results(self.wanted, self.after_pilot, *steps, marks)
+        settings, routines = self._settings(check_stop), self._routines
+        work = len(steps.kinds) * len(self.features) * ROUND_INTERPRETED
         while True:
-            with np.errstate(over="ignore"):
+            function = quickest(follow, self._called, work) if self.compiled else follow.interpret
+            with np.errstate(all="ignore"):
                 status = function(
-                    posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
-                    self.constants, self._numbers, *self._pointers, self.wanted, self.after_pilot, *steps, marks,
-                )  # fmt: skip
+                    posterior.state, now, settings, routines, np.uint64(seed), results
+                )
             answered = self._answered(status, posterior, now)
             if answered is None:
                 break
@@ -317,28 +320,36 @@ class Engine:
         max_samples: int,
         origin: Posterior | None,
     ) -> tuple[Runs, Posterior]:
-        arms, runs, posterior = len(self.features), len(seeds), self.posterior()
-        begun = posterior.state, self.round(), np.zeros(2, np.int64), np.zeros(4, np.uint64)
-        posterior.state, now, progress, stream = on_own_lines(begun)
-        initial = self.initial if origin is None else np.zeros(0, np.int64)
-        stopped, recommended = np.zeros(runs, np.int64), np.zeros((runs, arms), np.bool_)
-        pulls = np.zeros((runs, arms), np.int64)
-        flags = self.flags | signals.CHECK_STOP | (signals.RESUME if origin is not None else 0)
-        fast = self.compiled and reward.is_compiled
-        function: Any = kernel.replicate if fast else kernel.interpreted(kernel.replicate)
-        while True:
-            with np.errstate(over="ignore"):
-                status = function(
-                    posterior.state, now, self.m, self.sigma, self.epsilon, seeds, flags,
-                    self.constants, self._numbers, *self._pointers, (origin or posterior).state, initial, self.after_pilot, reward.function, parameters,
-                    max_samples, stream, stopped, recommended, pulls, progress,
-                )  # fmt: skip
-            answered = self._answered(status, posterior, now)
-            if answered is None:
-                break
-            now = answered
+        arms, count = len(self.features), len(seeds)
+        posterior = self.posterior() if origin is None else origin.copy()
+        posterior.state, now = on_own_lines(posterior.state), on_own_lines(self.round())
+        runs = Simulation(
+            seeds=seeds,
+            initial=self.initial if origin is None else np.zeros(0, np.int64),
+            again=self.after_pilot,
+            reward=reward,
+            parameters=parameters,
+            most=max_samples,
+            stream=on_own_line(np.zeros(4, np.uint64)),
+            stopped=np.zeros(count, np.int64),
+            recommended=np.zeros((count, arms), np.bool_),
+            pulls=np.zeros((count, arms), np.int64),
+            progress=on_own_line(np.array([0, origin is not None], np.int64)),
+        )
+        compiled = self.compiled and reward.is_compiled
+        function = replicate if compiled else replicate.interpret
+        with np.errstate(all="ignore"):
+            if origin is not None:
+                seed_stream(seeds[0], runs.stream)
+            while True:
+                status = function(posterior.state, now, self._settings(True), self._routines, runs)
+                answered = self._answered(status, posterior, now)
+                if answered is None:
+                    break
+                now = answered
         check(status, now, self.rules, self.m)
-        made = Runs(seeds, pulls.sum(axis=1), stopped == signals.STOPPED, recommended, pulls)
+        stopped = runs.stopped == signals.STOPPED
+        made = Runs(seeds, runs.pulls.sum(axis=1), stopped, runs.recommended, runs.pulls)
         return made, posterior
 
     def _answered(
@@ -363,12 +374,42 @@ class Engine:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
         return play_on(self, posterior, means, seed, most)
 
-    @cached_property
-    def _numbers(self) -> NDArray[np.int64]:
-        numbers = [self.rules[kind].number for kind in RULE_ORDER]
-        return np.array([*numbers, self.allocation], np.int64)
+    def _settings(self, check_stop: bool) -> Settings:
+        return self._with_stop if check_stop else self._without_stop
 
     @cached_property
-    def _pointers(self) -> list[Callable[..., Any]]:
-        rules = [self.rules[kind] for kind in RULE_ORDER]
-        return [rule.pointer if self.compiled else rule.function for rule in rules]
+    def _with_stop(self) -> Settings:
+        own = {kind: rule for kind, rule in self.rules.items() if rule.number == OWN}
+        numbers = [self.rules[kind].number for kind in RULE_ORDER]
+        return Settings(
+            m=self.m,
+            sigma=self.sigma,
+            epsilon=self.epsilon,
+            flags=self.flags | signals.CHECK_STOP,
+            constants=self.constants,
+            numbers=np.array([*numbers, self.allocation], np.int64),
+            allocate=None if self.allocation == NONE else allocate,
+            **{kind: own.get(kind) for kind in RULE_ORDER},
+        )
+
+    @cached_property
+    def _without_stop(self) -> Settings:
+        return self._with_stop.replace(flags=self.flags)
+
+    @property
+    def _layout(self) -> int:
+        kept = self._resident()
+        return WHOLE if kept >= len(self.features) else ROWS if kept else LAGGING
+
+    @cached_property
+    def _routines(self) -> Routines:
+        decides = decide_screened if self._screens else decide
+        return Routines(decides, OBSERVE[self._layout], REFRESH[self._layout])
+
+    @property
+    def _called(self) -> list[Function] | None:
+        """What a round calls by address; None where the interpreter would give other last digits."""
+        if self._screens or self._layout != WHOLE:
+            return None
+        called = [self._routines.decide, self._routines.observe, self._routines.refresh]
+        return called if self.allocation == NONE else [*called, allocate]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.algorithms.kernel import RULES, decide
 from shortlist.algorithms.round import NOBODY, ROUND, Round
+from shortlist.algorithms.settings import ROUTINES, SETTINGS, Routines, Settings
 from shortlist.algorithms.signals import (
     BAD_CANDIDATES,
     DESIGN_WANTED,
@@ -27,48 +27,51 @@ from shortlist.algorithms.steps import (
     SUPPOSE,
     TAKE,
 )
+from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of
-from shortlist.core.least_squares import observe, refresh
-from shortlist.core.pilot import missing, set_aside
-from shortlist.core.rule import INTEGER, INTEGERS, KEY, REAL, REALS, compiled
-from shortlist.core.state import ASIDE, OBSERVED, READY, STATE, Integers, Reals, State
-
-
-@compiled(
-    INTEGER(
-        *(STATE, ROUND, INTEGER, REAL, REAL, KEY, INTEGER, REALS, INTEGERS, *RULES),
-        *(INTEGERS, INTEGERS, INTEGERS, INTEGERS, REALS, INTEGERS, INTEGERS),
-    )
+from shortlist.core.pilot import missing
+from shortlist.core.records import (
+    INTEGER,
+    KEY,
+    Integers,
+    Reals,
+    Record,
+    record_type,
 )
+from shortlist.core.state import ASIDE, OBSERVED, READY, STATE, State
+
+
+@dataclass(frozen=True, eq=False)
+class Results(Record):
+    """Results from outside as steps (see ``Steps``), and where the follower stands in ``marks``.
+
+    ``wanted`` are the initial pulls of every arm, ``again`` those after a pilot; while ``held`` is set an
+    arm of the last round is still to be asked for, and no new round is begun.
+    """
+
+    wanted: Integers
+    again: Integers
+    kinds: Integers
+    arms: Integers
+    values: Reals
+    held: Integers
+    marks: Integers
+
+
+RESULTS = record_type(Results)
+
+
+@compiled(INTEGER(STATE, ROUND, SETTINGS, ROUTINES, KEY, RESULTS))
 def follow(
     state: State,
     now: Round,
-    m: int,
-    sigma: float,
-    epsilon: float,
+    settings: Settings,
+    routines: Routines,
     seed: np.uint64,
-    flags: int,
-    constants: Reals,
-    numbers: Integers,
-    indices: Callable[..., None],
-    threshold: Callable[..., float],
-    candidates: Callable[..., None],
-    ambiguous: Callable[..., int],
-    selection: Callable[..., int],
-    stopping: Callable[..., float],
-    wanted: Integers,
-    again: Integers,
-    kinds: Integers,
-    arms: Integers,
-    values: Reals,
-    held: Integers,
-    marks: Integers,
+    results: Results,
 ) -> int:
-    """Take the steps from ``marks[NEXT]`` on; returns STOP at a stop, PULL at the end of the steps.
-
-    ``wanted`` are the initial pulls of every arm, ``again`` those after a pilot; while ``held`` is set an arm of the last round is
-    still to be asked for, and no new round is begun.
-    """
+    """Take the steps from ``marks[NEXT]`` on; returns STOP at a stop, PULL at the end of the steps."""
+    marks, kinds, arms = results.marks, results.kinds, results.arms
     while marks[NEXT] < kinds.shape[0]:
         step = marks[NEXT]
         kind = kinds[step]
@@ -77,51 +80,34 @@ def follow(
             if kind == REOPEN:
                 marks[STOPPED] = 0
             elif kind == TAKE:
-                observe(state, arms[step], values[step])
+                routines.observe(state, arms[step], results.values[step])
             elif kind == SUPPOSE:
-                observe(state, arms[step], mean_of(state, arms[step]))
+                routines.observe(state, arms[step], mean_of(state, arms[step]))
         decides = kind in (TAKE, LOOK)
         if decides and marks[INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
-                decides = missing(state, again) == NOBODY
+                decides = missing(state, results.again) == NOBODY
             else:
-                for a in range(wanted.shape[0]):
-                    if state.pulls[a] < wanted[a]:
+                for a in range(results.wanted.shape[0]):
+                    if state.pulls[a] < results.wanted[a]:
                         decides = False
             if decides:
-                if state.clock[READY] == 0 and not refresh(state):
+                if state.clock[READY] == 0 and not routines.refresh(state):
                     return SINGULAR
                 marks[INITIALIZED] = 1
         stop = False
         if (
             decides
-            and held[step] == 0
+            and results.held[step] == 0
             and marks[STOPPED] == 0
             and marks[DECIDED_AT] != state.clock[OBSERVED]
         ):
-            status = decide(
-                state,
-                now,
-                m,
-                sigma,
-                epsilon,
-                seed,
-                flags,
-                constants,
-                numbers,
-                indices,
-                threshold,
-                candidates,
-                ambiguous,
-                selection,
-                stopping,
-            )
+            status = routines.decide(state, now, settings, seed)
             if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
                 return status
             marks[DECIDED_AT] = state.clock[OBSERVED]
             stop = status == STOP
             if status == PILOT_ENDS:
-                set_aside(state)
                 marks[INITIALIZED] = 0
         marks[NEXT] += 1
         marks[IS_IN] = 0

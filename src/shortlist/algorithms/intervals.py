@@ -31,8 +31,15 @@ import numpy as np
 from shortlist.algorithms.bound import OWN_INTERVAL
 from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, SHARE, one_sided_level
 from shortlist.algorithms.strategy import Reals, Task
+from shortlist.core.jit import compiled
 from shortlist.core.kl import highest_mean, lowest_mean
-from shortlist.core.rule import BOOLEAN, INTEGER, REAL, REALS, Rule, compiled
+from shortlist.core.records import (
+    BOOLEAN,
+    INTEGER,
+    REAL,
+    REALS,
+)
+from shortlist.core.rule import Rule
 from shortlist.rules.threshold import Threshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.algorithms.screen import LOOKED_UP, Screen
+from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of, renew_means
 from shortlist.core.order import comes_before, mark_anew
 from shortlist.core.passes import SCANNED
-from shortlist.core.rule import (
-    compiled,
+from shortlist.core.records import (
+    Integers,
 )
-from shortlist.core.state import Integers, State
+from shortlist.core.state import State
 
 ROUNDING = 1e-9
 
@@ -43,7 +44,7 @@ def find_leaders(
     state: State, screen: Screen, candidates: Integers, m: int, inside: np.ndarray, key: np.uint64
 ) -> None:
     """J(t) of the rule ``top_means``, from the last one."""
-    means, deviations, figures = state.means, state.deviations, screen.figures
+    means, deviations, figures = state.means, state.lagging.deviations, screen.figures
     arms = means.shape[0]
     values = screen.block
     if figures[LOOKED_UP] > arms:  # as much as one pass

@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from shortlist.algorithms.contrast_design import contrast_design, spread_design
 from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
 from shortlist.algorithms.planned import Planned
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
-from shortlist.core.notice import compiling
 from shortlist.rules.initialization import span
-
-with compiling("compiling the designs for this machine: once only"):
-    from shortlist.algorithms.contrast_design import contrast_design, spread_design
 
 FIRST = 4.0  # pulls a dimension in the first phase
 QUARTER = 0.25  # of the pulls that seem to be needed still: what a phase takes of them

@@ -6,25 +6,32 @@ from collections.abc import Callable
 from typing import Any
 
 from shortlist.algorithms.steps import IS_IN, NEXT, REOPEN, STOPPED, TAKE
-from shortlist.core.least_squares import observe
-from shortlist.core.rule import (
+from shortlist.core.jit import compiled
+from shortlist.core.least_squares import OBSERVES
+from shortlist.core.records import (
     BOOLEAN,
     INTEGER,
     INTEGERS,
     KEYS,
-    POINTERS,
     REALS,
     TABLE,
-    compiled,
+    Address,
+    Integers,
+    Reals,
 )
-from shortlist.core.state import STATE, Integers, Reals, State
+from shortlist.core.rule import POINTERS
+from shortlist.core.state import STATE, State
 
 
 @compiled(
-    BOOLEAN(STATE, INTEGERS, INTEGERS, REALS, BOOLEAN, INTEGERS, INTEGERS, REALS, INTEGERS),
+    BOOLEAN(
+        *(STATE, Address(OBSERVES), INTEGERS, INTEGERS, REALS, BOOLEAN),
+        *(INTEGERS, INTEGERS, REALS, INTEGERS),
+    )
 )
 def gather(
     state: State,
+    observe: Callable[..., None],
     plan: Integers,
     pulls: Integers,
     sums: Reals,

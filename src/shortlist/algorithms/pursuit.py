@@ -25,12 +25,15 @@ from shortlist.algorithms.screen import (
     SHORT,
     Screen,
 )
+from shortlist.core.jit import compiled
 from shortlist.core.lagging import bilinear, metric_norm, shrinkage
 from shortlist.core.least_squares import apply
 from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED, inner
-from shortlist.core.rule import compiled
-from shortlist.core.state import Reals, State
+from shortlist.core.records import (
+    Reals,
+)
+from shortlist.core.state import State
 
 Y, REST = PAIRS, PAIRS + 1  # in ``directions``
 GUARD = 1e-9
@@ -41,8 +44,8 @@ TINY = 1e-300
 def measure_largest(state: State, screen: Screen) -> None:
     """The largest variance in units of the arm's noise, at the last refresh."""
     largest = 0.0
-    for a in range(state.deviations.shape[0]):
-        largest = max(largest, state.deviations[a] ** 2 / state.noise[a])
+    for a in range(state.lagging.deviations.shape[0]):
+        largest = max(largest, state.lagging.deviations[a] ** 2 / state.noise[a])
     screen.figures[LARGEST] = largest
 
 
@@ -64,7 +67,7 @@ def list_gaining(
 ) -> None:
     """Take the arms from ``first`` to ``end``, of these x_aᵀy, into the pair's list if they gain enough."""
     gains, listed = screen.shortlist_gains, screen.shortlists[place]
-    noise, deviations = state.noise[first:end], state.deviations[first:end]
+    noise, deviations = state.noise[first:end], state.lagging.deviations[first:end]
     if count_gaining(products, noise, deviations, gains[SHORT - 1]):
         for a in range(end - first):
             gain = products[a] * products[a] / (noise[a] + deviations[a] ** 2)
@@ -107,7 +110,7 @@ def sweep_quarters(
 @compiled(inline=False)
 def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
     """List the arms of largest gain for the pair in this place; on the way all means are made anew."""
-    x, y, theta, means = state.features, screen.directions[place], state.theta, state.means
+    x, y, theta, means = state.features, screen.directions[place], state.lagging.theta, state.means
     products = screen.products
     quarter = x.shape[0] // 4
     for k in range(SHORT):
@@ -125,7 +128,7 @@ def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
         list_gaining(state, screen, place, products[0], a, a + 1, key)
     screen.levels[place] = math.sqrt(max(screen.shortlist_gains[SHORT - 1], 0.0))
     for k in range(theta.shape[0]):
-        state.anchor[k] = theta[k]
+        state.lagging.anchor[k] = theta[k]
     screen.figures[LOOKED_UP] = 0.0
 
 
@@ -142,7 +145,7 @@ def may_gain(state: State, screen: Screen, a: int, least: float, product: float)
 
     By Cauchy and Schwarz (x_aᵀy)² ≤ G_aa ‖y‖²_V, the last of which is the pair's square width.
     """
-    known = state.deviations[a] ** 2 / (1.0 + shrinkage(state))
+    known = state.lagging.deviations[a] ** 2 / (1.0 + shrinkage(state))
     square = product * product
     variance = max(known, square / screen.figures[PAIR_SQUARE])
     return square >= least * (state.noise[a] + variance) * (1.0 - GUARD)
@@ -172,8 +175,8 @@ def most_unlisted(state: State, screen: Screen, place: int) -> float:
     rank = y.shape[0]
     if screen.shortlists[place, SHORT - 1] == NOBODY:
         return -1.0
-    square = bilinear(state.metric, past, past)
-    along = bilinear(state.metric, past, y)
+    square = bilinear(state.lagging.metric, past, past)
+    along = bilinear(state.lagging.metric, past, y)
     alpha = along / square if square > 0.0 else 0.0
     for k in range(rank):
         rest[k] = y[k] - alpha * past[k]
@@ -201,7 +204,7 @@ def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
     """The arm of the selection rule ``greedy``."""
     y, pairs = screen.directions[Y], screen.pairs
     image = screen.images[screen.places[b]]
-    apply(state, c, state.inverse, screen.directions[REST])
+    apply(state, c, state.kept.inverse, screen.directions[REST])
     for k in range(y.shape[0]):
         y[k] = image[k] - screen.directions[REST, k]
     square = inner(state.features, b, y) - inner(state.features, c, y)

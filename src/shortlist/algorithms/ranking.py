@@ -14,10 +14,10 @@ from shortlist.algorithms.reach import (
 )
 from shortlist.algorithms.round import Round
 from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, Screen
+from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.order import insert
 from shortlist.core.passes import SCANNED
-from shortlist.core.rule import compiled
 from shortlist.core.state import FLOOR, State
 from shortlist.rules.indices import paired_index, square_of
 
@@ -62,7 +62,7 @@ def rank_gaps(
     state: State, screen: Screen, first: int, end: int, m: int, scale: float, key: np.uint64
 ) -> None:
     """The lists of the companions from ``first`` to ``end``: their m arms of largest gap index are right."""
-    means, deviations, reach = state.means, state.deviations, screen.reach
+    means, deviations, reach = state.means, state.lagging.deviations, screen.reach
     arms, ratio, moved = means.shape[0], scale / screen.figures[SCALE], drift(state)
     for place in range(first, end):
         enlist_again(state, screen, place, scale, key)

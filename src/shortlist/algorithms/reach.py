@@ -25,13 +25,15 @@ from shortlist.algorithms.screen import (
     SPENT,
     Screen,
 )
+from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of, renew_variance
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import SCANNED, inner, products_of_quarters
-from shortlist.core.rule import (
-    compiled,
+from shortlist.core.records import (
+    Integers,
+    Reals,
 )
-from shortlist.core.state import FLOOR, OBSERVED, RECENT, REFRESHED, Integers, Reals, State
+from shortlist.core.state import FLOOR, OBSERVED, RECENT, REFRESHED, State
 from shortlist.rules.indices import paired_index, square_of
 
 GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
@@ -41,7 +43,7 @@ ROUNDING = 1e-9
 @compiled()
 def look_up(state: State, screen: Screen, i: int) -> None:
     """Make the arm's variance exact."""
-    if state.exact_at[i] != state.clock[OBSERVED]:
+    if state.lagging.exact_at[i] != state.clock[OBSERVED]:
         renew_variance(state, i)
 
 
@@ -114,11 +116,11 @@ def renew_image(state: State, arm: int, since: int, image: Reals) -> int:
     """V⁻¹x of the arm now, from what it was after ``since`` pulls (−1: unknown); returns pulls by now."""
     observed = state.clock[OBSERVED]
     if since < 0 or observed - since > RECENT:
-        apply(state, arm, state.inverse, image)
+        apply(state, arm, state.kept.inverse, image)
     else:
         for n in range(since + 1, observed + 1):
-            recent = state.recent[n % RECENT]
-            share = inner(state.features, arm, recent) / state.growths[n % RECENT]
+            recent = state.lagging.recent[n % RECENT]
+            share = inner(state.features, arm, recent) / state.lagging.growths[n % RECENT]
             for k in range(image.shape[0]):
                 image[k] -= share * recent[k]
     return observed
@@ -132,7 +134,7 @@ def measure_companion(state: State, screen: Screen, place: int) -> None:
     screen.means[place] = mean_of(state, j)
     screen.variances[place] = inner(state.features, j, screen.images[place])
     state.variances[j] = screen.variances[place]
-    state.exact_at[j] = state.clock[OBSERVED]
+    state.lagging.exact_at[j] = state.clock[OBSERVED]
 
 
 @compiled(inline=False)

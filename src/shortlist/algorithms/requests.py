@@ -30,7 +30,7 @@ def with_design(now: Round, design: Design) -> Round:
             first, second = divmod(int(key), designs.shape[1])
             _store(keys, designs, first, second, weights)
     _store(keys, designs, b, c, design(b, c))
-    return now._replace(design_keys=keys, designs=designs)
+    return now.replace(design_keys=keys, designs=designs)
 
 
 def _store(keys: NDArray[np.int64], designs: Reals, b: int, c: int, weights: Reals) -> None:
@@ -42,7 +42,7 @@ def _store(keys: NDArray[np.int64], designs: Reals, b: int, c: int, weights: Rea
 
 def with_room(now: Round) -> Round:
     """The round with twice the room for what its allocation looks at."""
-    return now._replace(allocation=make_room(now.allocation))
+    return now.replace(allocation=make_room(now.allocation))
 
 
 def optimal_shares(

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import types
-from numpy.typing import NDArray
 
-from shortlist.algorithms.screen import SCREEN, Screen
+from shortlist.algorithms.screen import Screen
+from shortlist.algorithms.signals import INDICES_RULE
+from shortlist.core.jit import compiled
 from shortlist.core.order import mth_largest
+from shortlist.core.records import (
+    INTEGER,
+    INTEGERS,
+    Integers,
+    Mask,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
 from shortlist.core.rows import row
-from shortlist.core.rule import INTEGER, INTEGERS, MASK, REALS, TABLE, compiled
-from shortlist.core.state import FLOOR, Integers, Reals, State, Table
-from shortlist.rules.allocation import ALLOCATION, Allocation
+from shortlist.core.state import FLOOR, State
+from shortlist.rules.allocation import Allocation
 from shortlist.rules.indices import fill_column
 
-Mask = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from shortlist.algorithms.settings import Settings
 
 B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
@@ -26,7 +36,8 @@ ROUNDING = 1e-9
 TIMES = 1 << 14  # whose thresholds are remembered
 
 
-class Round(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Round(Record):
     """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
 
     ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
@@ -48,23 +59,20 @@ class Round(NamedTuple):
     figures: Reals
     thresholds: Reals
     least: Table
-    screen: Screen
-    allocation: Allocation
+    screen: Screen | None
+    allocation: Allocation | None
 
 
-_TYPES = {"inside": MASK, "allocation": ALLOCATION, "screen": SCREEN}
-_TYPES |= dict.fromkeys(("gaps", "designs", "least"), TABLE)
-_TYPES |= dict.fromkeys(("made", "challengers", "arm_heap", "design_keys", "pair"), INTEGERS)
-ROUND = types.NamedTuple([_TYPES.get(name, REALS) for name in Round._fields], Round)
+ROUND = record_type(Round)
 
 
 def make_round(
     arms: int,
     resident: int,
     m: int,
-    allocation: Allocation,
+    allocation: Allocation | None,
     least: Table,
-    screen: Screen,
+    screen: Screen | None,
     *,
     by_time: bool,
 ) -> Round:
@@ -90,21 +98,21 @@ def make_round(
 
 
 @compiled()
-def column(
-    state: State,
-    now: Round,
-    j: int,
-    since: int,
-    scale: float,
-    number: int,
-    indices: Callable[..., None],
-) -> int:
+def column(state: State, now: Round, settings: Settings, j: int, since: int, scale: float) -> int:
     """The slot of B_·j, made at most once a round; with elimination no index ever rises again."""
     slot = row(state, j)
     if now.made[slot] != since + j:
         means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
         fill_column(
-            number, indices, j, means, variances, state.rows[slot], scale, floor, now.gaps[slot]
+            settings.numbers[INDICES_RULE],
+            settings.indices,
+            j,
+            means,
+            variances,
+            state.rows[slot],
+            scale,
+            floor,
+            now.gaps[slot],
         )
         if now.pair[REMEMBERS] == 1:
             for i in range(means.shape[0]):
@@ -114,15 +122,7 @@ def column(
 
 
 @compiled()
-def candidates_stay(
-    state: State,
-    now: Round,
-    m: int,
-    since: int,
-    scale: float,
-    number: int,
-    indices: Callable[..., None],
-) -> bool:
+def candidates_stay(state: State, now: Round, settings: Settings, since: int, scale: float) -> bool:
     """Whether the last J(t) is still the m arms of smallest m-th gap; fills their m-th gaps only.
 
     The candidates are m witnesses: the m-th largest B_ij of another arm j is at least the smallest
@@ -130,12 +130,12 @@ def candidates_stay(
     False where a bound does not clear the worst candidate: then all arms must be looked at.
     """
     means, inside, members = state.means, now.inside, now.arm_heap
-    arms = means.shape[0]
+    arms, m = means.shape[0], settings.m
     marked = 0
     worst = -np.inf
     for j in range(arms):
         if inside[j]:
-            slot = column(state, now, j, since, scale, number, indices)
+            slot = column(state, now, settings, j, since, scale)
             now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
             worst = max(worst, now.mth_gaps[j])
             members[marked] = j

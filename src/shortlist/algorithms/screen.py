@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numba import types
-from numpy.typing import NDArray
 
+from shortlist.core.jit import compiled
 from shortlist.core.passes import SCANNED
-from shortlist.core.rule import INTEGERS, REALS, TABLE, compiled
-from shortlist.core.state import Integers, Reals, Table
-
-Arms = NDArray[np.int64]
-ARMS = types.Array(types.int64, 2, "C")
+from shortlist.core.records import (
+    Grid,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
 
 NOBODY = -1
 EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR, PAIR_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -23,7 +25,8 @@ PAIRS, SHORT, RIVALS = 64, 32, 4
 CALLED, MOST_CALLED = 8, 2048  # witnesses for one that testifies on all arms
 
 
-class Screen(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Screen(Record):
     """Bounds on the gap indices of all arms, and lists of the few that matter; empty if all matter.
 
     Where rows of G are kept, there are only lists, ``tops[s]`` that of the row in slot s, and witnesses in
@@ -46,12 +49,12 @@ class Screen(NamedTuple):
     rivals: Integers
     past_rivals: Integers
     rival_gaps: Reals
-    tops: Arms
+    tops: Grid
     past_tops: Integers
     gaps: Table
-    pairs: Arms
+    pairs: Grid
     directions: Table
-    shortlists: Arms
+    shortlists: Grid
     shortlist_gains: Reals
     levels: Reals
     block: Reals
@@ -62,11 +65,7 @@ class Screen(NamedTuple):
     figures: Reals
 
 
-_LISTS = ("companions", "rivals", "past_rivals", "past_tops", "pool", "suspects")
-_TYPES = dict.fromkeys(("images", "gaps", "directions", "products"), TABLE)
-_TYPES |= dict.fromkeys(("tops", "pairs", "shortlists"), ARMS)
-_TYPES |= dict.fromkeys((*_LISTS, "measured_at", "places"), INTEGERS)
-SCREEN = types.NamedTuple([_TYPES.get(name, REALS) for name in Screen._fields], Screen)
+SCREEN = record_type(Screen)
 
 
 @compiled()
@@ -80,7 +79,7 @@ def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Scr
     # One arm that nobody keeps out costs a row: of very many, more are called.
     called = max(CALLED * testifying(m, arms), min(arms // 100, MOST_CALLED))
     pool = min(arms, called) if by_gaps else 0
-    return make_bounds(0, rank, m)._replace(
+    return make_bounds(0, rank, m).replace(
         places=np.full(arms, NOBODY, np.int64),
         companions=np.full(rows, NOBODY, np.int64),
         measured_at=np.full(rows, NOBODY, np.int64),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from shortlist.algorithms.challengers import challenge
+from shortlist.algorithms.kernel import begin_round
 from shortlist.algorithms.leaders import find_leaders, lead_at_first
 from shortlist.algorithms.pursuit import measure_largest, pursue
 from shortlist.algorithms.ranking import list_challengers, rank_gaps
@@ -30,25 +29,30 @@ from shortlist.algorithms.scanning import (
     pursue_by_rows,
 )
 from shortlist.algorithms.screen import COMPANIONS, EPOCH, NOBODY
+from shortlist.algorithms.settings import DECIDE, Settings
 from shortlist.algorithms.signals import (
+    AMBIGUOUS_RULE,
     BOTH,
+    CANDIDATES_RULE,
     CHECK_STOP,
     DESIGN,
     DESIGN_WANTED,
     LAGGED,
     MTH_GAPS,
     PULL,
+    SELECTION_RULE,
     STOP,
+    STOPPING_RULE,
 )
 from shortlist.algorithms.witnesses import find_smallest_by_rows
+from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of, variance_of
 from shortlist.core.least_squares import lags
 from shortlist.core.order import comes_before, mark_best
 from shortlist.core.passes import inner
 from shortlist.core.random import round_key
 from shortlist.core.rows import row
-from shortlist.core.rule import compiled
-from shortlist.core.state import FLOOR, OBSERVED, REFRESHED, TICK, Integers, State
+from shortlist.core.state import FLOOR, OBSERVED, REFRESHED, TICK, State
 from shortlist.rules.ambiguous import mth_gap
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired_index, square_of
@@ -157,45 +161,37 @@ def pair_index(state: State, i: int, j: int, scale: float) -> float:
     return paired_index(mean_of(state, i), mean_of(state, j), square, scale)
 
 
-@compiled(inline=False)
-def decide_screened(
-    state: State,
-    now: Round,
-    m: int,
-    epsilon: float,
-    seed: np.uint64,
-    flags: int,
-    scale: float,
-    numbers: Integers,
-    selection: Callable[..., int],
-) -> int:
-    """The round of ``decide`` from J(t) to the pull."""
+@compiled(DECIDE)
+def decide_screened(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
+    """The round of ``decide`` with many arms, most of them passed over."""
+    m, epsilon, flags, numbers = settings.m, settings.epsilon, settings.flags, settings.numbers
     figures, pair, t = now.figures, now.pair, state.clock[OBSERVED]
+    scale = begin_round(state, now, settings)
     if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0:
         figures[GAP] = figures[STATISTIC] = pair_index(state, pair[LAST_C], pair[LAST_B], scale)
         if figures[STATISTIC] <= epsilon:
             return STOP
     key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
-    by_gaps = numbers[2] == SMALLEST_GAP
+    by_gaps = numbers[CANDIDATES_RULE] == SMALLEST_GAP
     with_mth_gaps = flags & MTH_GAPS != 0
     if lags(state):
         screen_arms(state, now, m, scale, key, challenger_key, with_mth_gaps)
     else:
         scan_arms(state, now, m, scale, key, challenger_key, with_mth_gaps, by_gaps)
-    by_mth_gap = numbers[3] == MTH_GAP
+    by_mth_gap = numbers[AMBIGUOUS_RULE] == MTH_GAP
     b = most_ambiguous_listed(now, m, by_mth_gap, round_key(seed, t, 1))
     c = now.challengers[b]
     pair[B], pair[C] = b, c
     if not flags & LAGGED:
         figures[GAP] = now.outside_gaps[b]
-        by_ugape = numbers[5] == UGAPE
+        by_ugape = numbers[STOPPING_RULE] == UGAPE
         figures[STATISTIC] = largest_mth_gap(now, m) if by_ugape else figures[GAP]
         if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
             return STOP
     key = round_key(seed, t, 3)
-    if numbers[4] == GREEDY and lags(state):
+    if numbers[SELECTION_RULE] == GREEDY and lags(state):
         pair[ARM] = pursue(state, now.screen, b, c, key)
-    elif numbers[4] == GREEDY:
+    elif numbers[SELECTION_RULE] == GREEDY:
         pair[ARM] = pursue_by_rows(state, b, c, key)
     else:
         design, none = state.noise, state.variances  # no rule but `greedy` looks at rows
@@ -205,7 +201,7 @@ def decide_screened(
                 return DESIGN_WANTED
             design = now.designs[place]
         pair[ARM] = select(
-            numbers[4], selection, b, c, none, none, none, state.pulls, design, key
+            numbers[SELECTION_RULE], settings.selection, b, c, none, none, none, state.pulls, design, key
         )  # fmt: skip
     pair[QUEUED] = c if flags & BOTH else NOBODY
     pair[LAST_B], pair[LAST_C] = b, c

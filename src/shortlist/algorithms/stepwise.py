@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.algorithms import plan
 from shortlist.algorithms import round as rounds
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.onward import either, normal
 from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, IS_IN, NEXT, STOPPED, Steps
 from shortlist.algorithms.strategy import Compiled, Integers, Mask, Reals, Strategy, Task
-from shortlist.core.notice import compiling
+from shortlist.core.least_squares import OBSERVE
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
 from shortlist.core.rule import Rule
-
-with compiling("compiling the plans for this machine: once only"):
-    from shortlist.algorithms import plan
 
 LOOKS = 20  # about how many a study still takes
 PULL = 15.0  # nanoseconds of a simulated one
@@ -261,7 +259,16 @@ class StepwiseEngine:
             certain = self.stops(strategy)
             state, wanted = posterior.state, strategy.plan
             if not plan.gather(
-                state, wanted, now.pulls, now.sums, certain, kinds, arms, values, marks
+                state,
+                OBSERVE[state.layout],
+                wanted,
+                now.pulls,
+                now.sums,
+                certain,
+                kinds,
+                arms,
+                values,
+                marks,
             ):
                 break
             late = False
@@ -315,9 +322,9 @@ class StepwiseEngine:
         features, and nobody asks for them.
         """
         function: Any = plan.pull_all
-        call: Any = reward.pointer
+        call = reward.function
         if not reward.is_compiled:
-            function, call = function.py_func, reward.function
+            function = plan.pull_all.interpret
         stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)
         sums = np.zeros(len(self.features))
         with np.errstate(over="ignore"):

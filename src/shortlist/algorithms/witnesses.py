@@ -13,12 +13,16 @@ import numpy as np
 from shortlist.algorithms.round import Round
 from shortlist.algorithms.scanning import ROUNDING, attains, gap_in_row, rank_row, size_of, slot_of
 from shortlist.algorithms.screen import NOBODY, SUSPECTED, Screen, testifying
+from shortlist.core.jit import compiled
 from shortlist.core.least_squares import apply
 from shortlist.core.order import insert, mark_best
 from shortlist.core.passes import SCANNED, inner
+from shortlist.core.records import (
+    Integers,
+    Reals,
+)
 from shortlist.core.rows import row
-from shortlist.core.rule import compiled
-from shortlist.core.state import FLOOR, Integers, Reals, State
+from shortlist.core.state import FLOOR, ROWS, WHOLE, State
 from shortlist.rules.indices import paired_index, square_of
 
 DEAR = 5.0  # times K/N arms under suspicion cost as much as other witnesses
@@ -106,14 +110,14 @@ def is_out(
 ) -> bool:
     """Whether arm j is kept out of J(t): by the arms of its list, if it has a row, or by other witnesses."""
     arms = state.means.shape[0]
-    if state.slots[j] != NOBODY or state.rows.shape[0] == arms:
+    if state.layout == WHOLE or state.kept.slots[j] != NOBODY:
         slot = slot_of(state, screen, j)
         for k in range(m):
             i = screen.tops[slot, k]
             if i == NOBODY or not gap_in_row(state, slot, i, j, scale) > worst:
                 return False
         return True
-    apply(state, j, state.inverse, state.scratch)
+    apply(state, j, state.kept.inverse, state.scratch)
     for k in range(testifying(m, arms), screen.pool.shape[0]):
         i = screen.pool[k]
         if i != j:
@@ -177,7 +181,7 @@ def find_smallest_by_rows(
         limit = -kept[m - 1] + ROUNDING * (abs(kept[m - 1]) + size)
         if is_out(state, screen, j, m, scale, limit, votes[j]):
             continue
-        if state.slots[j] == NOBODY:
+        if state.layout == ROWS and state.kept.slots[j] == NOBODY:
             hold_rows(state, screen, suspects[found : found + m])
         slot = slot_of(state, screen, j)
         now.mth_gaps[j] = rank_row(state, screen, slot, j, m, scale, challenger_key)

@@ -7,7 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.core.rule import BOOLEAN, REALS, TABLE, VOID, compiled
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    BOOLEAN,
+    REALS,
+    TABLE,
+    VOID,
+)
 
 Reals = NDArray[np.float64]
 Table = NDArray[np.float64]

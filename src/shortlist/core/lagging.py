@@ -10,10 +10,13 @@ import math
 
 import numpy as np
 
-from shortlist.core.least_squares import apply
+from shortlist.core.jit import compiled
+from shortlist.core.least_squares import apply, lags
 from shortlist.core.passes import inner, products
-from shortlist.core.rule import compiled
-from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, Reals, State
+from shortlist.core.records import (
+    Reals,
+)
+from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, State
 
 GUARD = 1e-9  # relative: far above what rounding does
 
@@ -33,22 +36,22 @@ def bilinear(matrix: np.ndarray, v: np.ndarray, w: np.ndarray) -> float:
 @compiled(inline=False)
 def mean_of(state: State, arm: int) -> float:
     """μ̂_a, exact."""
-    if state.theta.shape[0] > 0:
-        return inner(state.features, arm, state.theta)
+    if lags(state):
+        return inner(state.features, arm, state.lagging.theta)
     return state.means[arm]
 
 
 @compiled(inline=False)
 def variance_of(state: State, arm: int) -> float:
     """G_aa, exact; V⁻¹x_a is left in ``scratch``."""
-    apply(state, arm, state.inverse, state.scratch)
+    apply(state, arm, state.kept.inverse, state.scratch)
     return inner(state.features, arm, state.scratch)
 
 
 @compiled(inline=False)
 def metric_norm(state: State, vector: Reals) -> float:
     """‖v‖ in the norm of V at the last refresh."""
-    return math.sqrt(max(bilinear(state.metric, vector, vector), 0.0))
+    return math.sqrt(max(bilinear(state.lagging.metric, vector, vector), 0.0))
 
 
 @compiled(inline=False)
@@ -58,7 +61,7 @@ def drift(state: State) -> float:
     """
     moved = state.scratch
     for k in range(moved.shape[0]):
-        moved[k] = state.theta[k] - state.anchor[k]
+        moved[k] = state.lagging.theta[k] - state.lagging.anchor[k]
     return metric_norm(state, moved) * (1.0 + GUARD)
 
 
@@ -71,9 +74,9 @@ def shrinkage(state: State) -> float:
 @compiled(inline=False)
 def renew_means(state: State) -> None:
     """Bring all means up to date: one pass over X."""
-    products(state.features, state.theta, state.means)
-    for k in range(state.theta.shape[0]):
-        state.anchor[k] = state.theta[k]
+    products(state.features, state.lagging.theta, state.means)
+    for k in range(state.lagging.theta.shape[0]):
+        state.lagging.anchor[k] = state.lagging.theta[k]
 
 
 @compiled(inline=False, fast=True)
@@ -81,9 +84,9 @@ def renew_variances(state: State) -> None:
     """Bring all variances up to date by the recent pulls."""
     observed = state.clock[OBSERVED]
     for n in range(observed - state.clock[BEHIND] + 1, observed + 1):
-        image, growth = state.recent[n % RECENT], state.growths[n % RECENT]
+        image, growth = state.lagging.recent[n % RECENT], state.lagging.growths[n % RECENT]
         for a in range(state.variances.shape[0]):
-            if state.exact_at[a] < n:
+            if state.lagging.exact_at[a] < n:
                 product = inner(state.features, a, image)
                 state.variances[a] -= product * product / growth
     state.clock[BEHIND] = 0
@@ -93,14 +96,14 @@ def renew_variances(state: State) -> None:
 def renew_variance(state: State, arm: int) -> None:
     """Bring one arm's variance up to date, by the recent pulls if they are few."""
     observed = state.clock[OBSERVED]
-    since = max(state.exact_at[arm], observed - state.clock[BEHIND])
+    since = max(state.lagging.exact_at[arm], observed - state.clock[BEHIND])
     if observed - since > RECENT:
         state.variances[arm] = variance_of(state, arm)
     else:
         for n in range(since + 1, observed + 1):
-            product = inner(state.features, arm, state.recent[n % RECENT])
-            state.variances[arm] -= product * product / state.growths[n % RECENT]
-    state.exact_at[arm] = observed
+            product = inner(state.features, arm, state.lagging.recent[n % RECENT])
+            state.variances[arm] -= product * product / state.lagging.growths[n % RECENT]
+    state.lagging.exact_at[arm] = observed
 
 
 @compiled(inline=False)

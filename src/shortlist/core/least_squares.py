@@ -1,16 +1,30 @@
-"""Least squares in arm space, compiled: the arrays, and what keeps them current."""
+"""Least squares in arm space, compiled: what keeps the arrays of a ``State`` current.
+
+Each way to keep G (see ``State.layout``) has its own ``refresh``, everything anew from counts and sums, and its
+own ``observe``, one evaluation taken in.
+"""
 
 from __future__ import annotations
 
 import math
 
 from shortlist.core.cholesky import cholesky, solve_factor
+from shortlist.core.jit import compiled
 from shortlist.core.passes import absorb, inner, norms, products
-from shortlist.core.rule import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.records import (
+    BOOLEAN,
+    INTEGER,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Reals,
+)
 from shortlist.core.state import (
     ASIDE,
     BEHIND,
     FIRST_REFRESH,
+    LAGGING,
     LEVEL,
     LOG_DET,
     NEXT_CLIMB,
@@ -22,12 +36,13 @@ from shortlist.core.state import (
     REFRESH_EVERY,
     REFRESHED,
     REGULARIZATION,
+    ROWS,
     SHIFT,
     STATE,
     STEEPEST,
     STEP,
     TRACE,
-    Reals,
+    WHOLE,
     State,
 )
 
@@ -113,37 +128,35 @@ def excess_of(state: State, arm: int) -> float:
 @compiled()
 def lags(state: State) -> bool:
     """Whether the estimates of the arms may lag behind."""
-    return state.theta.shape[0] > 0
+    return state.layout == LAGGING
 
 
 @compiled(VOID(STATE))
 def start_lagging(state: State) -> None:
     """The norms that bound what changes from now on."""
-    factor, metric = state.factor, state.metric
+    factor, metric, lagging = state.factor, state.lagging.metric, state.lagging
     for i in range(metric.shape[0]):
         for j in range(i + 1):
             total = 0.0
             for k in range(j + 1):
                 total += factor[i, k] * factor[j, k]
             metric[i, j] = metric[j, i] = total
-    for a in range(state.deviations.shape[0]):
-        state.deviations[a] = math.sqrt(state.variances[a])
-        state.exact_at[a] = -1
+    for a in range(lagging.deviations.shape[0]):
+        lagging.deviations[a] = math.sqrt(state.variances[a])
+        lagging.exact_at[a] = -1
     state.scalars[TRACE] = 0.0
     state.clock[BEHIND] = 0
 
 
 @compiled(BOOLEAN(STATE))
-def refresh(state: State) -> bool:
-    """Everything anew from the counts and sums, by Cholesky; False if the design is singular."""
-    x, scalars, clock, y = state.features, state.scalars, state.clock, state.scratch
+def fit(state: State) -> bool:
+    """Factorize V and put θ̂ into ``scratch``; False if V is singular. How every refresh begins."""
+    x, scalars, y = state.features, state.scalars, state.scratch
     arms, rank = x.shape
-    shift = scalars[SHIFT]
-    separate = state.shifted.shape[0] > 0
     if not factorize(state, scalars[REGULARIZATION], False):
         return False
-    if shift > 0.0 and not separate:
-        scalars[LOG_DET] = log_determinant(state, shift)
+    if scalars[SHIFT] > 0.0 and state.shifted.shape[0] == 0:
+        scalars[LOG_DET] = log_determinant(state, scalars[SHIFT])
     for i in range(rank):
         y[i] = 0.0
     for a in range(arms):
@@ -152,33 +165,15 @@ def refresh(state: State) -> bool:
             for i in range(rank):
                 y[i] += total * x[a, i]
     solve(state, y)
-    if state.rows.shape[0] == arms:
-        for a in range(arms):
-            state.means[a] = dot(state, a, y)
-        for a in range(arms):
-            for i in range(rank):
-                y[i] = x[a, i]
-            solve(state, y)
-            for i in range(arms):
-                state.rows[a, i] = dot(state, i, y)
-            state.variances[a] = state.rows[a, a]
-    else:
-        products(x, y, state.means)
-        if lags(state):
-            for i in range(rank):
-                state.theta[i] = state.anchor[i] = y[i]
-        norms(x, state.factor, y, state.variances)
-        for s in range(state.rows.shape[0]):
-            if state.owners[s] >= 0:
-                for i in range(rank):
-                    y[i] = x[state.owners[s], i]
-                solve(state, y)
-                products(x, y, state.rows[s])
-                state.variances[state.owners[s]] = state.rows[s, state.owners[s]]
-        invert(state, state.inverse)
-        if lags(state):
-            start_lagging(state)
-    if separate and shift > 0.0:
+    return True
+
+
+@compiled(VOID(STATE))
+def renew_shifted(state: State) -> None:
+    """The shifted inverse and its ln det anew, and when to refresh again. How every refresh ends."""
+    x, scalars, clock = state.features, state.scalars, state.clock
+    shift = scalars[SHIFT]
+    if state.shifted.shape[0] > 0 and shift > 0.0:
         factorize(state, shift, True)
         invert(state, state.shifted)
         scalars[LOG_DET] = log_determinant(state, shift) + price(clock[LEVEL])
@@ -186,46 +181,90 @@ def refresh(state: State) -> bool:
         factorize(state, 0.0, True)
         invert(state, state.shifted)
         scalars[LOG_DET] = log_determinant(state, 1.0) - scalars[PRIOR_LOG_DET]
-        for i in range(rank):
+        for i in range(x.shape[1]):
             state.lean[i] = 0.0
-        for a in range(arms):
+        for a in range(x.shape[0]):
             excess = excess_of(state, a)
-            for i in range(rank):
+            for i in range(x.shape[1]):
                 state.lean[i] += excess * x[a, i]
     clock[READY] = 1
     clock[REFRESHED] += 1
     clock[NEXT_REFRESH] = FIRST_REFRESH
     while clock[NEXT_REFRESH] <= clock[OBSERVED]:
         clock[NEXT_REFRESH] += min(clock[NEXT_REFRESH], REFRESH_EVERY)
+
+
+@compiled(BOOLEAN(STATE))
+def refresh_whole(state: State) -> bool:
+    """Everything anew where all of G is kept; False if the design is singular."""
+    x, y = state.features, state.scratch
+    arms, rank = x.shape
+    if not fit(state):
+        return False
+    for a in range(arms):
+        state.means[a] = dot(state, a, y)
+    for a in range(arms):
+        for i in range(rank):
+            y[i] = x[a, i]
+        solve(state, y)
+        for i in range(arms):
+            state.rows[a, i] = dot(state, i, y)
+        state.variances[a] = state.rows[a, a]
+    renew_shifted(state)
     return True
 
 
 @compiled(BOOLEAN(STATE))
-def start(state: State) -> bool:
-    """Forget every evaluation."""
+def refresh_rows(state: State) -> bool:
+    """Everything anew where some rows of G are kept or none; False if the design is singular."""
+    x, y, kept = state.features, state.scratch, state.kept
+    rank = x.shape[1]
+    if not fit(state):
+        return False
+    products(x, y, state.means)
+    if lags(state):
+        for i in range(rank):
+            state.lagging.theta[i] = state.lagging.anchor[i] = y[i]
+    norms(x, state.factor, y, state.variances)
+    for s in range(state.rows.shape[0]):
+        if kept.owners[s] >= 0:
+            for i in range(rank):
+                y[i] = x[kept.owners[s], i]
+            solve(state, y)
+            products(x, y, state.rows[s])
+            state.variances[kept.owners[s]] = state.rows[s, kept.owners[s]]
+    invert(state, kept.inverse)
+    if lags(state):
+        start_lagging(state)
+    renew_shifted(state)
+    return True
+
+
+@compiled(VOID(STATE))
+def start(state: State) -> None:
+    """Forget every evaluation; a refresh is to follow where there is a regularisation."""
     for a in range(state.features.shape[0]):
         state.pulls[a] = 0
         state.sums[a] = 0.0
         state.means[a] = 0.0
         state.pilot[a] = 0
         state.pilot_sums[a] = 0.0
-    if state.rows.shape[0] < state.slots.shape[0]:
+    if state.layout == ROWS:
+        kept = state.kept
         for s in range(state.rows.shape[0]):
-            if state.owners[s] >= 0:
-                state.slots[state.owners[s]] = -1
-            state.owners[s] = -1
-            state.used[s] = 0
+            if kept.owners[s] >= 0:
+                kept.slots[kept.owners[s]] = -1
+            kept.owners[s] = -1
+            kept.used[s] = 0
     state.clock[OBSERVED] = state.clock[READY] = state.clock[ASIDE] = 0
     state.clock[NEXT_CLIMB] = 0
     while state.clock[LEVEL] > 0:
         state.clock[LEVEL] -= 1
         state.scalars[SHIFT] /= STEP
     state.scalars[LOG_DET] = 0.0
-    for k in range(state.theta.shape[0]):
-        state.theta[k] = state.anchor[k] = 0.0
-    if state.scalars[REGULARIZATION] > 0.0:
-        return refresh(state)
-    return True
+    if state.layout == LAGGING:
+        for k in range(state.scratch.shape[0]):
+            state.lagging.theta[k] = state.lagging.anchor[k] = 0.0
 
 
 @compiled()
@@ -238,96 +277,161 @@ def downdate(matrix: Reals, product: Reals, growth: float) -> None:
             matrix[i, k] -= factor * product[k]
 
 
-@compiled(VOID(STATE, INTEGER, REAL))
-def update_rows(state: State, arm: int, shrink: float) -> None:
-    """The resident rows of G after an evaluation that shrinks a variance steeply."""
-    u = state.arm_scratch
-    arms = u.shape[0]
-    for s in range(state.rows.shape[0]):
-        owner = s if state.rows.shape[0] == arms else state.owners[s]
-        if owner >= 0:
-            factor = u[owner] * shrink
-            for i in range(arms):
-                state.rows[s, i] -= factor * u[i]
-            # The same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a).
-            state.rows[s, arm] = state.noise[arm] * factor
-            if owner == arm:
-                for i in range(arms):
-                    state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
+@compiled()
+def count_in(state: State, arm: int, value: float) -> bool:
+    """Add one evaluation to the counts and sums; whether there are estimates to update."""
+    state.pulls[arm] += 1
+    state.sums[arm] += value
+    state.clock[OBSERVED] += 1
+    return state.clock[READY] == 1
 
 
 @compiled()
-def observe(state: State, arm: int, value: float) -> None:
-    """Take in one evaluation: a rank-one update, or a refresh when it is due."""
-    clock, scalars, u = state.clock, state.scalars, state.arm_scratch
-    state.pulls[arm] += 1
-    state.sums[arm] += value
-    clock[OBSERVED] += 1
-    if clock[READY] == 0:
-        return
-    if clock[OBSERVED] >= clock[NEXT_REFRESH]:
-        clock[NEXT_REFRESH] += REFRESH_EVERY
-        if refresh(state):
-            return
-    arms = u.shape[0]
-    whole = state.rows.shape[0] == arms
-    if whole:
-        for i in range(arms):
-            u[i] = state.rows[arm, i]
-    else:
-        apply(state, arm, state.inverse, state.scratch)
-        u[arm] = inner(state.features, arm, state.scratch)
-    noise = state.noise[arm]
-    growth = noise + u[arm]
-    # A variance that falls a hundred-thousandfold at once would leave its digits behind.
-    steep = not noise <= growth <= STEEPEST * noise
-    if steep and refresh(state):
-        return
-    shrink = 1.0 / growth
-    mean = inner(state.features, arm, state.theta) if lags(state) else state.means[arm]
-    step = (value - mean) * shrink
-    if lags(state):
-        turn = clock[OBSERVED] % RECENT
-        for k in range(state.theta.shape[0]):
-            state.theta[k] += state.scratch[k] * step
-            state.recent[turn, k] = state.scratch[k]
-        state.growths[turn] = growth
-        clock[BEHIND] += 1
-        scalars[TRACE] += state.deviations[arm] ** 2 / noise
-    elif whole or steep:
-        if not whole:
-            products(state.features, state.scratch, u)
-        for i in range(arms):
-            state.means[i] += u[i] * step
-        for i in range(arms):
-            state.variances[i] -= (u[i] * shrink) * u[i]
-    if lags(state):
-        pass
-    elif steep:
-        update_rows(state, arm, shrink)
-    elif whole:
-        for s in range(arms):
-            factor = u[s] * shrink
-            for i in range(arms):
-                state.rows[s, i] -= factor * u[i]
-    else:
-        absorb(
-            state.features, state.scratch, state.rows, state.owners, state.slots[arm], u,
-            state.means, state.variances, shrink, step,
-        )  # fmt: skip
-    if steep and not lags(state):
-        state.variances[arm] = noise * (u[arm] * shrink)
-    if not whole:
-        downdate(state.inverse, state.scratch, growth)
+def is_due(state: State) -> bool:
+    """Whether a refresh is due by the number of evaluations."""
+    if state.clock[OBSERVED] < state.clock[NEXT_REFRESH]:
+        return False
+    state.clock[NEXT_REFRESH] += REFRESH_EVERY
+    return True
+
+
+@compiled()
+def is_steep(growth: float, noise: float) -> bool:
+    """Whether a variance falls a hundred-thousandfold at once, and would leave its digits behind."""
+    return not noise <= growth <= STEEPEST * noise
+
+
+@compiled()
+def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
+    """The shifted inverse and its ln det after one evaluation."""
+    scalars, noise = state.scalars, state.noise[arm]
     if state.shifted.shape[0] > 0:
-        if scalars[SHIFT] > 0.0 or clock[ASIDE] > 0:
+        if scalars[SHIFT] > 0.0 or state.clock[ASIDE] > 0:
             apply(state, arm, state.shifted, state.scratch)
             growth = noise + dot(state, arm, state.scratch)
             downdate(state.shifted, state.scratch, growth)
             scalars[LOG_DET] += math.log(growth / noise)
-        if clock[ASIDE] > 0:
+        if state.clock[ASIDE] > 0:
             excess = (value - state.prior[arm]) / noise
             for k in range(state.lean.shape[0]):
                 state.lean[k] += excess * state.features[arm, k]
     elif scalars[SHIFT] > 0.0:
         scalars[LOG_DET] += math.log(growth / noise)
+
+
+OBSERVES = VOID(STATE, INTEGER, REAL)
+
+
+@compiled(OBSERVES)
+def observe_whole(state: State, arm: int, value: float) -> None:
+    """Take in one evaluation where all of G is kept: a rank-one update, or a refresh if it is due."""
+    if not count_in(state, arm, value):
+        return
+    if is_due(state) and refresh_whole(state):
+        return
+    u, rows = state.arm_scratch, state.rows
+    arms = u.shape[0]
+    for i in range(arms):
+        u[i] = rows[arm, i]
+    noise = state.noise[arm]
+    growth = noise + u[arm]
+    steep = is_steep(growth, noise)
+    if steep and refresh_whole(state):
+        return
+    shrink = 1.0 / growth
+    step = (value - state.means[arm]) * shrink
+    for i in range(arms):
+        state.means[i] += u[i] * step
+    for i in range(arms):
+        state.variances[i] -= (u[i] * shrink) * u[i]
+    for s in range(arms):
+        factor = u[s] * shrink
+        for i in range(arms):
+            rows[s, i] -= factor * u[i]
+        if steep:
+            rows[s, arm] = noise * factor
+    if steep:
+        # The same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a).
+        for i in range(arms):
+            rows[arm, i] = noise * (u[i] * shrink)
+        state.variances[arm] = noise * (u[arm] * shrink)
+    update_shifted(state, arm, value, growth)
+
+
+@compiled(VOID(STATE, INTEGER, REAL))
+def update_rows(state: State, arm: int, shrink: float) -> None:
+    """The rows of G that are kept after an evaluation that shrinks a variance steeply."""
+    u, owners = state.arm_scratch, state.kept.owners
+    for s in range(state.rows.shape[0]):
+        if owners[s] >= 0:
+            factor = u[owners[s]] * shrink
+            for i in range(u.shape[0]):
+                state.rows[s, i] -= factor * u[i]
+            state.rows[s, arm] = state.noise[arm] * factor  # without a difference, as above
+            if owners[s] == arm:
+                for i in range(u.shape[0]):
+                    state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
+
+
+@compiled(OBSERVES)
+def observe_rows(state: State, arm: int, value: float) -> None:
+    """Take in one evaluation where some rows of G are kept."""
+    if not count_in(state, arm, value):
+        return
+    if is_due(state) and refresh_rows(state):
+        return
+    u, kept = state.arm_scratch, state.kept
+    apply(state, arm, kept.inverse, state.scratch)
+    u[arm] = inner(state.features, arm, state.scratch)
+    noise = state.noise[arm]
+    growth = noise + u[arm]
+    steep = is_steep(growth, noise)
+    if steep and refresh_rows(state):
+        return
+    shrink = 1.0 / growth
+    step = (value - state.means[arm]) * shrink
+    if steep:
+        products(state.features, state.scratch, u)
+        for i in range(u.shape[0]):
+            state.means[i] += u[i] * step
+        for i in range(u.shape[0]):
+            state.variances[i] -= (u[i] * shrink) * u[i]
+        update_rows(state, arm, shrink)
+        state.variances[arm] = noise * (u[arm] * shrink)
+    else:
+        absorb(
+            state.features, state.scratch, state.rows, kept.owners, kept.slots[arm], u,
+            state.means, state.variances, shrink, step,
+        )  # fmt: skip
+    downdate(kept.inverse, state.scratch, growth)
+    update_shifted(state, arm, value, growth)
+
+
+@compiled(OBSERVES)
+def observe_lagging(state: State, arm: int, value: float) -> None:
+    """Take in one evaluation where the estimates of the arms lag behind: only θ̂ and V⁻¹ change."""
+    if not count_in(state, arm, value):
+        return
+    if is_due(state) and refresh_rows(state):
+        return
+    clock, lagging, scratch = state.clock, state.lagging, state.scratch
+    apply(state, arm, state.kept.inverse, scratch)
+    variance = inner(state.features, arm, scratch)
+    noise = state.noise[arm]
+    growth = noise + variance
+    if is_steep(growth, noise) and refresh_rows(state):
+        return
+    step = (value - inner(state.features, arm, lagging.theta)) * (1.0 / growth)
+    turn = clock[OBSERVED] % RECENT
+    for k in range(lagging.theta.shape[0]):
+        lagging.theta[k] += scratch[k] * step
+        lagging.recent[turn, k] = scratch[k]
+    lagging.growths[turn] = growth
+    clock[BEHIND] += 1
+    state.scalars[TRACE] += lagging.deviations[arm] ** 2 / noise
+    downdate(state.kept.inverse, scratch, growth)
+    update_shifted(state, arm, value, growth)
+
+
+REFRESH = {WHOLE: refresh_whole, ROWS: refresh_rows, LAGGING: refresh_rows}
+OBSERVE = {WHOLE: observe_whole, ROWS: observe_rows, LAGGING: observe_lagging}

@@ -9,14 +9,24 @@ the rank of X.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numba import types
 
 from shortlist.core.cholesky import solve_factor
-from shortlist.core.rule import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import Reals, Table
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    BOOLEAN,
+    INTEGER,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
 
 NOBODY = -1
 MOST_STEPS = 60  # ten are usual
@@ -27,7 +37,8 @@ FAINT = 1e-12  # of the largest weight: some weight must bind θ
 PIVOT = 1e-15  # of the diagonal: a direction of θ that makes no difference
 
 
-class Workspace(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Workspace(Record):
     """Scratch; ``means`` is λ, and ``price[0]`` the multiplier of the gap."""
 
     means: Reals
@@ -50,16 +61,15 @@ class Workspace(NamedTuple):
     factor: Table
 
 
-WORKSPACE = types.NamedTuple(
-    [TABLE if name == "factor" else REALS for name in Workspace._fields], Workspace
-)
+WORKSPACE = record_type(Workspace)
 
 
 def workspace(arms: int, rank: int) -> Workspace:
     """Scratch for so many arms."""
     sizes = {"price": 1, **dict.fromkeys(("theta", "d_theta", "across", "solved"), rank)}
-    arrays = [np.zeros(sizes.get(name, arms)) for name in Workspace._fields[:-1]]
-    return Workspace._make([*arrays, np.zeros((rank, rank))])
+    vectors = [field.name for field in fields(Workspace) if field.name != "factor"]
+    arrays = {name: np.zeros(sizes.get(name, arms)) for name in vectors}
+    return Workspace(**arrays, factor=np.zeros((rank, rank)))
 
 
 @compiled(VOID(TABLE, REALS, TABLE))

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 
 def _after(seconds: float, words: str) -> threading.Timer:
@@ -23,30 +22,4 @@ def notice(words: str, after: float = 2.0) -> Iterator[None]:
     try:
         yield
     finally:
-        timer.cancel()
-
-
-@contextmanager
-def compiling(words: str, after: float = 2.0) -> Iterator[None]:
-    """The same of what Numba compiles within; to load what was compiled before says nothing."""
-    from numba.core import event
-
-    timer = _after(after, words)
-    begun = threading.Event()
-
-    class First(event.Listener):  # type: ignore[misc]
-        def on_start(self, event: Any) -> None:
-            if not begun.is_set():
-                begun.set()
-                timer.start()
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    first = First()
-    event.register("numba:compile", first)
-    try:
-        yield
-    finally:
-        event.unregister("numba:compile", first)
         timer.cancel()

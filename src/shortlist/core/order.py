@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from shortlist.core.jit import compiled
 from shortlist.core.random import priority
-from shortlist.core.rule import (
+from shortlist.core.records import (
     BOOLEAN,
     INTEGER,
     INTEGERS,
@@ -14,7 +15,6 @@ from shortlist.core.rule import (
     REAL,
     REALS,
     VOID,
-    compiled,
 )
 
 SORTED_UP_TO = 16

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.core.rule import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    INTEGER,
+    INTEGERS,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+)
 
 BLOCK = 1024
 SCANNED = 128  # at once, where a find makes it necessary to look closely

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 
+from shortlist.core.jit import compiled
 from shortlist.core.least_squares import excess_of, factorize, log_determinant
-from shortlist.core.rule import REAL, VOID, compiled
-from shortlist.core.state import (
-    ASIDE,
-    LOG_DET,
-    OBSERVED,
-    PRIOR_LOG_DET,
-    READY,
-    STATE,
+from shortlist.core.records import (
+    REAL,
+    VOID,
     Integers,
     Reals,
-    State,
 )
+from shortlist.core.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, READY, STATE, State
 
 NOBODY = -1
 

@@ -5,20 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.core.lagging import all_variances
-from shortlist.core.least_squares import lags, observe, refresh, start
+from shortlist.core.least_squares import OBSERVE, REFRESH
 from shortlist.core.passes import products
 from shortlist.core.pilot import set_aside, surprise
+from shortlist.core.records import (
+    Integers,
+    Reals,
+)
 from shortlist.core.rows import row
 from shortlist.core.state import (
     ASIDE,
+    LAGGING,
     LEAST_SHARE,
     LOG_DET,
     OBSERVED,
     READY,
     RECENT,
+    ROWS,
     STEEPEST,
-    Integers,
-    Reals,
+    WHOLE,
+    KeptRows,
+    Lagging,
     State,
 )
 from shortlist.core.tall import (
@@ -188,20 +195,16 @@ class Posterior:
         if resident is None:
             resident = arms if keeps_all_rows(arms, rank) else 16
         kept = min(arms, resident)
-        lagging = 0 if kept else rank
+        layout = WHOLE if kept == arms else ROWS if kept else LAGGING
         tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
-        index = np.arange(arms) if kept == arms else np.full(arms, -1)
         self.state = State(
+            layout=layout,
             features=unlocked(np.ascontiguousarray(features, dtype=np.float64)),
             pulls=np.zeros(arms, np.int64),
             sums=np.zeros(arms),
             means=np.zeros(arms),
             variances=np.full(arms, np.inf),
             rows=np.zeros((kept, arms)),
-            slots=index.astype(np.int64),
-            owners=(np.arange(kept) if kept == arms else np.full(kept, -1)).astype(np.int64),
-            used=np.zeros(kept, np.int64),
-            inverse=np.zeros((rank, rank) if kept < arms else (0, 0)),
             shifted=np.zeros((tracked, tracked)),
             factor=np.zeros((rank, rank)),
             arm_scratch=np.zeros(arms),
@@ -213,16 +216,12 @@ class Posterior:
             scalars=np.array([regularization, shift, 0.0, 0.0, 0.0, floor]),
             clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
-            theta=np.zeros(lagging),
-            anchor=np.zeros(lagging),
-            deviations=np.zeros(arms if lagging else 0),
-            metric=np.zeros((lagging, lagging)),
-            recent=np.zeros((RECENT if lagging else 0, rank)),
-            growths=np.zeros(RECENT),
-            exact_at=np.zeros(arms if lagging else 0, np.int64),
+            kept=None if layout == WHOLE else no_rows(arms, kept, rank),
+            lagging=no_lag(arms, rank) if layout == LAGGING else None,
         )
         self._made: tuple[int, Reals, Reals] | None = None
-        start(self.state)
+        if regularization > 0.0:
+            self.refresh()
 
     @property
     def means(self) -> Reals:
@@ -241,11 +240,12 @@ class Posterior:
 
     def _current(self) -> tuple[Reals, Reals]:
         """Means and variances; where they lag behind, made once for as many results as are in."""
-        if not (self.ready and lags(self.state)):
+        lagging = self.state.lagging
+        if lagging is None or not self.ready:
             return self.state.means, self.state.variances
         if self._made is None or self._made[0] != self.observed:
             means, variances = np.empty(len(self.pulls)), np.empty(len(self.pulls))
-            products(self.state.features, self.state.theta, means)
+            products(self.state.features, lagging.theta, means)
             all_variances(self.state, variances)
             self._made = self.observed, means, variances
         return self._made[1:]
@@ -285,19 +285,20 @@ class Posterior:
 
     def observe(self, arm: int, value: float) -> None:
         """Take in one evaluation."""
-        observe(self.state, int(arm), float(value))
+        OBSERVE[self.state.layout](self.state, int(arm), float(value))
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""
-        if lags(self.state):
+        kept = self.state.kept
+        if self.state.layout == LAGGING and kept is not None:
             made = np.empty(len(self.pulls))
-            products(self.state.features, self.state.inverse @ self.state.features[arm], made)
+            products(self.state.features, kept.inverse @ self.state.features[arm], made)
             return made
         return self.state.rows[row(self.state, int(arm))].copy()
 
     def refresh(self) -> None:
         """Recompute everything from the counts and sums, by Cholesky."""
-        if not refresh(self.state):
+        if not REFRESH[self.state.layout](self.state):
             raise SingularDesign(
                 f"{self.observed} evaluations of {int(np.count_nonzero(self.pulls))} arms do not "
                 f"span the features (rank {self.state.features.shape[1]}): evaluate a spanning set "
@@ -308,8 +309,32 @@ class Posterior:
         """An independent copy; the features are shared."""
         twin = object.__new__(Posterior)
         twin._made = self._made
-        twin.state = State._make([self.state[0], *(array.copy() for array in self.state[1:])])
+        shared = self.state.features
+        twin.state = self.state.mapped(lambda array: array if array is shared else array.copy())
         return twin
+
+
+def no_rows(arms: int, kept: int, rank: int) -> KeptRows:
+    """Room for so many rows of G, none of them made."""
+    return KeptRows(
+        slots=np.full(arms, -1, np.int64),
+        owners=np.full(kept, -1, np.int64),
+        used=np.zeros(kept, np.int64),
+        inverse=np.zeros((rank, rank)),
+    )
+
+
+def no_lag(arms: int, rank: int) -> Lagging:
+    """Room for what bounds estimates that lag behind."""
+    return Lagging(
+        theta=np.zeros(rank),
+        anchor=np.zeros(rank),
+        deviations=np.zeros(arms),
+        metric=np.zeros((rank, rank)),
+        recent=np.zeros((RECENT, rank)),
+        growths=np.zeros(RECENT),
+        exact_at=np.zeros(arms, np.int64),
+    )
 
 
 def keeps_all_rows(arms: int, rank: int) -> bool:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from shortlist.core.jit import compiled
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import products
-from shortlist.core.rule import INTEGER, compiled
-from shortlist.core.state import STATE, TICK, State
+from shortlist.core.records import (
+    INTEGER,
+)
+from shortlist.core.state import STATE, TICK, WHOLE, State
 
 
 @compiled(INTEGER(STATE, INTEGER))
 def make_row(state: State, arm: int) -> int:
     """The arm's row of G, made in the slot used longest ago."""
     slot = 0
-    for s in range(state.used.shape[0]):
-        if state.used[s] < state.used[slot]:
+    for s in range(state.kept.used.shape[0]):
+        if state.kept.used[s] < state.kept.used[slot]:
             slot = s
-    if state.owners[slot] >= 0:
-        state.slots[state.owners[slot]] = -1
-    state.owners[slot] = arm
-    state.slots[arm] = slot
-    apply(state, arm, state.inverse, state.scratch)
+    if state.kept.owners[slot] >= 0:
+        state.kept.slots[state.kept.owners[slot]] = -1
+    state.kept.owners[slot] = arm
+    state.kept.slots[arm] = slot
+    apply(state, arm, state.kept.inverse, state.scratch)
     products(state.features, state.scratch, state.rows[slot])
     return slot
 
@@ -27,11 +30,11 @@ def make_row(state: State, arm: int) -> int:
 @compiled()
 def row(state: State, arm: int) -> int:
     """The slot where the arm's row of G is; a missing one is made."""
-    if state.rows.shape[0] == state.slots.shape[0]:
+    if state.layout == WHOLE:
         return arm
-    slot = state.slots[arm]
+    slot = state.kept.slots[arm]
     if slot < 0:
         slot = make_row(state, arm)
     state.clock[TICK] += 1
-    state.used[slot] = state.clock[TICK]
+    state.kept.used[slot] = state.clock[TICK]
     return slot

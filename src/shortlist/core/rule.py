@@ -5,26 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numba
-from numba import types
 from numba.core.errors import NumbaError
-from numba.experimental.function_type import _get_wrapper_address
 
+from shortlist.core.jit import Function
+from shortlist.core.records import (
+    INTEGER,
+    INTEGERS,
+    KEY,
+    KEYS,
+    MASK,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Address,
+)
 from shortlist.errors import unknown_name
-
-VOID = types.void
-BOOLEAN = types.boolean
-INTEGER = types.int64
-REAL = types.float64
-KEY = types.uint64
-REALS = types.Array(types.float64, 1, "C")
-TABLE = types.Array(types.float64, 2, "C")
-INTEGERS = types.Array(types.int64, 1, "C")
-KEYS = types.Array(types.uint64, 1, "C")
-MASK = types.Array(types.boolean, 1, "C")
 
 SIGNATURES: dict[str, Any] = {
     # (j, means, variances, row of G for j, σC) → column of B_ij over i, written into the last
@@ -42,58 +41,9 @@ SIGNATURES: dict[str, Any] = {
     # (arm, parameters, generator) → reward
     "reward": REAL(INTEGER, TABLE, KEYS),
 }
-POINTERS: dict[str, Any] = {kind: types.FunctionType(s) for kind, s in SIGNATURES.items()}
+POINTERS: dict[str, Any] = {kind: Address(s) for kind, s in SIGNATURES.items()}
 
 OWN = -1
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def compiled(
-    signature: Any | None = None, *, inline: bool | None = None, fast: bool = False
-) -> Callable[[Function], Function]:
-    """Compile for ``signature``, cached on disk, without the GIL and without reference counts.
-
-    The compiled code only reads and writes arrays that its caller holds, so counting references
-    to them would be pure cost: many times that of the round itself at K = 4. With ``inline``, which is
-    the default without a signature, the machine code becomes part of its callers' (``forceinline``:
-    Numba's own ``inline="always"`` copies sources instead, which made the loop's compilation twice as
-    long). With a signature, it is compiled or loaded on import; without, when a caller is compiled.
-    With ``fast``, sums may be taken in another order, several terms at a time: four times as fast
-    over many arms, and the last digit may differ from the interpreter's.
-    """
-
-    def decorate(function: Function) -> Function:
-        # Nobody calls them by address but a rule, and a wrapper for so many arrays takes long.
-        within = signature is None if inline is None else inline
-        options: dict[str, Any] = {"forceinline": within, "no_cfunc_wrapper": True}
-        if fast:
-            options["fastmath"] = {"reassoc", "contract", "nsz"}
-        return cast(Function, _compile(function, signature, cache=True, _nrt=False, **options))
-
-    return decorate
-
-
-def _compile(function: Callable[..., Any], signature: Any | None, **options: Any) -> Any:
-    return numba.njit(signature, nogil=True, error_model="numpy", **options)(function)
-
-
-class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc]
-    """A compiled function by its address: Numba takes far longer to find it in the function."""
-
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
-        self._function = function  # kept, or its code would go with it
-        self._signature = signature
-        self._address = _get_wrapper_address(function, signature)
-        self._numba_type_ = types.FunctionType(signature)
-
-    def __wrapper_address__(self) -> int:
-        """Where it is."""
-        return self._address
-
-    def signature(self) -> Any:
-        """What it takes and returns."""
-        return self._signature
 
 
 @dataclass(frozen=True)
@@ -119,7 +69,7 @@ class Rule:
     kind: str
     name: str
     summary: str
-    function: Callable[..., Any]
+    function: Any
     py_func: Callable[..., Any]
     needs: frozenset[str]
     traits: frozenset[str]
@@ -128,14 +78,17 @@ class Rule:
     @property
     def is_compiled(self) -> bool:
         """Whether the rule runs as machine code."""
-        return self.function is not self.py_func
+        return self.function is not self.py_func and not numba.config.DISABLE_JIT
 
-    @cached_property
-    def pointer(self) -> Any:
-        """What compiled code is given to call the rule; the plain function if it is not compiled."""
-        if not self.is_compiled:
-            return self.function
-        return Pointer(self.function, SIGNATURES[self.kind])
+    @property
+    def address(self) -> int:
+        """Where its machine code is: what compiled code is given to call it."""
+        return cast(int, self.function.address)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How Numba sees it in the code of a caller."""
+        return self.function._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
@@ -211,19 +164,18 @@ def rule(
     return decorate
 
 
-def _compile_rule(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    # A rule typed at a prompt cannot be cached; one that allocates needs reference counts.
-    attempts: list[dict[str, Any]] = [
-        {"cache": True, "_nrt": False, "forceinline": True},
-        {"_nrt": False},
-        {},
-    ]
+def _compile_rule(function: Callable[..., Any], signature: Any) -> Any:
+    if numba.config.DISABLE_JIT or function.__module__.startswith("shortlist."):
+        return Function(function, signature, inline=True)
     reason: Exception | None = None
-    for options in attempts:
+    for counts in (False, True):  # a rule that makes arrays needs references to be counted
+        made = Function(function, signature, inline=True, counts=counts)
         try:
-            return cast(Callable[..., Any], _compile(function, signature, **options))
+            made.compile()
         except (NumbaError, RuntimeError) as error:
             reason = error
+        else:
+            return made
     warnings.warn(
         f"rule {function.__name__!r} does not compile and runs interpreted, about a thousand "
         f"times slower: {_cause(reason)}",

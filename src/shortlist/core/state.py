@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
-import numpy as np
-from numba import types
-from numpy.typing import NDArray
-
-from shortlist.core.rule import INTEGERS, REALS, TABLE
-
-Reals = NDArray[np.float64]
-Table = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from shortlist.core.records import (
+    Integer,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
 
 REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE, FLOOR = 0, 1, 2, 3, 4, 5
 OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
 REFRESHED, BEHIND = 7, 8
+# How much of G is kept: all of it, a few rows, or none while the estimates of the arms lag behind.
+WHOLE, ROWS, LAGGING = 0, 1, 2
 STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
@@ -27,34 +28,59 @@ RECENT = 8
 LEAST_SHARE = 1e-12
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class KeptRows(Record):
+    """Which rows of G are kept, and the V⁻¹ that others are made from.
+
+    ``State.rows[s]`` is the row of arm ``owners[s]``, last used at tick ``used[s]``; ``slots[a]`` is where
+    arm a's row is, or −1. The row used longest ago makes room for another.
+    """
+
+    slots: Integers
+    owners: Integers
+    used: Integers
+    inverse: Table
+
+
+@dataclass(frozen=True, eq=False)
+class Lagging(Record):
+    """What bounds the estimates of very many arms, which lag behind (see ``lagging.py``).
+
+    ``State.means`` are those of ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the
+    last refresh, when V was ``metric``; ``State.variances`` are at least what they should be, all of
+    them right ``clock[BEHIND]`` pulls ago, arm a's after ``exact_at[a]`` pulls. Of the last pulls, the
+    n-th in ``recent[n % 8]``, V⁻¹x_a before it and n_a + G_aa are kept.
+    """
+
+    theta: Reals
+    anchor: Reals
+    deviations: Reals
+    metric: Table
+    recent: Table
+    growths: Reals
+    exact_at: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class State(Record):
     """The arrays behind a posterior; compiled code reads and writes them in place.
 
-    ``rows[s]`` is the row of G for arm ``owners[s]``; ``slots[a]`` is where arm a's row is, or −1.
-    With as many rows as arms G is whole and ``inverse`` is not kept current; with fewer, the rows
-    used longest ago make room, and a missing one is made from ``inverse``. ``shifted`` is
-    (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a pilot
-    is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
+    ``layout`` says how much of G is kept: WHOLE, and ``rows`` is G; ROWS, and ``kept`` says which; or
+    LAGGING, with no rows at all, where only ``kept.inverse`` and ``lagging`` are current.
+    ``shifted`` is (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a
+    pilot is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
     ``scalars[FLOOR]`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
     ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
     summed up, it counts 1/noise[a] times.
-    With ``theta``, the estimates of the arms lag behind (see ``lagging.py``): ``means`` are those of
-    ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the last refresh, when V
-    was ``metric``; ``variances`` are at least what they should be, all of them right ``clock[BEHIND]``
-    pulls ago, arm a's after ``exact_at[a]`` pulls. Of the last pulls, the n-th in ``recent[n % 8]``, V⁻¹x_a
-    before it and n_a + G_aa are kept.
     """
 
+    layout: Integer
     features: Table
     pulls: Integers
     sums: Reals
     means: Reals
     variances: Reals
     rows: Table
-    slots: Integers
-    owners: Integers
-    used: Integers
-    inverse: Table
     shifted: Table
     factor: Table
     arm_scratch: Reals
@@ -66,19 +92,8 @@ class State(NamedTuple):
     scalars: Reals
     clock: Integers
     noise: Reals
-    theta: Reals
-    anchor: Reals
-    deviations: Reals
-    metric: Table
-    recent: Table
-    growths: Reals
-    exact_at: Integers
+    kept: KeptRows | None
+    lagging: Lagging | None
 
 
-_TYPES = dict.fromkeys(
-    ("features", "rows", "inverse", "shifted", "factor", "metric", "recent"), TABLE
-)
-_TYPES |= dict.fromkeys(
-    ("pulls", "slots", "owners", "used", "pilot", "clock", "exact_at"), INTEGERS
-)
-STATE = types.NamedTuple([_TYPES.get(name, REALS) for name in State._fields], State)
+STATE = record_type(State)

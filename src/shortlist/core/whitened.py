@@ -10,8 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.core.cholesky import cholesky
-from shortlist.core.rule import BOOLEAN, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import Integers, Reals, Table
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    BOOLEAN,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Integers,
+    Reals,
+    Table,
+)
 from shortlist.errors import SingularDesign
 
 

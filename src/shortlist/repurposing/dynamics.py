@@ -10,15 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.core.notice import compiling
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import checked_seed
 from shortlist.repurposing.network import BooleanNetwork
 from shortlist.repurposing.program import compile_network
 from shortlist.repurposing.states import FREE, clamp_values, full_state, state_table, state_vector
-
-with compiling("compiling the walks for this machine: once only, some seconds"):
-    from shortlist.repurposing.walking import ASYNCHRONOUS, SYNCHRONOUS, fill_images, walk_many
+from shortlist.repurposing.walking import ASYNCHRONOUS, SYNCHRONOUS, fill_images, walk_many
 
 UPDATES = {"asynchronous": ASYNCHRONOUS, "synchronous": SYNCHRONOUS}
 MAX_STEPS = 10_000

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from shortlist.core.jit import compiled
 from shortlist.core.random import next_word, run_seed, seed_stream, uniform
-from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, KEY, KEYS, MASK, VOID, compiled
+from shortlist.core.records import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    KEY,
+    KEYS,
+    MASK,
+    VOID,
+)
 from shortlist.repurposing.program import AT_LEAST, NEGATE, PUSH_GENE
 
 BIT = types.uint8

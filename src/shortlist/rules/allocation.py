@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
-from shortlist.core.rule import INTEGER, INTEGERS, MASK, REAL, REALS, VOID, compiled
-from shortlist.core.state import OBSERVED, STATE, Integers, Reals, State, Table
-from shortlist.rules.alternative import PAIRS, Pairs, make_pairs
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    INTEGER,
+    MASK,
+    REAL,
+    VOID,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
+from shortlist.core.state import OBSERVED, STATE, State
+from shortlist.rules.alternative import Pairs, make_pairs
 from shortlist.rules.frank_wolfe import (
     FLAT,
-    PIECES,
     Pieces,
     frank_wolfe,
     is_forced,
     make_pieces,
     near,
 )
-from shortlist.rules.game import EMPTY, GAME_STATE, Game, make_game, play
+from shortlist.rules.game import EMPTY, Game, make_game, play
 from shortlist.rules.game import make_room as make_room_for_learners
 from shortlist.rules.initialization import auto, span, weakest_direction
 from shortlist.rules.lazy import CERTIFIED, is_explored, least_pulled, next_look
@@ -37,7 +46,8 @@ SHARED, SOLVED = 0, 1
 CATCH_UP = 16  # Frank–Wolfe steps made one by one for pulls that were made without a round
 
 
-class Allocation(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Allocation(Record):
     """What an allocation remembers, what it was given, and scratch.
 
     clock : how many pulls are shared out (−1: no round yet), and at how many w* was last solved
@@ -59,9 +69,7 @@ class Allocation(NamedTuple):
     pieces: Pieces
 
 
-_TYPES = {"game": GAME_STATE, "pairs": PAIRS, "pieces": PIECES}
-_TYPES |= dict.fromkeys(("clock", "spanner"), INTEGERS)
-ALLOCATION = types.NamedTuple([_TYPES.get(name, REALS) for name in Allocation._fields], Allocation)
+ALLOCATION = record_type(Allocation)
 
 
 def make_allocation(
@@ -98,22 +106,24 @@ def exploration(number: int, shown: Table) -> tuple[Integers, float]:
     return spanner, weakest_direction(shown, spanner) / len(spanner) ** 0.5
 
 
-def apart(allocation: Allocation) -> Allocation:
+def apart(allocation: Allocation | None) -> Allocation | None:
     """The same allocation with a memory of its own; scratch is shared."""
+    if allocation is None:
+        return None
     game = allocation.game
-    return allocation._replace(
+    return allocation.replace(
         clock=allocation.clock.copy(),
         target=allocation.target.copy(),
         weights=allocation.weights.copy(),
         levels=allocation.levels.copy(),
-        game=game._replace(answers=game.answers.copy(), learners=game.learners.copy()),
+        game=game.replace(answers=game.answers.copy(), learners=game.learners.copy()),
     )
 
 
 def make_room(allocation: Allocation) -> Allocation:
     """The same allocation with twice the room for what it looks at."""
     room, arms = allocation.pieces.payoffs.shape
-    return allocation._replace(
+    return allocation.replace(
         game=make_room_for_learners(allocation.game), pieces=make_pieces(arms, 2 * room)
     )
 
@@ -171,7 +181,10 @@ def frank_wolfe_weights(
     return ALLOCATED
 
 
-@compiled(INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION))
+ALLOCATE = INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION)
+
+
+@compiled(ALLOCATE)
 def allocate(
     number: int,
     state: State,

@@ -9,19 +9,32 @@ be as bad as i.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 from shortlist.core.cholesky import cholesky
-from shortlist.core.rule import INTEGER, INTEGERS, MASK, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import STATE, Integers, Reals, State, Table
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    INTEGER,
+    MASK,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
+from shortlist.core.state import STATE, State
 
 RIDGE = 1e-12  # of V(w)'s trace: a direction may be left without any weight
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pairs(Record):
     """Scratch: the m arms inside and then the others, their distances, x_aᵀ(θ̂ − λ) and L⁻¹x_a.
 
     ``distances[k, n]`` is that of the k-th arm inside and the n-th outside.
@@ -33,8 +46,7 @@ class Pairs(NamedTuple):
     whitened: Table
 
 
-_TYPES = {"sides": INTEGERS, "distances": TABLE, "whitened": TABLE}
-PAIRS = types.NamedTuple([_TYPES.get(name, REALS) for name in Pairs._fields], Pairs)
+PAIRS = record_type(Pairs)
 
 
 def make_pairs(arms: int, rank: int, m: int) -> Pairs:

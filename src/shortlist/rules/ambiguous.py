@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.core.jit import compiled
 from shortlist.core.order import largest_among
-from shortlist.core.rule import compiled, rule
+from shortlist.core.rule import rule
 
 
 @rule("ambiguous", needs=("outside_gaps",), number=0)

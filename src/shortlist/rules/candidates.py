@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.core.jit import compiled
 from shortlist.core.order import mark_best
-from shortlist.core.rule import compiled, rule
+from shortlist.core.rule import rule
 
 
 @rule("candidates", needs=(), number=0)

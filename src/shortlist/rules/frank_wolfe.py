@@ -17,22 +17,26 @@ that span explore for all. The sum of the z_t is tracked by differences where th
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numba import types
 
-from shortlist.core.rule import (
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
     BOOLEAN,
     INTEGER,
     INTEGERS,
     MASK,
     REAL,
     REALS,
-    TABLE,
-    compiled,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
 )
-from shortlist.core.state import STATE, Integers, Reals, State, Table
+from shortlist.core.state import STATE, State
 from shortlist.rules.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
 from shortlist.rules.matrix_game import best_mixture
 
@@ -40,7 +44,8 @@ ACCURACY = 1e-9  # of F: how much better than the value found the best z may be
 FLAT, CROWDED = 0, -1
 
 
-class Pieces(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pieces(Record):
     """Scratch of the matrix game: a row a piece, a column an arm."""
 
     payoffs: Table
@@ -50,8 +55,7 @@ class Pieces(NamedTuple):
     support: Integers
 
 
-_TYPES = {"payoffs": TABLE, "tableau": TABLE}
-PIECES = types.NamedTuple([_TYPES.get(name, INTEGERS) for name in Pieces._fields], Pieces)
+PIECES = record_type(Pieces)
 
 
 def make_pieces(arms: int, room: int) -> Pieces:

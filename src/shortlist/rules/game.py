@@ -9,24 +9,27 @@ i and one other arm j change places, of which the closest has a closed form.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
+from shortlist.core.jit import compiled
 from shortlist.core.random import priority
-from shortlist.core.rule import (
+from shortlist.core.records import (
     BOOLEAN,
     INTEGER,
     INTEGERS,
     MASK,
     REAL,
     REALS,
-    TABLE,
     VOID,
-    compiled,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
 )
-from shortlist.core.state import OBSERVED, REGULARIZATION, STATE, Integers, Reals, State, Table
+from shortlist.core.state import OBSERVED, REGULARIZATION, STATE, State
 from shortlist.rules.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
 
 FIRST_MIXABILITY = 0.01
@@ -34,7 +37,8 @@ EMPTY = -1
 _SALT = np.uint64(0x5851F42D4C957F2D)
 
 
-class Game(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Game(Record):
     """What the game remembers, a learner an answer, and what the arms of a round gain (scratch)."""
 
     answers: Integers
@@ -42,7 +46,7 @@ class Game(NamedTuple):
     gains: Reals
 
 
-GAME_STATE = types.NamedTuple([INTEGERS, TABLE, REALS], Game)
+GAME_STATE = record_type(Game)
 
 
 def make_game(arms: int, places: int) -> Game:

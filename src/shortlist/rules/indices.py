@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.rule import compiled, rule
+from shortlist.core.jit import compiled
+from shortlist.core.rule import rule
 from shortlist.core.state import LEAST_SHARE
 
 

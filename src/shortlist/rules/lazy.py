@@ -7,9 +7,17 @@ from __future__ import annotations
 
 import math
 
+from shortlist.core.jit import compiled
 from shortlist.core.least_squares import factorize
-from shortlist.core.rule import BOOLEAN, INTEGER, INTEGERS, REALS, compiled
-from shortlist.core.state import OBSERVED, STATE, Integers, Reals, State
+from shortlist.core.records import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    REALS,
+    Integers,
+    Reals,
+)
+from shortlist.core.state import OBSERVED, STATE, State
 
 FLOOR, CERTIFIED = 0, 1
 

@@ -9,8 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.core.rule import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import Integers, Reals, Table
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    INTEGER,
+    INTEGERS,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Integers,
+    Reals,
+    Table,
+)
 
 ROUNDING = 1e-12
 PIVOTS = 50  # a row: far more than were ever seen, in case rounding goes in circles

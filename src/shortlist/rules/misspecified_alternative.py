@@ -13,28 +13,39 @@ bound is below the closest alternative found so far are solved, which is one or 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 from shortlist.core.cholesky import solve_factor
+from shortlist.core.jit import compiled
 from shortlist.core.nearest import (
     FAINT,
     NOBODY,
-    WORKSPACE,
     Workspace,
     factorize_weighted,
     inner,
     nearest,
     workspace,
 )
-from shortlist.core.rule import INTEGER, MASK, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import LEAST_SHARE, Reals, Table
+from shortlist.core.records import (
+    INTEGER,
+    MASK,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
+from shortlist.core.state import LEAST_SHARE
 from shortlist.rules.indices import square_of
 
 
-class Rivals(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rivals(Record):
     """Scratch: weights that bind θ, Xθ fitted to the means, G = X V(w)⁻¹ Xᵀ, a bound a pair."""
 
     weights: Reals
@@ -45,10 +56,11 @@ class Rivals(NamedTuple):
     factor: Table
 
 
-RIVALS = types.NamedTuple([REALS, REALS, REALS, TABLE, TABLE, TABLE], Rivals)
+RIVALS = record_type(Rivals)
 
 
-class Alternatives(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Alternatives(Record):
     """All scratch, and the answer: the pair (i, j) with the price of its gap, and its means."""
 
     rivals: Rivals
@@ -57,7 +69,7 @@ class Alternatives(NamedTuple):
     means: Reals
 
 
-ALTERNATIVES = types.NamedTuple([RIVALS, WORKSPACE, REALS, REALS], Alternatives)
+ALTERNATIVES = record_type(Alternatives)
 
 
 def alternatives(arms: int, rank: int) -> Alternatives:

@@ -8,17 +8,28 @@ noise sᵀ(μ̂ − μ) and by c‖s − e_i + e_j‖₁ at most. The arms' own 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
-from shortlist.core.rule import INTEGER, MASK, REAL, REALS, TABLE, VOID, compiled
-from shortlist.core.state import Reals, Table
+from shortlist.core.jit import compiled
+from shortlist.core.records import (
+    INTEGER,
+    MASK,
+    REAL,
+    TABLE,
+    VOID,
+    Real,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
 from shortlist.rules.indices import square_of
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Known(Record):
     """What the results say: N and μ̂, G = X V⁻¹ Xᵀ, and Xθ̂ by least squares."""
 
     pulls: Reals
@@ -27,25 +38,26 @@ class Known(NamedTuple):
     fitted: Reals
 
 
-KNOWN = types.NamedTuple([REALS, REALS, TABLE, REALS], Known)
+KNOWN = record_type(Known)
 
 
-class Widths(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Widths(Record):
     """How wide the bounds are; infinite where they are not to be used.
 
     ``linear`` is σC of the linear one, ``alone`` ln(n/δ) of that by two arms, ``prior`` its ρ.
     ``floor`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
     """
 
-    misspecification: float
-    sigma: float
-    linear: float
-    alone: float
-    prior: float
-    floor: float
+    misspecification: Real
+    sigma: Real
+    linear: Real
+    alone: Real
+    prior: Real
+    floor: Real
 
 
-WIDTHS = types.NamedUniTuple(REAL, 6, Widths)
+WIDTHS = record_type(Widths)
 
 
 @compiled(REAL(KNOWN, INTEGER, INTEGER))

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.core.jit import compiled
 from shortlist.core.order import comes_before
 from shortlist.core.random import priority
-from shortlist.core.rule import compiled, rule
+from shortlist.core.rule import rule
 
 
 @rule("selection", needs=(), number=0)

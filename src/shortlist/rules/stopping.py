@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.rule import compiled, rule
+from shortlist.core.jit import compiled
+from shortlist.core.rule import rule
 
 
 @rule("stopping", needs=(), number=0)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.rule import Rule, compiled, rule
+from shortlist.core.jit import compiled
+from shortlist.core.rule import Rule, rule
 from shortlist.rules.mixture import deviation
 from shortlist.rules.threshold import Setting, Threshold
 

@@ -7,32 +7,37 @@ vertex are those that carry weight.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.core.rule import compiled
+from shortlist.core.jit import compiled
+from shortlist.core.records import Integers, Mask, Reals, Record, Table, record_type
 
 EXACT = 1e-9  # what a solution may miss, relative to the largest weight
 STRICT = 1e-7  # how far below 1 the other arms must stay for w* to be the only optimum
 NOBODY = -1
 
 
-class Vertex(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Vertex(Record):
     """A corner u of the polytope |x_aᵀu| ≤ 1: r arms, its members, for which x_aᵀu = ±1.
 
     Row k of ``inverse`` is the direction that moves member k alone.
     """
 
-    inverse: NDArray[np.float64]
-    point: NDArray[np.float64]
-    target: NDArray[np.float64]
-    members: NDArray[np.int64]
-    sides: NDArray[np.float64]
-    inside: NDArray[np.bool_]
-    heights: NDArray[np.float64]
-    slopes: NDArray[np.float64]
+    inverse: Table
+    point: Reals
+    target: Reals
+    members: Integers
+    sides: Reals
+    inside: Mask
+    heights: Reals
+    slopes: Reals
+
+
+VERTEX = record_type(Vertex)
 
 
 def fresh_vertex(arms: int, rank: int) -> Vertex:

@@ -1,0 +1,64 @@
+"""What the compiled loops are given: the settings of an algorithm, and the routines of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from shortlist.algorithms.round import ROUND
+from shortlist.core.least_squares import OBSERVES
+from shortlist.core.records import (
+    BOOLEAN,
+    INTEGER,
+    KEY,
+    Address,
+    Integer,
+    Integers,
+    Real,
+    Reals,
+    Record,
+    record_type,
+)
+from shortlist.core.rule import POINTERS
+from shortlist.core.state import STATE
+from shortlist.rules.allocation import ALLOCATE
+
+
+@dataclass(frozen=True, eq=False)
+class Settings(Record):
+    """An algorithm on its problem, for the compiled rounds.
+
+    ``flags`` are bits of ``signals``; ``constants`` are the threshold's; ``numbers`` are those of the rules
+    of this package, by kind, or ``OWN``. Rules of the user's own are called by their address.
+    """
+
+    m: Integer
+    sigma: Real
+    epsilon: Real
+    flags: Integer
+    constants: Reals
+    numbers: Integers
+    indices: Annotated[Callable[..., None] | None, POINTERS["indices"]]
+    threshold: Annotated[Callable[..., float] | None, POINTERS["threshold"]]
+    candidates: Annotated[Callable[..., None] | None, POINTERS["candidates"]]
+    ambiguous: Annotated[Callable[..., int] | None, POINTERS["ambiguous"]]
+    selection: Annotated[Callable[..., int] | None, POINTERS["selection"]]
+    stopping: Annotated[Callable[..., float] | None, POINTERS["stopping"]]
+    allocate: Annotated[Callable[..., int] | None, Address(ALLOCATE)]
+
+
+SETTINGS = record_type(Settings)
+DECIDE = INTEGER(STATE, ROUND, SETTINGS, KEY)
+
+
+@dataclass(frozen=True, eq=False)
+class Routines(Record):
+    """What the loops call by address, so that each kind of study compiles only what it uses."""
+
+    decide: Annotated[Callable[..., int], Address(DECIDE)]
+    observe: Annotated[Callable[..., None], Address(OBSERVES)]
+    refresh: Annotated[Callable[..., bool], Address(BOOLEAN(STATE))]
+
+
+ROUTINES = record_type(Routines)

@@ -1,0 +1,230 @@
+"""Functions that are written once, and run as machine code or by the interpreter.
+
+``@compiled()`` makes a ``Function`` of a small function of numbers, arrays and records. Called from Python it
+runs as machine code, which is made at the first call and kept on disk; compiled callers have it
+compiled into them; ``address`` gives it to compiled code that calls it by a pointer; ``interpret``
+runs it, and all that it calls, by the interpreter.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, update_wrapper
+from importlib import import_module
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+import numba
+from numba import types
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
+
+from shortlist.core.cache import MachineCode
+from shortlist.core.notice import notice
+from shortlist.core.parts import part_of
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+# Compiled code only reads and writes arrays that its caller holds, so that counting references to them
+# would be pure cost: many times that of a whole round with four arms.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+REASSOCIATE = {"reassoc", "contract", "nsz"}
+
+
+class _Mode(threading.local):
+    interpreting = False
+
+
+_mode = _Mode()
+
+
+@contextmanager
+def interpreting() -> Iterator[None]:
+    """Have every function called in here run by the interpreter."""
+    before, _mode.interpreting = _mode.interpreting, True
+    try:
+        yield
+    finally:
+        _mode.interpreting = before
+
+
+class Function(Generic[Arguments, Result]):
+    """A function that is compiled when machine code of it is wanted.
+
+    Attributes
+    ----------
+    py_func : callable
+        As written.
+    signature : Numba signature or None
+        What it takes and returns; None where that follows from the arguments.
+    exact : bool
+        Whether machine code gives the same bits as the interpreter.
+    """
+
+    def __init__(
+        self,
+        function: Callable[Arguments, Result],
+        signature: Any | None,
+        *,
+        inline: bool = False,
+        fast: bool = False,
+        counts: bool = False,
+    ) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self.signature = signature
+        self.exact = not fast
+        self._inline = inline
+        self._options = {**OPTIONS, "_nrt": counts}
+        if fast:
+            self._options["fastmath"] = REASSOCIATE
+
+    def __call__(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
+        """Run it, as machine code unless within ``interpreting``."""
+        if _mode.interpreting or numba.config.DISABLE_JIT:
+            return self.py_func(*arguments, **names)
+        return cast(Result, self._machine_code(*arguments))
+
+    def interpret(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
+        """Run it and all that it calls by the interpreter."""
+        with interpreting():
+            return self.py_func(*arguments, **names)
+
+    @cached_property
+    def _cache(self) -> MachineCode:
+        return MachineCode(self.py_func, "python", self.signature, self._options)
+
+    @cached_property
+    def _machine_code(self) -> Any:
+        """What Python calls."""
+        made = numba.njit(no_cfunc_wrapper=True, **self._options)(self.py_func)
+        made._cache = self._cache
+        if self.signature is None:
+            return made
+        with _waiting(self._cache, self.signature):
+            made.compile(self.signature)
+        made.disable_compile()
+        return made
+
+    @cached_property
+    def _part(self) -> Any:
+        """What compiled code calls."""
+        return part_of(self.py_func, self.signature, {**self._options, "forceinline": self._inline})
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How Numba sees it in the code of a caller."""
+        return types.Dispatcher(self._part)
+
+    @cached_property
+    def _callback(self) -> Any:
+        return callback(self.py_func, self.signature, self._options)
+
+    @property
+    def address(self) -> int:
+        """Where its machine code is, for compiled callers that are given a pointer."""
+        return cast(int, self._callback.address)
+
+    _address = address
+
+    def is_kept(self, *, by_address: bool = False) -> bool:
+        """Whether its machine code is loaded, or can be without compiling."""
+        if ("_callback" if by_address else "_machine_code") in self.__dict__:
+            return True
+        if by_address:
+            return MachineCode(self.py_func, "address", self.signature, self._options).holds(
+                self.signature
+            )
+        return self._cache.holds(self.signature)
+
+    def compile(self) -> None:
+        """Make its machine code for callers that are given its address, or raise what Numba says."""
+        self._callback  # noqa: B018  (made when first asked for)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name where it is this package's; else Numba knows how to send functions."""
+        if self.py_func.__module__.startswith("shortlist."):
+            return _find, (self.py_func.__module__, self.py_func.__qualname__)
+        options = self._inline, not self.exact, self._options["_nrt"]
+        return _revive, (numba.njit(self.py_func), self.signature, *options)
+
+
+def callback(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> CFunc:
+    """The function compiled for callers that are given its address."""
+    made = CFunc(function, normalize_signature(signature), {}, {**options, "forceinline": True})
+    made._cache = MachineCode(function, "address", signature, options)
+    with _waiting(made._cache, signature):
+        made.compile()
+    return made
+
+
+@contextmanager
+def _waiting(kept: MachineCode, signature: Any) -> Iterator[None]:
+    """Have one process compile and others wait, and tell who waits why."""
+    if kept.holds(signature):
+        yield
+        return
+    with notice("compiling for this machine: once only, some seconds"), kept.alone():
+        yield
+
+
+def _find(module: str, name: str) -> Any:
+    found = getattr(import_module(module), name)
+    return found if isinstance(found, Function) else found.function
+
+
+def _revive(function: Any, signature: Any, inline: bool, fast: bool, counts: bool) -> Any:
+    return Function(function.py_func, signature, inline=inline, fast=fast, counts=counts)
+
+
+def compiled(
+    signature: Any | None = None, *, inline: bool | None = None, fast: bool = False
+) -> Callable[[Callable[Arguments, Result]], Function[Arguments, Result]]:
+    """Make a ``Function`` of a function.
+
+    With ``inline``, which is the default without a signature, its code becomes part of its callers'
+    (``forceinline``: Numba's own ``inline="always"`` copies sources instead, which made compiling twice as
+    long). With ``fast``, sums may be taken in another order, several terms at a time: four times as
+    fast over many arms, and the last digit may differ from the interpreter's.
+    """
+
+    def decorate(function: Callable[Arguments, Result]) -> Function[Arguments, Result]:
+        within = signature is None if inline is None else inline
+        return Function(function, signature, inline=within, fast=fast)
+
+    return decorate
+
+
+PATIENCE = (
+    6.0  # seconds of interpreting, in all, after which compiling pays: about as long as it takes
+)
+_spent = 0.0
+
+
+def quickest(
+    function: Function[Arguments, Result], called: list[Function[..., Any]] | None, work: float
+) -> Callable[Arguments, Result]:
+    """The function as machine code if that is there or pays; else run by the interpreter.
+
+    ``called`` are the functions that it calls by address, and ``work`` is about how many seconds the
+    interpreter would take. As for who rents until the rent paid is the price: together, interpreting and
+    compiling never take more than twice what the better of the two would have taken.
+    """
+    if (
+        called is None
+        or _spent + work > PATIENCE
+        or (function.is_kept() and all(each.is_kept(by_address=True) for each in called))
+    ):
+        return function
+
+    def interpret(*arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
+        global _spent
+        begun = time.thread_time()
+        result = function.interpret(*arguments, **names)
+        _spent += time.thread_time() - begun
+        return result
+
+    return interpret
