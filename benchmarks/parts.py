@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-import warnings
 
-import numba
 import numpy as np
 
 import shortlist
 from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.round import candidates_stay, column
-from shortlist.core.least_squares import observe, refresh
+from shortlist.core.jit import compiled
+from shortlist.core.least_squares import observe_whole, refresh_whole
 from shortlist.core.order import largest_among, mth_largest
 from shortlist.core.random import round_key, seed_stream
 from shortlist.core.state import LOG_DET, TICK
@@ -33,10 +32,14 @@ PARTS = (
 )
 
 
-@numba.njit(nogil=True, error_model="numpy", _nrt=False)
-def rounds(part, state, now, m, sigma, constants, rules, reward, parameters, stream, count):  # type: ignore[no-untyped-def]
-    indices, threshold, candidates, _, selection, _ = rules
-    arms = state.means.shape[0]
+@compiled(inline=False)
+def rounds(part, state, now, settings, reward, parameters, stream, count):  # type: ignore[no-untyped-def]
+    arms, m, sigma, constants = (
+        state.means.shape[0],
+        settings.m,
+        settings.sigma,
+        settings.constants,
+    )
     for t in range(count):
         scale = 7.5 * sigma
         since = (state.clock[TICK] + 1) * arms
@@ -44,36 +47,35 @@ def rounds(part, state, now, m, sigma, constants, rules, reward, parameters, str
         key = round_key(np.uint64(1), t, 0)
         if part == 1:
             now.figures[0] = remembered(
-                now.thresholds, 2, threshold, t & 1023, state.scalars[LOG_DET], constants
+                now.thresholds, 2, settings.threshold, t & 1023, state.scalars[LOG_DET], constants
             )
         if part == 2 or part == 3 or part == 6:
             for j in range(m):
-                slot = column(state, now, j, since, scale, 0, indices)
+                slot = column(state, now, settings, j, since, scale)
                 if part == 3:
                     now.mth_gaps[j] = mth_largest(now.gaps[slot], j, m, now.heap)
                 if part == 6:
                     now.challengers[j] = largest_among(now.gaps[slot], now.inside, False, key)
         if part == 4:
             mark_candidates(
-                0, candidates, m, state.means, now.mth_gaps, key, now.arm_heap, now.inside
+                *(0, settings.candidates, m, state.means, now.mth_gaps, key),
+                *(now.arm_heap, now.inside),
             )
         if part == 5:
-            now.pair[0] = candidates_stay(state, now, m, since, scale, 0, indices)
+            now.pair[0] = candidates_stay(state, now, settings, since, scale)
         arm = t & 3
         if part == 7:
             arm = select(
-                1, selection, t & 1, 2 + (t & 1), state.rows[t & 1], state.rows[2 + (t & 1)],
+                1, settings.selection, t & 1, 2 + (t & 1), state.rows[t & 1], state.rows[2 + (t & 1)],
                 state.variances, state.pulls, state.noise, key,
             )  # fmt: skip
-        observe(state, arm, reward(arm, parameters, stream))
+        observe_whole(state, arm, reward(arm, parameters, stream))
 
 
 def main() -> None:
-    warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6)
     best = np.full(len(PARTS), np.inf)
     engine = find_algorithm("m-LinGapE").bind(instance.problem(0.05, 0.0), "frequentist").engine
-    pointers = tuple(engine._pointers)
     for _ in range(REPEATS):
         for part in range(len(PARTS)):
             posterior, now, stream = engine.posterior(), engine.round(), np.zeros(4, np.uint64)
@@ -81,11 +83,11 @@ def main() -> None:
             now.inside[:2] = True
             for arm in range(4):
                 posterior.observe(arm, instance.means[arm])
-            refresh(posterior.state)
+            refresh_whole(posterior.state)
             start = time.perf_counter()
             rounds(
-                part, posterior.state, now, 2, 0.5, engine.constants, pointers,
-                instance.reward.function, instance.parameters, stream, ROUNDS,
+                part, posterior.state, now, engine._with_stop, instance.reward.pointer,
+                instance.parameters, stream, ROUNDS,
             )  # fmt: skip
             best[part] = min(best[part], (time.perf_counter() - start) / ROUNDS * 1e9)
     print("ns a round, K = 4, N = 3, m = 2, the least of many tries:")

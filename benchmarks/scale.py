@@ -179,21 +179,23 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
         if t == AFTER:
             columns = 0.0
         screen = player.now.screen
-        before, anchor, owners = screen.figures.copy(), state.anchor.copy(), state.owners.copy()
+        before = screen.figures.copy()
+        anchor = state.lagging.anchor.copy() if state.lagging else np.zeros(0)
+        owners = state.kept.owners.copy() if state.kept else np.zeros(0, np.int64)
         player.play()
         if rows == K:
             columns += 2 * K + 5 * (engine.m + 1) + 4  # G, the columns of B, the greedy scan
             columns += 3 * K if engine.flags & signals.MTH_GAPS else 0
         elif rows:
             # Rows and estimates updated, those of the candidates, b and c read, others made.
-            columns += 2 * rows + 4 + 3 * (engine.m + 1) + N * np.sum(owners != state.owners)
+            columns += 2 * rows + 4 + 3 * (engine.m + 1) + N * np.sum(owners != state.kept.owners)
             if len(screen.pool):  # what the witnesses say of all, and of those under suspicion
                 columns += 3 * testifying(engine.m, K)
                 columns += max(player.now.screen.figures[SUSPECTED] - before[SUSPECTED], 0) * N / K
         else:
             after = player.now.screen.figures
             columns += 2 + 3  # means and deviations; these and the reach
-            if len(anchor) and np.any(anchor != state.anchor):
+            if np.any(anchor != state.lagging.anchor):
                 columns += N + 3  # a sweep: X, means, noise, deviations
             count = int(after[COMPANIONS])
             if count > before[COMPANIONS] or after[SPENT] < before[SPENT]:

@@ -1,30 +1,29 @@
-"""Who waits for a compilation is told; who loads what was compiled before is not."""
+"""Who waits is told what for; what is soon done says nothing."""
 
 from __future__ import annotations
 
 import time
 
-import numba
 import pytest
 
-from shortlist.core.notice import compiling
+from shortlist.core.notice import notice
 
 
-def test_loading_for_long_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with compiling("compiling something", after=0.0):
-        time.sleep(0.2)
+def test_what_is_soon_done_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with notice("waiting for something", after=60.0):
+        pass
     assert capsys.readouterr().err == ""
 
 
-def test_compiling_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with compiling("compiling something", after=0.0):
-        for number in (1, 1.0):
-            numba.njit(lambda x: x + 1)(number)
-        time.sleep(0.2)
-    assert capsys.readouterr().err == "shortlist: compiling something\n"
+def test_what_takes_long_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        with notice("waiting for something", after=0.0):
+            time.sleep(0.2)
+    assert capsys.readouterr().err == "shortlist: waiting for something\n" * 2
 
 
-def test_a_short_compilation_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with compiling("compiling something", after=60.0):
-        numba.njit(lambda x: x + 2)(1)
-    assert capsys.readouterr().err == ""
+def test_what_is_said_once_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        with notice("waiting once", after=0.0, once=True):
+            time.sleep(0.2)
+    assert capsys.readouterr().err == "shortlist: waiting once\n"

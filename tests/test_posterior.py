@@ -3,16 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.core.least_squares import observe
-from shortlist.core.posterior import Posterior, keeps_all_rows, reduce_to_rank
-from shortlist.core.records import INTEGER, REAL, REALS, VOID
 from shortlist.core.jit import compiled
+from shortlist.core.least_squares import OBSERVE, OBSERVES
+from shortlist.core.posterior import Posterior, keeps_all_rows, reduce_to_rank
+from shortlist.core.records import INTEGER, REAL, REALS, VOID, Address
 from shortlist.core.state import STATE
 from shortlist.errors import SingularDesign
 
 
-@compiled(VOID(STATE, INTEGER, REALS, REAL))
-def pull_in_turns(state, rounds, means, wobble):
+@compiled(VOID(STATE, Address(OBSERVES), INTEGER, REALS, REAL))
+def pull_in_turns(state, observe, rounds, means, wobble):
     """Pull every arm, some much more often, with a deterministic wobble for noise.
 
     (An arm that is never pulled is known through λ_V alone: its mean is then ill-conditioned, and
@@ -47,7 +47,8 @@ def test_a_million_rounds_do_not_drift(arms: int, dimension: int, ridge: float) 
     rounds = 10**6 if arms <= 100 else 10**5
     # One short of a refresh is the worst moment to look.
     rounds = rounds // 8192 * 8192 - 1
-    pull_in_turns(posterior.state, rounds, rng.standard_normal(arms), 0.3)
+    observe = OBSERVE[posterior.state.layout].pointer
+    pull_in_turns(posterior.state, observe, rounds, rng.standard_normal(arms), 0.3)
     means, gram, log_det = direct(posterior)
     np.testing.assert_allclose(posterior.means, means, rtol=1e-8, atol=1e-8 * abs(means).max())
     np.testing.assert_allclose(posterior.variances, np.diag(gram), rtol=1e-8)

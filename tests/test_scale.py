@@ -19,11 +19,11 @@ from shortlist.algorithms.catalog import find_algorithm
 from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.flags import may_screen
 from shortlist.algorithms.screen import COMPANIONS, SCALE
-from shortlist.core.lagging import drift, shrinkage
-from shortlist.core.least_squares import observe
-from shortlist.core.posterior import Posterior
-from shortlist.core.records import INTEGER, REALS, VOID
 from shortlist.core.jit import compiled
+from shortlist.core.lagging import drift, shrinkage
+from shortlist.core.least_squares import OBSERVE, OBSERVES
+from shortlist.core.posterior import Posterior
+from shortlist.core.records import INTEGER, REALS, VOID, Address
 from shortlist.core.state import STATE
 from shortlist.rules.allocation import NONE
 
@@ -327,10 +327,10 @@ def check_bounds(follower: Follower, scale: float) -> int:
     means = x @ np.linalg.solve(V, x.T @ state.sums)
     variances = np.diag(gram)
     size = float(np.abs(means).max() + scale * np.sqrt(variances.max()))
-    moved = drift(state) * state.deviations
+    moved = drift(state) * state.lagging.deviations
     assert np.all(np.abs(means - state.means) <= moved + 1e-9 * size)
     assert np.all(state.variances >= variances * (1 - 1e-9))
-    assert np.all(variances >= state.deviations**2 / (1 + shrinkage(state)) * (1 - 1e-9))
+    assert np.all(variances >= state.lagging.deviations**2 / (1 + shrinkage(state)) * (1 - 1e-9))
     squares = variances[:, None] + variances - 2 * gram
     gaps = means[:, None] - means + scale * np.sqrt(np.maximum(squares, 0))  # B_ij
     companions = screen.companions[: int(figures[COMPANIONS])]
@@ -512,8 +512,8 @@ def test_a_hundred_thousand_arms_are_pulled_as_plain_numpy_pulls_them(
 # Drift
 
 
-@compiled(VOID(STATE, INTEGER, REALS))
-def pull_by_turns(state, rounds, means):
+@compiled(VOID(STATE, Address(OBSERVES), INTEGER, REALS))
+def pull_by_turns(state, observe, rounds, means):
     for t in range(rounds):
         arm = (t * t + t // 3) % means.shape[0]
         observe(state, arm, means[arm] + 0.3 * ((t % 7) - 3.0))
@@ -527,7 +527,8 @@ def test_resident_rows_do_not_drift(rows: int) -> None:
     for arm in range(rows):
         posterior.row(arm)
     # One short of a refresh is the worst moment to look.
-    pull_by_turns(posterior.state, 25 * 8192 - 1, means)
+    observe = OBSERVE[posterior.state.layout].pointer
+    pull_by_turns(posterior.state, observe, 25 * 8192 - 1, means)
     V = 6e-4 * np.eye(9) + x.T @ (posterior.pulls[:, None] * x)
     gram = x @ np.linalg.solve(V, x.T)
     variances = np.diag(gram)
@@ -535,6 +536,6 @@ def test_resident_rows_do_not_drift(rows: int) -> None:
     fitted = x @ np.linalg.solve(V, x.T @ posterior.state.sums)
     np.testing.assert_allclose(posterior.means, fitted, rtol=1e-8, atol=1e-8 * abs(fitted).max())
     for arm in range(max(rows, 3)):
-        assert rows <= arm or posterior.state.slots[arm] >= 0
+        assert rows <= arm or posterior.state.kept.slots[arm] >= 0
         size = np.sqrt(variances[arm] * variances)
         assert np.all(abs(posterior.row(arm) - gram[arm]) <= 1e-8 * size)

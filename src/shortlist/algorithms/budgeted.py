@@ -96,7 +96,7 @@ class BudgetEngine(StepwiseEngine):
         """Take steps from where ``marks`` stand to the stop or to their end."""
         assert isinstance(now, Spending)
         kinds, arms, values, _ = steps
-        state, observe = posterior.state, OBSERVE[posterior.state.layout]
+        state, observe = posterior.state, OBSERVE[posterior.state.layout].pointer
         endless = np.full(len(now.pulls), ENDLESS, np.int64)
         late = bool(marks[STOPPED])  # what comes after the stop decides nothing
         looks = not late

@@ -260,7 +260,7 @@ class StepwiseEngine:
             state, wanted = posterior.state, strategy.plan
             if not plan.gather(
                 state,
-                OBSERVE[state.layout],
+                OBSERVE[state.layout].pointer,
                 wanted,
                 now.pulls,
                 now.sums,
@@ -322,7 +322,7 @@ class StepwiseEngine:
         features, and nobody asks for them.
         """
         function: Any = plan.pull_all
-        call = reward.function
+        call = reward.pointer
         if not reward.is_compiled:
             function = plan.pull_all.interpret
         stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)

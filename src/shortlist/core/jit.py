@@ -23,6 +23,7 @@ from numba.core.sigutils import normalize_signature
 
 from shortlist.core.cache import MachineCode
 from shortlist.core.notice import notice
+from shortlist.core.records import Address
 from shortlist.core.parts import part_of
 
 Arguments = ParamSpec("Arguments")
@@ -128,7 +129,10 @@ class Function(Generic[Arguments, Result]):
         """Where its machine code is, for compiled callers that are given a pointer."""
         return cast(int, self._callback.address)
 
-    _address = address
+    @cached_property
+    def pointer(self) -> Pointer:
+        """What a compiled function is given that takes it as an argument."""
+        return Pointer(self)
 
     def is_kept(self, *, by_address: bool = False) -> bool:
         """Whether its machine code is loaded, or can be without compiling."""
@@ -152,6 +156,22 @@ class Function(Generic[Arguments, Result]):
         return _revive, (numba.njit(self.py_func), self.signature, *options)
 
 
+class Pointer:
+    """A function as an argument of another: an address to compiled code, callable by the interpreter."""
+
+    def __init__(self, function: Function[..., Any]) -> None:
+        self._function = function
+        self._numba_type_ = Address(function.signature)
+
+    @cached_property
+    def _address(self) -> int:
+        return self._function.address
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        return self._function(*arguments)
+
+
 def callback(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> CFunc:
     """The function compiled for callers that are given its address."""
     made = CFunc(function, normalize_signature(signature), {}, {**options, "forceinline": True})
@@ -167,7 +187,7 @@ def _waiting(kept: MachineCode, signature: Any) -> Iterator[None]:
     if kept.holds(signature):
         yield
         return
-    with notice("compiling for this machine: once only, some seconds"), kept.alone():
+    with notice("compiling for this machine: once only, some seconds", once=True), kept.alone():
         yield
 
 

@@ -7,17 +7,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
-def _after(seconds: float, words: str) -> threading.Timer:
-    timer = threading.Timer(seconds, lambda: print(f"shortlist: {words}", file=sys.stderr))
-    timer.daemon = True
-    return timer
+_said: set[str] = set()
 
 
 @contextmanager
-def notice(words: str, after: float = 2.0) -> Iterator[None]:
-    """Say what takes so long, if it takes longer than ``after`` seconds."""
-    timer = _after(after, words)
+def notice(words: str, after: float = 2.0, *, once: bool = False) -> Iterator[None]:
+    """Say what takes so long, if it takes longer than ``after`` seconds; with ``once``, once a process."""
+
+    def say() -> None:
+        if not (once and words in _said):
+            _said.add(words)
+            print(f"shortlist: {words}", file=sys.stderr)
+
+    timer = threading.Timer(after, say)
+    timer.daemon = True
     timer.start()
     try:
         yield

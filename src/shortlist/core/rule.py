@@ -86,6 +86,11 @@ class Rule:
         return cast(int, self.function.address)
 
     @property
+    def pointer(self) -> Any:
+        """The rule as an argument of a compiled function; the plain function if it is not compiled."""
+        return self.function.pointer if self.is_compiled else self.function
+
+    @property
     def _numba_type_(self) -> Any:
         """How Numba sees it in the code of a caller."""
         return self.function._numba_type_

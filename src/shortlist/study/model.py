@@ -22,7 +22,6 @@ from shortlist.algorithms.steps import (
     Steps,
     fresh_marks,
 )
-from shortlist.core.least_squares import lags
 from shortlist.core.state import FLOOR
 from shortlist.rules.replicates import first_of_each
 
@@ -101,10 +100,11 @@ class Model:
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
             # Where the arms' estimates lag behind, when they were last looked at is no result's doing.
-            arms = () if lags(state) else (state.means, state.variances)
+            lagging = state.lagging
+            arms = (state.means, state.variances) if lagging is None else (lagging.theta,)
             # The floor is no result's doing either, and older digests are without it.
             learnt = state.scalars[:FLOOR]
-            for array in (state.pulls, state.sums, *arms, state.theta, learnt):
+            for array in (state.pulls, state.sums, *arms, learnt):
                 content.update(array.data)
             self._digest = content.hexdigest()
         return self._digest
