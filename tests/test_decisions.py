@@ -237,6 +237,8 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     else:
         x = np.eye(K) if rules.classical else case.features
         assert np.linalg.matrix_rank(x[initial]) == np.linalg.matrix_rank(x)
+    allocation = study.bound.engine.round().allocation
+    spanner = [] if allocation is None else allocation.spanner.tolist()
     oracle = Oracle(
         features=case.features,
         recipe=rules,
@@ -248,7 +250,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         initial=initial,
         again=np.repeat(np.arange(K), study.bound.engine.after_pilot).tolist(),
         S=case.S,
-        spanner=study.bound.engine.round().allocation.spanner.tolist(),
+        spanner=spanner,
         optimal=lambda means, J: study.bound.engine.shares(means, np.isin(np.arange(K), list(J))),
     )
     counts = np.zeros(K, int)

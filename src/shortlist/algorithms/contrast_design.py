@@ -148,7 +148,8 @@ def contrast_design(
     scratch = np.zeros(len(b)), np.zeros(arms)
     tables = np.zeros((rank, rank)), np.zeros((rank, arms)), np.zeros((arms, arms))
     largest = float(needs.max())
-    value = descend(
+    steps = STEPS * (arms**2 * rank + len(b) * arms)
+    value = descend.sparing(steps)(
         features, b, c, needs / largest, STEPS, TOLERANCE, w, best, q, *scratch, *tables
     )
     if value < 0.0:
@@ -197,6 +198,7 @@ def spread_design(features: Table) -> Reals:
     arms, rank = features.shape
     w = np.full(arms, 1.0 / arms)
     tables = np.zeros((rank, rank)), np.zeros((rank, arms))
-    if not spread_out(features, STEPS, TOLERANCE, w, *tables, np.zeros(arms)):
+    designed = spread_out.sparing(STEPS * arms * rank**2)
+    if not designed(features, STEPS, TOLERANCE, w, *tables, np.zeros(arms)):
         raise SingularDesign("the features are too near to a lower rank for a design.")
     return w

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from shortlist.algorithms.screen import make_screen
 from shortlist.algorithms.screening import decide_screened
 from shortlist.algorithms.settings import Routines, Settings
 from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
-from shortlist.core.jit import Function, quickest
+from shortlist.core.jit import Function
 from shortlist.core.least_squares import OBSERVE, REFRESH
 from shortlist.core.lines import on_own_line, on_own_lines
 from shortlist.core.pilot import pilot_threshold
@@ -39,7 +40,7 @@ from shortlist.rules.allocation import NONE, allocate, apart, exploration, make_
 from shortlist.rules.initialization import in_units
 
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
-ROUND_INTERPRETED = 2e-5  # about how many seconds the interpreter takes for a round, by arm
+STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
 
 
 @dataclass(frozen=True)
@@ -278,9 +279,9 @@ class Engine:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         results = Results(self.wanted, self.after_pilot, *steps, marks)
         settings, routines = self._settings(check_stop), self._routines
-        work = len(steps.kinds) * len(self.features) * ROUND_INTERPRETED
+        effort = len(steps.kinds) * len(self.features) * STEPS_AN_ARM
         while True:
-            function = quickest(follow, self._called, work) if self.compiled else follow.interpret
+            function = self._follower(effort)
             with np.errstate(all="ignore"):
                 status = function(
                     posterior.state, now, settings, routines, np.uint64(seed), results
@@ -403,13 +404,17 @@ class Engine:
 
     @cached_property
     def _routines(self) -> Routines:
-        decides = decide_screened if self._screens else decide
-        return Routines(decides, OBSERVE[self._layout], REFRESH[self._layout])
+        decides, observe, refresh, *_ = self._called
+        return Routines(decides, observe, refresh)
 
-    @property
-    def _called(self) -> list[Function] | None:
-        """What a round calls by address; None where the interpreter would give other last digits."""
-        if self._screens or self._layout != WHOLE:
-            return None
-        called = [self._routines.decide, self._routines.observe, self._routines.refresh]
+    def _follower(self, steps: int) -> Callable[..., int]:
+        if not self.compiled:
+            return follow.interpret
+        whole = self._layout == WHOLE and not self._screens
+        return follow.sparing(steps, *self._called, exact=whole)
+
+    @cached_property
+    def _called(self) -> list[Function[..., Any]]:
+        decides = decide_screened if self._screens else decide
+        called = [decides, OBSERVE[self._layout], REFRESH[self._layout]]
         return called if self.allocation == NONE else [*called, allocate]

@@ -258,9 +258,11 @@ class StepwiseEngine:
             strategy = now.strategy
             certain = self.stops(strategy)
             state, wanted = posterior.state, strategy.plan
-            if not plan.gather(
+            observe = OBSERVE[state.layout]
+            gather = plan.gather.sparing(len(kinds) * len(wanted) ** 2, observe)
+            if not gather(
                 state,
-                OBSERVE[state.layout].pointer,
+                observe.pointer,
                 wanted,
                 now.pulls,
                 now.sums,

@@ -42,11 +42,9 @@ def fingerprint(function: Callable[..., Any], *more: object) -> str:
         if written is None or written in seen:
             continue
         seen.add(written)
-        names: set[str] = set()
         digest.update(written.__qualname__.encode())
-        _add_code(digest, written.__code__, written.__doc__, names)
-        for name in sorted(names & written.__globals__.keys()):
-            value = written.__globals__[name]
+        _add_code(digest, written.__code__, written.__doc__)
+        for name, value in used(written).items():
             called = _written(value)
             if called is not None:
                 digest.update(f"{name}={called.__module__}.{called.__qualname__}".encode())
@@ -62,13 +60,24 @@ def _written(value: Any) -> FunctionType | None:
     return written if isinstance(written, FunctionType) else None
 
 
-def _add_code(digest: Any, code: CodeType, doc: str | None, names: set[str]) -> None:
+def used(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function as written uses of its module, by name."""
+    names, pending = set(), [function.__code__]
+    while pending:
+        code = pending.pop()
+        names.update(code.co_names)
+        pending += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return {
+        name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())
+    }
+
+
+def _add_code(digest: Any, code: CodeType, doc: str | None) -> None:
     digest.update(code.co_code)
-    names.update(code.co_names)
     digest.update(repr((code.co_names, code.co_freevars)).encode())
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            _add_code(digest, constant, None, names)
+            _add_code(digest, constant, None)
         elif constant is None or constant != doc:
             digest.update(repr(constant).encode())
 

@@ -17,14 +17,15 @@ from importlib import import_module
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
-from shortlist.core.cache import MachineCode
+from shortlist.core.cache import MachineCode, used
 from shortlist.core.notice import notice
-from shortlist.core.records import Address
 from shortlist.core.parts import part_of
+from shortlist.core.records import Address
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -42,12 +43,22 @@ class _Mode(threading.local):
 _mode = _Mode()
 
 
+class _Interpreted:
+    seconds = 0.0
+
+
+_interpreted = _Interpreted()
+STEP = 3e-7  # seconds that the interpreter takes for a step of an inner loop
+PATIENCE = 6.0  # seconds of interpreting after which compiling pays: about as long as that takes
+
+
 @contextmanager
 def interpreting() -> Iterator[None]:
     """Have every function called in here run by the interpreter."""
     before, _mode.interpreting = _mode.interpreting, True
     try:
-        yield
+        with np.errstate(all="ignore"):  # machine code does not warn either
+            yield
     finally:
         _mode.interpreting = before
 
@@ -61,8 +72,6 @@ class Function(Generic[Arguments, Result]):
         As written.
     signature : Numba signature or None
         What it takes and returns; None where that follows from the arguments.
-    exact : bool
-        Whether machine code gives the same bits as the interpreter.
     """
 
     def __init__(
@@ -77,7 +86,7 @@ class Function(Generic[Arguments, Result]):
         update_wrapper(self, function)
         self.py_func = function
         self.signature = signature
-        self.exact = not fast
+        self._fast = fast
         self._inline = inline
         self._options = {**OPTIONS, "_nrt": counts}
         if fast:
@@ -93,6 +102,37 @@ class Function(Generic[Arguments, Result]):
         """Run it and all that it calls by the interpreter."""
         with interpreting():
             return self.py_func(*arguments, **names)
+
+    def sparing(
+        self, steps: float, *called: Function[..., Any], exact: bool | None = None
+    ) -> Callable[Arguments, Result]:
+        """The function as machine code if that is there or pays; else run by the interpreter.
+
+        ``steps`` is about how often its innermost loops go round, and ``called`` are the functions that
+        it calls by address. ``exact`` says that the interpreter gives the same bits for these arguments;
+        by default it is thought to where nothing that could be called is ``fast``. As for who rents until the rent paid is the price: interpreting and
+        compiling together never take much more than twice what the better of the two would have taken.
+        """
+        if (
+            _interpreted.seconds + steps * STEP > PATIENCE
+            or not (all(each.is_exact for each in (self, *called)) if exact is None else exact)
+            or (self.is_kept() and all(each.is_kept(by_address=True) for each in called))
+        ):
+            return self
+        return self._interpret_timed
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether the interpreter gives the same bits: nothing that it calls is ``fast``."""
+        called = [_function_of(value) for value in used(self.py_func).values()]
+        return not self._fast and all(each.is_exact for each in called if each is not None)
+
+    def _interpret_timed(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
+        begun = time.thread_time()
+        try:
+            return self.interpret(*arguments, **names)
+        finally:
+            _interpreted.seconds += time.thread_time() - begun
 
     @cached_property
     def _cache(self) -> MachineCode:
@@ -152,7 +192,7 @@ class Function(Generic[Arguments, Result]):
         """Pickle by name where it is this package's; else Numba knows how to send functions."""
         if self.py_func.__module__.startswith("shortlist."):
             return _find, (self.py_func.__module__, self.py_func.__qualname__)
-        options = self._inline, not self.exact, self._options["_nrt"]
+        options = self._inline, self._fast, self._options["_nrt"]
         return _revive, (numba.njit(self.py_func), self.signature, *options)
 
 
@@ -191,9 +231,14 @@ def _waiting(kept: MachineCode, signature: Any) -> Iterator[None]:
         yield
 
 
+def _function_of(value: Any) -> Function[..., Any] | None:
+    """The function itself, or that of a rule; None of anything else."""
+    value = getattr(value, "function", value)
+    return value if isinstance(value, Function) else None
+
+
 def _find(module: str, name: str) -> Any:
-    found = getattr(import_module(module), name)
-    return found if isinstance(found, Function) else found.function
+    return _function_of(getattr(import_module(module), name))
 
 
 def _revive(function: Any, signature: Any, inline: bool, fast: bool, counts: bool) -> Any:
@@ -216,35 +261,3 @@ def compiled(
         return Function(function, signature, inline=within, fast=fast)
 
     return decorate
-
-
-PATIENCE = (
-    6.0  # seconds of interpreting, in all, after which compiling pays: about as long as it takes
-)
-_spent = 0.0
-
-
-def quickest(
-    function: Function[Arguments, Result], called: list[Function[..., Any]] | None, work: float
-) -> Callable[Arguments, Result]:
-    """The function as machine code if that is there or pays; else run by the interpreter.
-
-    ``called`` are the functions that it calls by address, and ``work`` is about how many seconds the
-    interpreter would take. As for who rents until the rent paid is the price: together, interpreting and
-    compiling never take more than twice what the better of the two would have taken.
-    """
-    if (
-        called is None
-        or _spent + work > PATIENCE
-        or (function.is_kept() and all(each.is_kept(by_address=True) for each in called))
-    ):
-        return function
-
-    def interpret(*arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
-        global _spent
-        begun = time.thread_time()
-        result = function.interpret(*arguments, **names)
-        _spent += time.thread_time() - begun
-        return result
-
-    return interpret

@@ -285,7 +285,8 @@ class Posterior:
 
     def observe(self, arm: int, value: float) -> None:
         """Take in one evaluation."""
-        OBSERVE[self.state.layout](self.state, int(arm), float(value))
+        observe = OBSERVE[self.state.layout].sparing(len(self.pulls) ** 2)
+        observe(self.state, int(arm), float(value))
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""
@@ -298,7 +299,9 @@ class Posterior:
 
     def refresh(self) -> None:
         """Recompute everything from the counts and sums, by Cholesky."""
-        if not REFRESH[self.state.layout](self.state):
+        arms, rank = self.state.features.shape
+        refresh = REFRESH[self.state.layout].sparing(arms * rank * (arms + rank))
+        if not refresh(self.state):
             raise SingularDesign(
                 f"{self.observed} evaluations of {int(np.count_nonzero(self.pulls))} arms do not "
                 f"span the features (rank {self.state.features.shape[1]}): evaluate a spanning set "

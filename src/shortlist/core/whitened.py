@@ -96,7 +96,9 @@ def whitened(features: Table, weights: Reals | Integers) -> Table:
     """L⁻¹x_a of every arm, a column each."""
     arms, rank = features.shape
     white = np.zeros((rank, arms))
-    if not whiten(features, weights.astype(np.float64), np.zeros((rank, rank)), white):
+    if not whiten.sparing(arms * rank**2)(
+        features, weights.astype(np.float64), np.zeros((rank, rank)), white
+    ):
         raise SingularDesign(
             f"{int(np.count_nonzero(weights))} arms with weight do not span the features (rank "
             f"{rank}): give weight to a spanning set of arms."
@@ -114,7 +116,7 @@ def fitted(white: Table, sums: Reals) -> Reals:
     [3.0, 1.0]
     """
     means = np.zeros(white.shape[1])
-    fit(white, sums, np.zeros(len(white)), means)
+    fit.sparing(2 * white.size)(white, sums, np.zeros(len(white)), means)
     return means
 
 
@@ -127,5 +129,5 @@ def spreads(white: Table, least: float = 0.0) -> Table:
     [[inf, 1.25], [1.25, inf]]
     """
     variances = np.zeros((white.shape[1], white.shape[1]))
-    spread(white, least, variances)
+    spread.sparing(white.size * white.shape[1])(white, least, variances)
     return variances
