@@ -22,7 +22,7 @@ from shortlist.algorithms.onward import play_on, round_cost
 from shortlist.algorithms.resident import passes_over, resident_rows
 from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.screen import make_screen
-from shortlist.algorithms.screening import decide_screened
+from shortlist.algorithms.screening import decide_by_rows, decide_lagging
 from shortlist.algorithms.settings import Routines, Settings
 from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
 from shortlist.core.jit import Function
@@ -32,6 +32,7 @@ from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, width_floor
 from shortlist.core.random import seed_stream
 from shortlist.core.records import (
+    ABSENT,
     Reals,
 )
 from shortlist.core.rule import OWN, Rule
@@ -216,7 +217,7 @@ class Engine:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.features.shape
         least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
-        allocation, screen, rows = None, None, 0
+        allocation, screen, rows = ABSENT, ABSENT, 0
         if self.allocation != NONE:
             allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
         if self._screens:
@@ -389,8 +390,8 @@ class Engine:
             flags=self.flags | signals.CHECK_STOP,
             constants=self.constants,
             numbers=np.array([*numbers, self.allocation], np.int64),
-            allocate=None if self.allocation == NONE else allocate,
-            **{kind: own.get(kind) for kind in RULE_ORDER},
+            allocate=ABSENT if self.allocation == NONE else allocate,
+            **{kind: own.get(kind, ABSENT) for kind in RULE_ORDER},
         )
 
     @cached_property
@@ -415,6 +416,8 @@ class Engine:
 
     @cached_property
     def _called(self) -> list[Function[..., Any]]:
-        decides = decide_screened if self._screens else decide
-        called = [decides, OBSERVE[self._layout], REFRESH[self._layout]]
+        decides: Function[..., Any] = decide
+        if self._screens:
+            decides = decide_lagging if self._layout == LAGGING else decide_by_rows
+        called: list[Any] = [decides, OBSERVE[self._layout], REFRESH[self._layout]]
         return called if self.allocation == NONE else [*called, allocate]

@@ -41,7 +41,7 @@ class Round(Record):
     """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
 
     ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
-    ``screen`` is for very many arms; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
+    ``screen`` is for very many arms, ``allocation`` for those who follow one, or they are ABSENT; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
     ``thresholds[t]`` is C, 0 if not known yet; empty where C depends on more than t.
     """
 
@@ -59,8 +59,8 @@ class Round(Record):
     figures: Reals
     thresholds: Reals
     least: Table
-    screen: Screen | None
-    allocation: Allocation | None
+    screen: Screen
+    allocation: Allocation
 
 
 ROUND = record_type(Round)
@@ -70,9 +70,9 @@ def make_round(
     arms: int,
     resident: int,
     m: int,
-    allocation: Allocation | None,
+    allocation: Allocation,
     least: Table,
-    screen: Screen | None,
+    screen: Screen,
     *,
     by_time: bool,
 ) -> Round:

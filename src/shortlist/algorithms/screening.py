@@ -16,6 +16,7 @@ from shortlist.algorithms.round import (
     LAST_B,
     LAST_C,
     QUEUED,
+    ROUND,
     STATISTIC,
     B,
     C,
@@ -29,7 +30,7 @@ from shortlist.algorithms.scanning import (
     pursue_by_rows,
 )
 from shortlist.algorithms.screen import COMPANIONS, EPOCH, NOBODY
-from shortlist.algorithms.settings import DECIDE, Settings
+from shortlist.algorithms.settings import DECIDE, SETTINGS, Settings
 from shortlist.algorithms.signals import (
     AMBIGUOUS_RULE,
     BOTH,
@@ -47,12 +48,12 @@ from shortlist.algorithms.signals import (
 from shortlist.algorithms.witnesses import find_smallest_by_rows
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of, variance_of
-from shortlist.core.least_squares import lags
 from shortlist.core.order import comes_before, mark_best
 from shortlist.core.passes import inner
 from shortlist.core.random import round_key
+from shortlist.core.records import BOOLEAN, KEY
 from shortlist.core.rows import row
-from shortlist.core.state import FLOOR, OBSERVED, REFRESHED, TICK, State
+from shortlist.core.state import FLOOR, OBSERVED, REFRESHED, STATE, TICK, State
 from shortlist.rules.ambiguous import mth_gap
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired_index, square_of
@@ -150,59 +151,101 @@ def largest_mth_gap(now: Round, m: int) -> float:
     return largest
 
 
-@compiled(inline=False)
-def pair_index(state: State, i: int, j: int, scale: float) -> float:
-    """B_ij of two arms."""
-    if not lags(state):
-        return gap_in_row(state, row(state, j), i, j, scale)
-    both = variance_of(state, i) + variance_of(state, j)
-    product = inner(state.features, i, state.scratch)
-    square = square_of(both, product, state.scalars[FLOOR])
-    return paired_index(mean_of(state, i), mean_of(state, j), square, scale)
+@compiled()
+def looks_back(now: Round, settings: Settings) -> bool:
+    """Whether the pair of the round before may end this one."""
+    flags = settings.flags
+    return bool(flags & LAGGED and flags & CHECK_STOP and now.pair[LAST_B] >= 0)
+
+
+@compiled()
+def ends(now: Round, settings: Settings, gap: float, statistic: float) -> bool:
+    """Write down the gap and the statistic; whether they stop the search."""
+    now.figures[GAP], now.figures[STATISTIC] = gap, statistic
+    return bool(settings.flags & CHECK_STOP and statistic <= settings.epsilon)
+
+
+@compiled(BOOLEAN(STATE, ROUND, SETTINGS, KEY))
+def name_pair(state: State, now: Round, settings: Settings, seed: np.uint64) -> bool:
+    """b_t and c_t from the lists of this round; whether they stop the search."""
+    m, numbers, t = settings.m, settings.numbers, state.clock[OBSERVED]
+    by_mth_gap = numbers[AMBIGUOUS_RULE] == MTH_GAP
+    b = most_ambiguous_listed(now, m, by_mth_gap, round_key(seed, t, 1))
+    now.pair[B], now.pair[C] = b, now.challengers[b]
+    if settings.flags & LAGGED:
+        return False
+    gap = now.outside_gaps[b]
+    statistic = largest_mth_gap(now, m) if numbers[STOPPING_RULE] == UGAPE else gap
+    return ends(now, settings, gap, statistic)
+
+
+@compiled(BOOLEAN(STATE, ROUND, SETTINGS, KEY))
+def select_by_rule(state: State, now: Round, settings: Settings, key: np.uint64) -> bool:
+    """a_t by a rule that does not look at rows of G; False where a design is wanted first."""
+    b, c = now.pair[B], now.pair[C]
+    design, none = state.noise, state.variances
+    if settings.flags & DESIGN:
+        place = design_slot(now.design_keys, state.means.shape[0], b, c)
+        if place < 0:
+            return False
+        design = now.designs[place]
+    number, own = settings.numbers[SELECTION_RULE], settings.selection
+    now.pair[ARM] = select(number, own, b, c, none, none, none, state.pulls, design, key)
+    return True
+
+
+@compiled()
+def end_round(now: Round, settings: Settings) -> int:
+    """Remember the pair; c_t is pulled next where a rule pulls both."""
+    pair = now.pair
+    pair[QUEUED] = pair[C] if settings.flags & BOTH else NOBODY
+    pair[LAST_B], pair[LAST_C] = pair[B], pair[C]
+    return PULL
 
 
 @compiled(DECIDE)
-def decide_screened(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
-    """The round of ``decide`` with many arms, most of them passed over."""
-    m, epsilon, flags, numbers = settings.m, settings.epsilon, settings.flags, settings.numbers
-    figures, pair, t = now.figures, now.pair, state.clock[OBSERVED]
+def decide_by_rows(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
+    """The round of ``decide`` with many arms, most of them passed over, where rows of G are kept."""
+    m, flags, pair, t = settings.m, settings.flags, now.pair, state.clock[OBSERVED]
     scale = begin_round(state, now, settings)
-    if flags & LAGGED and flags & CHECK_STOP and pair[LAST_B] >= 0:
-        figures[GAP] = figures[STATISTIC] = pair_index(state, pair[LAST_C], pair[LAST_B], scale)
-        if figures[STATISTIC] <= epsilon:
+    if looks_back(now, settings):
+        j = pair[LAST_B]
+        gap = gap_in_row(state, row(state, j), pair[LAST_C], j, scale)
+        if ends(now, settings, gap, gap):
             return STOP
     key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
-    by_gaps = numbers[CANDIDATES_RULE] == SMALLEST_GAP
-    with_mth_gaps = flags & MTH_GAPS != 0
-    if lags(state):
-        screen_arms(state, now, m, scale, key, challenger_key, with_mth_gaps)
-    else:
-        scan_arms(state, now, m, scale, key, challenger_key, with_mth_gaps, by_gaps)
-    by_mth_gap = numbers[AMBIGUOUS_RULE] == MTH_GAP
-    b = most_ambiguous_listed(now, m, by_mth_gap, round_key(seed, t, 1))
-    c = now.challengers[b]
-    pair[B], pair[C] = b, c
-    if not flags & LAGGED:
-        figures[GAP] = now.outside_gaps[b]
-        by_ugape = numbers[STOPPING_RULE] == UGAPE
-        figures[STATISTIC] = largest_mth_gap(now, m) if by_ugape else figures[GAP]
-        if flags & CHECK_STOP and figures[STATISTIC] <= epsilon:
-            return STOP
+    by_gaps = settings.numbers[CANDIDATES_RULE] == SMALLEST_GAP
+    scan_arms(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0, by_gaps)
+    if name_pair(state, now, settings, seed):
+        return STOP
     key = round_key(seed, t, 3)
-    if numbers[SELECTION_RULE] == GREEDY and lags(state):
-        pair[ARM] = pursue(state, now.screen, b, c, key)
-    elif numbers[SELECTION_RULE] == GREEDY:
-        pair[ARM] = pursue_by_rows(state, b, c, key)
-    else:
-        design, none = state.noise, state.variances  # no rule but `greedy` looks at rows
-        if flags & DESIGN:
-            place = design_slot(now.design_keys, state.means.shape[0], b, c)
-            if place < 0:
-                return DESIGN_WANTED
-            design = now.designs[place]
-        pair[ARM] = select(
-            numbers[SELECTION_RULE], settings.selection, b, c, none, none, none, state.pulls, design, key
-        )  # fmt: skip
-    pair[QUEUED] = c if flags & BOTH else NOBODY
-    pair[LAST_B], pair[LAST_C] = b, c
-    return PULL
+    if settings.numbers[SELECTION_RULE] == GREEDY:
+        pair[ARM] = pursue_by_rows(state, pair[B], pair[C], key)
+    elif not select_by_rule(state, now, settings, key):
+        return DESIGN_WANTED
+    return end_round(now, settings)
+
+
+@compiled(DECIDE)
+def decide_lagging(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
+    """The same where no row is kept and the estimates of the arms lag behind."""
+    m, flags, pair, t = settings.m, settings.flags, now.pair, state.clock[OBSERVED]
+    scale = begin_round(state, now, settings)
+    if looks_back(now, settings):
+        i, j = pair[LAST_C], pair[LAST_B]
+        both = variance_of(state, i) + variance_of(state, j)
+        product = inner(state.features, i, state.scratch)
+        square = square_of(both, product, state.scalars[FLOOR])
+        gap = paired_index(mean_of(state, i), mean_of(state, j), square, scale)
+        if ends(now, settings, gap, gap):
+            return STOP
+    key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
+    screen_arms(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0)
+    if name_pair(state, now, settings, seed):
+        return STOP
+    key = round_key(seed, t, 3)
+    if settings.numbers[SELECTION_RULE] == GREEDY:
+        pair[ARM] = pursue(state, now.screen, pair[B], pair[C], key)
+    elif not select_by_rule(state, now, settings, key):
+        return DESIGN_WANTED
+    return end_round(now, settings)

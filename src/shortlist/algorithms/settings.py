@@ -30,7 +30,8 @@ class Settings(Record):
     """An algorithm on its problem, for the compiled rounds.
 
     ``flags`` are bits of ``signals``; ``constants`` are the threshold's; ``numbers`` are those of the rules
-    of this package, by kind, or ``OWN``. Rules of the user's own are called by their address.
+    of this package, by kind, or ``OWN``. Rules of the user's own are called by their address; in place of the others is
+    ABSENT.
     """
 
     m: Integer
@@ -39,13 +40,13 @@ class Settings(Record):
     flags: Integer
     constants: Reals
     numbers: Integers
-    indices: Annotated[Callable[..., None] | None, POINTERS["indices"]]
-    threshold: Annotated[Callable[..., float] | None, POINTERS["threshold"]]
-    candidates: Annotated[Callable[..., None] | None, POINTERS["candidates"]]
-    ambiguous: Annotated[Callable[..., int] | None, POINTERS["ambiguous"]]
-    selection: Annotated[Callable[..., int] | None, POINTERS["selection"]]
-    stopping: Annotated[Callable[..., float] | None, POINTERS["stopping"]]
-    allocate: Annotated[Callable[..., int] | None, Address(ALLOCATE)]
+    indices: Annotated[Callable[..., None], POINTERS["indices"]]
+    threshold: Annotated[Callable[..., float], POINTERS["threshold"]]
+    candidates: Annotated[Callable[..., None], POINTERS["candidates"]]
+    ambiguous: Annotated[Callable[..., int], POINTERS["ambiguous"]]
+    selection: Annotated[Callable[..., int], POINTERS["selection"]]
+    stopping: Annotated[Callable[..., float], POINTERS["stopping"]]
+    allocate: Annotated[Callable[..., int], Address(ALLOCATE)]
 
 
 SETTINGS = record_type(Settings)

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from shortlist.cli import (
     algorithms,
     bound,
+    compilation,
     continuing,
     data,
     export,
@@ -146,6 +147,9 @@ app.command("bound", rich_help_panel="Look up", epilog=bound.EXAMPLES)(bound.bou
 app.command("repurpose", rich_help_panel="Screen", epilog=repurpose.EXAMPLES)(repurpose.repurpose)
 app.command("reproduce", rich_help_panel="The paper", epilog=reproduce.EXAMPLES)(
     reproduce.reproduce
+)
+app.command("compile", rich_help_panel="This machine", epilog=compilation.EXAMPLES)(
+    compilation.compile_all
 )
 app.add_typer(data.app, name="data", rich_help_panel="The paper", epilog=data.EXAMPLES)
 

@@ -13,13 +13,12 @@ import hashlib
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import IO, Any
 
 import llvmlite
 import numba
@@ -62,7 +61,8 @@ def _written(value: Any) -> FunctionType | None:
 
 def used(function: Callable[..., Any]) -> dict[str, Any]:
     """What a function as written uses of its module, by name."""
-    names, pending = set(), [function.__code__]
+    names: set[str] = set()
+    pending = [function.__code__]
     while pending:
         code = pending.pop()
         names.update(code.co_names)
@@ -196,20 +196,23 @@ class MachineCode(NullCache):  # type: ignore[misc]
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let one process compile while others wait for what it makes."""
+        """Let one process compile this function while others wait for what it makes."""
         if self._writable is None or fcntl is None:
             yield
             return
-        with _ONE_THREAD:
-            _DEPTH[0] += 1
-            try:
-                with (self._writable / "compiling.lock").open("w") as lock:
-                    if _DEPTH[0] == 1:
-                        with suppress(OSError):  # a file system without locks: both compile
-                            fcntl.flock(lock, fcntl.LOCK_EX)
-                    yield
-            finally:
-                _DEPTH[0] -= 1
+        lock, place = _lock(self._writable), int(self._stamp[:7], 16)  # a byte of the file for each
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX, 1, place)
+        except OSError:  # a file system without locks: both compile
+            yield
+            return
+        try:
+            yield
+        finally:
+            fcntl.lockf(lock, fcntl.LOCK_UN, 1, place)
 
 
-_ONE_THREAD, _DEPTH = threading.RLock(), [0]  # one function may ask for another to be compiled
+@cache
+def _lock(place: Path) -> IO[bytes]:
+    """The file that processes lock, opened once: closing it would give up all its locks."""
+    return (place / "shortlist.lock").open("ab")

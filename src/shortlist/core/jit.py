@@ -52,6 +52,11 @@ STEP = 3e-7  # seconds that the interpreter takes for a step of an inner loop
 PATIENCE = 6.0  # seconds of interpreting after which compiling pays: about as long as that takes
 
 
+def compile_at_once() -> None:
+    """Interpret nothing from now on: compile whatever is called."""
+    _interpreted.seconds = PATIENCE
+
+
 @contextmanager
 def interpreting() -> Iterator[None]:
     """Have every function called in here run by the interpreter."""
@@ -115,11 +120,14 @@ class Function(Generic[Arguments, Result]):
         """
         if (
             _interpreted.seconds + steps * STEP > PATIENCE
-            or not (all(each.is_exact for each in (self, *called)) if exact is None else exact)
+            or not (self._is_exact_with(*called) if exact is None else exact)
             or (self.is_kept() and all(each.is_kept(by_address=True) for each in called))
         ):
             return self
         return self._interpret_timed
+
+    def _is_exact_with(self, *called: Function[..., Any]) -> bool:
+        return self.is_exact and all(each.is_exact for each in called)
 
     @cached_property
     def is_exact(self) -> bool:
@@ -212,9 +220,11 @@ class Pointer:
         return self._function(*arguments)
 
 
-def callback(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> CFunc:
+def callback(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:
     """The function compiled for callers that are given its address."""
-    made = CFunc(function, normalize_signature(signature), {}, {**options, "forceinline": True})
+    made: Any = CFunc(
+        function, normalize_signature(signature), {}, {**options, "forceinline": True}
+    )
     made._cache = MachineCode(function, "address", signature, options)
     with _waiting(made._cache, signature):
         made.compile()

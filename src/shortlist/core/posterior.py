@@ -9,6 +9,7 @@ from shortlist.core.least_squares import OBSERVE, REFRESH
 from shortlist.core.passes import products
 from shortlist.core.pilot import set_aside, surprise
 from shortlist.core.records import (
+    ABSENT,
     Integers,
     Reals,
 )
@@ -216,8 +217,8 @@ class Posterior:
             scalars=np.array([regularization, shift, 0.0, 0.0, 0.0, floor]),
             clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
-            kept=None if layout == WHOLE else no_rows(arms, kept, rank),
-            lagging=no_lag(arms, rank) if layout == LAGGING else None,
+            kept=ABSENT if layout == WHOLE else no_rows(arms, kept, rank),
+            lagging=no_lag(arms, rank) if layout == LAGGING else ABSENT,
         )
         self._made: tuple[int, Reals, Reals] | None = None
         if regularization > 0.0:
@@ -240,12 +241,11 @@ class Posterior:
 
     def _current(self) -> tuple[Reals, Reals]:
         """Means and variances; where they lag behind, made once for as many results as are in."""
-        lagging = self.state.lagging
-        if lagging is None or not self.ready:
+        if self.state.layout != LAGGING or not self.ready:
             return self.state.means, self.state.variances
         if self._made is None or self._made[0] != self.observed:
             means, variances = np.empty(len(self.pulls)), np.empty(len(self.pulls))
-            products(self.state.features, lagging.theta, means)
+            products(self.state.features, self.state.lagging.theta, means)
             all_variances(self.state, variances)
             self._made = self.observed, means, variances
         return self._made[1:]
@@ -290,10 +290,9 @@ class Posterior:
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""
-        kept = self.state.kept
-        if self.state.layout == LAGGING and kept is not None:
+        if self.state.layout == LAGGING:
             made = np.empty(len(self.pulls))
-            products(self.state.features, kept.inverse @ self.state.features[arm], made)
+            products(self.state.features, self.state.kept.inverse @ self.state.features[arm], made)
             return made
         return self.state.rows[row(self.state, int(arm))].copy()
 

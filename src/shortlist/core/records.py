@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -51,6 +51,8 @@ Grid = Annotated[NDArray[np.int64], GRID]
 Keys = Annotated[NDArray[np.uint64], KEYS]
 Mask = Annotated[NDArray[np.bool_], MASK]
 Masks = Annotated[NDArray[np.bool_], MASKS]
+
+ABSENT: Any = None  # in place of a record or a function that compiled code will not look at
 
 _WORD = ir.IntType(64)
 _DTYPES = {
@@ -158,21 +160,22 @@ class RecordType(types.Type):  # type: ignore[misc]
         super().__init__(f"{cls.__module__}.{cls.__qualname__}({layout})")
 
 
-@cache
+_made: dict[type[Record], RecordType] = {}
+
+
 def record_type(cls: type[Record]) -> RecordType:
     """The Numba type of a class of records."""
+    if cls in _made:
+        return _made[cls]
     hints = get_type_hints(cls, include_extras=True)
     members = {field.name: _member(hints[field.name]) for field in fields(cls)}
-    made = RecordType(cls, members)
+    made = _made[cls] = RecordType(cls, members)
     typeof_impl.register(cls)(lambda value, context: made)
     return made
 
 
 def _member(hint: Any) -> Any:
-    """The Numba type behind an annotation; of ``X | None``, that of X."""
-    for each in get_args(hint) if get_origin(hint) is not Annotated else ():
-        if each is not type(None):
-            return _member(each)
+    """The Numba type behind an annotation."""
     if get_origin(hint) is Annotated:
         return get_args(hint)[1]
     return record_type(hint)

@@ -66,7 +66,8 @@ class State(Record):
     """The arrays behind a posterior; compiled code reads and writes them in place.
 
     ``layout`` says how much of G is kept: WHOLE, and ``rows`` is G; ROWS, and ``kept`` says which; or
-    LAGGING, with no rows at all, where only ``kept.inverse`` and ``lagging`` are current.
+    LAGGING, with no rows at all, where only ``kept.inverse`` and ``lagging`` are current. What a layout
+    does not use is ABSENT.
     ``shifted`` is (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a
     pilot is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
     ``scalars[FLOOR]`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
@@ -92,8 +93,8 @@ class State(Record):
     scalars: Reals
     clock: Integers
     noise: Reals
-    kept: KeptRows | None
-    lagging: Lagging | None
+    kept: KeptRows
+    lagging: Lagging
 
 
 STATE = record_type(State)

@@ -8,6 +8,7 @@ import numpy as np
 
 from shortlist.core.jit import compiled
 from shortlist.core.records import (
+    ABSENT,
     INTEGER,
     MASK,
     REAL,
@@ -106,10 +107,10 @@ def exploration(number: int, shown: Table) -> tuple[Integers, float]:
     return spanner, weakest_direction(shown, spanner) / len(spanner) ** 0.5
 
 
-def apart(allocation: Allocation | None) -> Allocation | None:
+def apart(allocation: Allocation) -> Allocation:
     """The same allocation with a memory of its own; scratch is shared."""
-    if allocation is None:
-        return None
+    if allocation is ABSENT:
+        return allocation
     game = allocation.game
     return allocation.replace(
         clock=allocation.clock.copy(),

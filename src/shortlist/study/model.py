@@ -22,7 +22,7 @@ from shortlist.algorithms.steps import (
     Steps,
     fresh_marks,
 )
-from shortlist.core.state import FLOOR
+from shortlist.core.state import FLOOR, LAGGING
 from shortlist.rules.replicates import first_of_each
 
 
@@ -100,8 +100,8 @@ class Model:
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
             # Where the arms' estimates lag behind, when they were last looked at is no result's doing.
-            lagging = state.lagging
-            arms = (state.means, state.variances) if lagging is None else (lagging.theta,)
+            lags = state.layout == LAGGING
+            arms = (state.lagging.theta,) if lags else (state.means, state.variances)
             # The floor is no result's doing either, and older digests are without it.
             learnt = state.scalars[:FLOOR]
             for array in (state.pulls, state.sums, *arms, learnt):
