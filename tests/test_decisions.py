@@ -611,7 +611,7 @@ def test_rows_made_on_demand_give_the_same_pulls(
         posterior = Posterior(engine.features, resident=resident, **options)
         made = engine.round()
         assert posterior.state.rows.shape == (resident, K)
-        assert resident == len(made.gaps) + len(made.screen.tops)
+        assert resident == len(made.gaps) + (len(made.screen.tops) if made.screen else 0)
         told[resident] = decided(engine, posterior, rewards, 150)
         frames[resident] = shortlist.compare(
             name, instance, runs=3, seed=1, max_samples=1300, progress=False

@@ -279,10 +279,11 @@ class Engine:
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         results = Results(self.wanted, self.after_pilot, *steps, marks)
-        settings, routines = self._settings(check_stop), self._routines
+        layout = posterior.state.layout
+        settings, routines = self._settings(check_stop), self._routines[layout]
         effort = len(steps.kinds) * len(self.features) * STEPS_AN_ARM
         while True:
-            function = self._follower(effort)
+            function = self._follower(layout, effort)
             with np.errstate(all="ignore"):
                 status = function(
                     posterior.state, now, settings, routines, np.uint64(seed), results
@@ -338,13 +339,14 @@ class Engine:
             pulls=np.zeros((count, arms), np.int64),
             progress=on_own_line(np.array([0, origin is not None], np.int64)),
         )
+        routines = self._routines[posterior.state.layout]
         compiled = self.compiled and reward.is_compiled
         function = replicate if compiled else replicate.interpret
         with np.errstate(all="ignore"):
             if origin is not None:
                 seed_stream(seeds[0], runs.stream)
             while True:
-                status = function(posterior.state, now, self._settings(True), self._routines, runs)
+                status = function(posterior.state, now, self._with_stop, routines, runs)
                 answered = self._answered(status, posterior, now)
                 if answered is None:
                     break
@@ -398,26 +400,20 @@ class Engine:
     def _without_stop(self) -> Settings:
         return self._with_stop.replace(flags=self.flags)
 
-    @property
-    def _layout(self) -> int:
-        kept = self._resident()
-        return WHOLE if kept >= len(self.features) else ROWS if kept else LAGGING
-
-    @cached_property
-    def _routines(self) -> Routines:
-        decides, observe, refresh, *_ = self._called
-        return Routines(decides, observe, refresh)
-
-    def _follower(self, steps: int) -> Callable[..., int]:
-        if not self.compiled:
-            return follow.interpret
-        whole = self._layout == WHOLE and not self._screens
-        return follow.sparing(steps, *self._called, exact=whole)
-
-    @cached_property
-    def _called(self) -> list[Function[..., Any]]:
+    def _called(self, layout: int) -> list[Any]:
+        """What a round calls by address: how it decides, takes in a result, and starts anew."""
         decides: Function[..., Any] = decide
         if self._screens:
-            decides = decide_lagging if self._layout == LAGGING else decide_by_rows
-        called: list[Any] = [decides, OBSERVE[self._layout], REFRESH[self._layout]]
+            decides = decide_lagging if layout == LAGGING else decide_by_rows
+        called = [decides, OBSERVE[layout], REFRESH[layout]]
         return called if self.allocation == NONE else [*called, allocate]
+
+    @cached_property
+    def _routines(self) -> dict[int, Routines]:
+        return {each: Routines(*self._called(each)[:3]) for each in (WHOLE, ROWS, LAGGING)}
+
+    def _follower(self, layout: int, steps: int) -> Callable[..., int]:
+        if not self.compiled:
+            return follow.interpret
+        whole = layout == WHOLE and not self._screens
+        return follow.sparing(steps, *self._called(layout), exact=whole)

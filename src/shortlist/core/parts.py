@@ -31,7 +31,6 @@ else:
         def finalize(self) -> None:
             """Link in what the function calls, once each."""
             for library in dict.fromkeys(self._linking_libraries):
-                self._reload_init.update(library._reload_init)
                 self._final_module.link_in(library._get_module_for_linking(), preserve=True)
             self._finalized = True
 
@@ -54,7 +53,6 @@ else:
                 raise TypeError(f"{name} was compiled for compiled callers only")
 
             state.targetctx.insert_user_function(only_within, lowered.fndesc, [state.library])
-            state.reload_init.extend(state.library._reload_init)
             state["cr"] = _LowerResult(
                 lowered.fndesc, lowered.call_helper, cfunc=only_within, env=lowered.env
             )
