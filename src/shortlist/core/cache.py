@@ -170,8 +170,8 @@ class MachineCode(NullCache):  # type: ignore[misc]
         self._stamp = fingerprint(function, str(signature), stated)
         # What was typed at a prompt has no file, and is not kept.
         from_file = os.path.exists(function.__code__.co_filename)
-        self._places = [place for place in places(beside) if place.is_dir()] if from_file else []
         self._writable = writable(beside) if from_file else None
+        self._places = [place for place in places(beside) if place.is_dir()] if from_file else []
 
     def _in(self, place: Path) -> _Cached:
         return _Cached(self._function, place, self._kind, self._stamp)

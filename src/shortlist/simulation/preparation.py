@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 
@@ -56,16 +57,19 @@ def prepare_kind(kind: str) -> None:
 def _use(*algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian") -> None:
     """Run a study and a comparison with each algorithm, as far as a few results."""
     x = np.random.default_rng(0).uniform(size=(arms, 3)) / 3.0
-    sigma, means = ("bounded" if noise == "bernoulli" else 0.5), x.sum(axis=1)
+    means = x.sum(axis=1)
+    told: dict[str, Any] = {"sigma": 0.5}
+    if noise == "bernoulli":
+        told = {"sigma": "bounded", "reward_range": (0.0, 1.0)}
     for algorithm in algorithms:
-        study = Study(x, m=1, sigma=sigma, algorithm=algorithm, seed=0, audit=False)
+        study = Study(x, m=1, **told, algorithm=algorithm, seed=0, audit=False)
         for _ in range(RESULTS):
             if not study.done:
                 trial = study.ask()
                 study.tell(trial, float(means[trial.arm]))
         instance = from_arrays(x, m=1, sigma=0.5, means=means, noise=noise)
         most = len(study.bound.engine.initial) + RESULTS
-        compare([algorithm], instance, runs=1, sigma=sigma, max_samples=most, progress=False)
+        compare([algorithm], instance, runs=1, **told, max_samples=most, progress=False)
 
 
 # What is compiled together, what takes longest first. One algorithm stands for all that share its code.

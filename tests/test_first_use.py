@@ -1,0 +1,350 @@
+"""Machine code: made when it pays, kept until the code changes, and the same bits as the interpreter's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.core import cache, jit
+from shortlist.core.cache import MachineCode, fingerprint
+from shortlist.core.jit import Function, compile_at_once, compiled
+from shortlist.core.random import fill_seeds
+from shortlist.core.records import (
+    REAL,
+    REALS,
+    Address,
+    Integer,
+    Mask,
+    Real,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
+from shortlist.errors import UnknownName
+
+RESULTS = 90
+X = np.random.default_rng(3).standard_normal((7, 3))
+MEANS = X @ [1.0, 0.5, -0.4]
+ALGORITHMS = ["m-LinGapE", "LinGIFA", "LUCB", "LinGame", "FWS", "Phased", "Uniform", "Racing"]
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As on a machine where nothing was compiled yet; gives what has been interpreted."""
+    monkeypatch.setattr(Function, "is_kept", lambda self, **_: False)
+    monkeypatch.setattr(jit, "PATIENCE", 1e9)
+    monkeypatch.setattr(jit._interpreted, "seconds", 0.0)
+    return jit._interpreted
+
+
+def followed(algorithm: Any, change_over: int) -> tuple[list[int], str, bool]:
+    """The arms of a study that is interpreted up to a number of results, and all it has learnt."""
+    noise = np.random.default_rng(0).standard_normal(RESULTS)
+    study = shortlist.Study(X, m=2, sigma=1.0, seed=5, algorithm=algorithm, audit=False)
+    arms = []
+    for t in range(RESULTS):
+        if t == change_over:
+            compile_at_once()
+        trial = study.ask()
+        arms.append(trial.arm)
+        study.tell(trial, float(MEANS[trial.arm] + noise[t]))
+    return arms, study._journal.model.digest(), study.done
+
+
+@pytest.mark.parametrize(
+    "algorithm", [*ALGORITHMS, shortlist.MisLid(misspecification=0.2)], ids=str
+)
+def test_a_young_study_is_interpreted_and_nobody_sees_it(patience: Any, algorithm: Any) -> None:
+    monkey_limit, jit.PATIENCE = jit.PATIENCE, 0.0
+    machine = followed(algorithm, 0)
+    jit.PATIENCE = monkey_limit
+    patience.seconds = 0.0
+    interpreted = followed(algorithm, RESULTS)
+    assert 0.0 < patience.seconds < jit.PATIENCE
+    patience.seconds = 0.0
+    assert interpreted == machine
+    assert followed(algorithm, RESULTS // 2) == machine
+
+
+def test_interpreting_ends_when_it_has_cost_as_much_as_compiling(patience: Any) -> None:
+    seeds = np.zeros(3, np.uint64)
+    fill_seeds.sparing(60)(np.uint64(1), 0, seeds)
+    assert patience.seconds > 0.0
+    assert fill_seeds.sparing(60) == fill_seeds._interpret_timed
+    assert fill_seeds.sparing(1e20) is fill_seeds
+    compile_at_once()
+    assert fill_seeds.sparing(60) is fill_seeds
+
+
+def test_what_would_give_other_last_digits_is_not_interpreted(patience: Any) -> None:
+    from shortlist.core.least_squares import observe_rows, observe_whole
+    from shortlist.core.passes import products
+
+    assert products.sparing(1) is products
+    assert observe_rows.sparing(1) is observe_rows  # it calls products
+    assert observe_whole.sparing(1) is not observe_whole
+
+
+# The stamp
+
+SCALE = 2.0
+
+
+@compiled(REAL(REAL))
+def scaled(x: float) -> float:
+    return SCALE * x
+
+
+@compiled(REAL(REALS))
+def total(values: np.ndarray) -> float:
+    sum_of = 0.0
+    for k in range(values.shape[0]):
+        sum_of += scaled(values[k])
+    return sum_of
+
+
+def test_the_stamp_sees_what_a_callee_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint(total.py_func)
+    assert fingerprint(total.py_func) == before
+    monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)
+    with_constant = fingerprint(total.py_func)
+    monkeypatch.undo()
+    assert fingerprint(total.py_func) == before
+
+    @compiled(REAL(REAL))
+    def other(x: float) -> float:
+        return SCALE + x
+
+    monkeypatch.setattr(sys.modules[__name__], "scaled", other)
+    with_code = fingerprint(total.py_func)
+    monkeypatch.undo()
+    scaled.py_func.__doc__ = "Other words."
+    with_words = fingerprint(total.py_func)
+    scaled.py_func.__doc__ = None
+    assert len({before, with_constant, with_code}) == 3
+    assert with_words == before
+    assert fingerprint(total.py_func, "another CPU") != before
+
+
+def test_no_old_machine_code_after_an_edit(tmp_path: Path) -> None:
+    """Of the file that is called, which Numba's own cache would not notice."""
+    (tmp_path / "called.py").write_text(
+        "from shortlist.core.jit import compiled\n"
+        "from shortlist.core.records import REAL\n"
+        "@compiled(REAL(REAL))\ndef called(x):\n    return x + 1.0\n"
+    )
+    (tmp_path / "caller.py").write_text(
+        "from called import called\n"
+        "from shortlist.core.jit import compiled\n"
+        "from shortlist.core.records import REAL\n"
+        "@compiled(REAL(REAL))\ndef caller(x):\n    return 2.0 * called(x)\n"
+        "print(caller(1.0), caller._cache.holds(caller.signature))\n"
+    )
+    assert run(tmp_path, "caller.py") == "4.0 True"
+    assert run(tmp_path, "caller.py") == "4.0 True"
+    text = (tmp_path / "called.py").read_text()
+    (tmp_path / "called.py").write_text(text.replace("x + 1.0", "x + 2.0"))
+    assert run(tmp_path, "caller.py") == "6.0 True"
+
+
+def run(folder: Path, script: str, **environment: str) -> str:
+    known = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=folder,
+        env={**known, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# Where machine code is kept
+
+
+def test_a_folder_that_cannot_be_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the user's own cache is used, and code that stands in the folder all the same."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__pycache__").write_text("a file, where a folder cannot be made")
+    for known in (cache.places, cache.writable):
+        known.cache_clear()
+    try:
+        own = cache.writable(package)
+        assert own is not None
+        assert own.is_relative_to(tmp_path / "home")
+        (package / "__pycache__").unlink()
+        (package / "__pycache__").mkdir()
+        assert cache.places(package)[0] == package / "__pycache__"
+        monkeypatch.setattr(cache, "places", lambda beside: (package / "__pycache__",))
+        cache.writable.cache_clear()
+        made = MachineCode(total.py_func, "python", total.signature, {})
+        monkeypatch.setattr(cache, "writable", lambda beside: None)
+        blocked = MachineCode(total.py_func, "python", total.signature, {})
+        with blocked.alone():
+            blocked.save_overload(total.signature, None)  # nowhere: says nothing
+        assert not blocked.holds(total.signature)
+        assert made._writable == package / "__pycache__"
+    finally:
+        monkeypatch.undo()
+        for known in (cache.places, cache.writable):
+            known.cache_clear()
+
+
+def test_several_processes_that_start_at_once_compile_once(tmp_path: Path) -> None:
+    (tmp_path / "start.py").write_text(
+        "import sys, time\n"
+        "import numpy as np\n"
+        "from numba.core import event\n"
+        "from shortlist.core import jit\n"
+        "from shortlist.core.random import fill_seeds\n"
+        "compiled = []\n"
+        "class Note(event.Listener):\n"
+        "    def on_start(self, event): compiled.append(event)\n"
+        "    def on_end(self, event): pass\n"
+        "event.register('numba:compile', Note())\n"
+        "jit.compile_at_once()\n"
+        "time.sleep(max(0.0, float(sys.argv[1]) - time.time()))\n"
+        "seeds = np.zeros(2, np.uint64)\n"
+        "fill_seeds(np.uint64(7), 0, seeds)\n"
+        "print(len(compiled) > 0, seeds.tolist())\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    command = [sys.executable, str(tmp_path / "start.py"), str(time.time() + 4.0)]
+    children = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [child.communicate()[0].strip() for child in children]
+    assert all(child.returncode == 0 for child in children)
+    assert sorted(line.split()[0] for line in said) == ["False", "False", "True"]
+    assert len({line.partition(" ")[2] for line in said}) == 1
+
+
+SCRIPT = """
+import numpy as np
+import shortlist
+x = np.random.default_rng(3).standard_normal((7, 3))
+study = shortlist.Study(x, m=2, sigma=1.0, seed=5, algorithm="m-LinGapE", audit=False)
+noise = np.random.default_rng(0).standard_normal(90)
+arms = []
+for t in range(90):
+    trial = study.ask()
+    arms.append(trial.arm)
+    study.tell(trial, float((x @ [1.0, 0.5, -0.4])[trial.arm] + noise[t]))
+print(arms, study._journal.model.digest())
+"""
+
+
+def test_numba_may_be_switched_off(tmp_path: Path) -> None:
+    (tmp_path / "study.py").write_text(SCRIPT)
+    arms, digest, _ = followed("m-LinGapE", 0)
+    assert run(tmp_path, "study.py", NUMBA_DISABLE_JIT="1") == f"{arms} {digest}"
+
+
+def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
+    """Without the private classes of Numba, for as much of the code as takes seconds."""
+    (tmp_path / "plain.py").write_text(
+        "import numpy as np\n"
+        "from shortlist.core import parts\n"
+        "from shortlist.core.posterior import Posterior\n"
+        "from shortlist.core.jit import compile_at_once\n"
+        "compile_at_once()\n"
+        "assert not parts.AVAILABLE\n"
+        "posterior = Posterior(np.eye(3) + 0.1, regularization=1.0)\n"
+        "for t in range(50):\n"
+        "    posterior.observe(t % 3, 0.1 * t)\n"
+        "print(posterior.means.tolist(), posterior.variances.tolist())\n"
+    )
+    kept = str(tmp_path / "kept")
+    from shortlist.core.posterior import Posterior
+
+    posterior = Posterior(np.eye(3) + 0.1, regularization=1.0)
+    for t in range(50):
+        posterior.observe(t % 3, 0.1 * t)
+    expected = f"{posterior.means.tolist()} {posterior.variances.tolist()}"
+    assert run(tmp_path, "plain.py", SHORTLIST_PLAIN_NUMBA="1", NUMBA_CACHE_DIR=kept) == expected
+
+
+def test_compile_names_what_it_did(tmp_path: Path) -> None:
+    script = "import sys; from shortlist.cli.app import main; sys.argv[1:] = ['compile', 'classical']; main()"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "classical: compiled\n"
+    assert list(tmp_path.rglob("contest.play-*.nbi"))
+
+
+def test_compile_refuses_what_it_does_not_know() -> None:
+    from shortlist.simulation.preparation import prepare
+
+    with pytest.raises(UnknownName, match=r"unknown kind of study 'fewer'.*few"):
+        list(prepare(["fewer"]))
+
+
+# Records
+
+
+@dataclass(frozen=True, eq=False)
+class Pair(Record):
+    values: Reals
+    count: Integer
+
+
+@dataclass(frozen=True, eq=False)
+class Family(Record):
+    factor: Real
+    pair: Pair
+    table: Table
+    mask: Mask
+    apply: Annotated[Callable[..., float], Address(REAL(REAL))]
+
+
+PAIR, FAMILY = record_type(Pair), record_type(Family)
+
+
+@compiled(REAL(FAMILY))
+def read(family: Family) -> float:
+    """Something of every attribute; writes where it may."""
+    family.pair.values[0] += 1.0
+    corner = family.table[family.table.shape[0] - 1, family.table.shape[1] - 1]
+    one = 1.0 if family.mask[1] else 0.0
+    return family.apply(family.factor) + family.pair.count + corner + one + family.pair.values[0]
+
+
+def test_a_record_is_read_as_it_is_written() -> None:
+    pair = Pair(values=np.array([0.5, 7.0]), count=100)
+    family = Family(0.25, pair, np.arange(6.0).reshape(2, 3), np.array([False, True]), scaled)
+    assert read(family) == 0.5 + 100 + 5.0 + 1.0 + 1.5
+    assert pair.values[0] == 1.5
+    assert read.interpret(family) == 0.5 + 100 + 5.0 + 1.0 + 2.5
+    other = family.replace(pair=pair.replace(count=-100))
+    assert read(other) == 0.5 - 100 + 5.0 + 1.0 + 3.5
+    apart = family.mapped(np.copy)
+    read(apart)
+    assert pair.values[0] == 3.5
+
+
+def test_a_record_refuses_other_arrays() -> None:
+    with pytest.raises(TypeError, match=r"Pair.values must be a C-contiguous array of float64"):
+        _ = Pair(values=np.zeros((2, 2)).T[0], count=1)._address
+    with pytest.raises(TypeError, match=r"Pair.values must be .* not list"):
+        _ = Pair(values=[1.0], count=1)._address  # type: ignore[arg-type]
