@@ -32,6 +32,7 @@ with compiling("compiling the loop for this machine: once only, two or three min
     from shortlist.algorithms.screen import make_screen
     from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
 
+ENDS = (signals.PULL, signals.STOP)  # of a loop that went through
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 
 
@@ -41,6 +42,11 @@ def following() -> Any:
     with compiling("compiling the loop over results for this machine: once only"):
         from shortlist.algorithms.follow import follow
     return follow
+
+
+def _interpreted_following() -> Any:
+    """The same loop run by the interpreter, which warns where the random keys overflow."""
+    return np.errstate(over="ignore")(kernel.interpreted(following()))
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class Engine:
         """Whether the first evaluations are set aside."""
         return "pilot" in self.rules["threshold"].traits
 
-    @property
+    @cached_property
     def compiled(self) -> bool:
         """Whether every rule is machine code; one that is not takes the loop with it."""
         return all(self.rules[kind].is_compiled for kind in RULE_ORDER)
@@ -275,19 +281,19 @@ class Engine:
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         flags = self.flags | (signals.CHECK_STOP if check_stop else 0)
-        function = following() if self.compiled else kernel.interpreted(following())
+        function = following() if self.compiled else _interpreted_following()
         while True:
-            with np.errstate(over="ignore"):
-                status = function(
-                    posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
-                    self.constants, self._numbers, *self._pointers, self.wanted, self.after_pilot, *steps, marks,
-                )  # fmt: skip
+            status = function(
+                posterior.state, now, self.m, self.sigma, self.epsilon, np.uint64(seed), flags,
+                self.constants, self._numbers, *self._pointers, self.wanted, self.after_pilot, *steps, marks,
+            )  # fmt: skip
+            if status in ENDS:
+                return now
             answered = self._answered(status, posterior, now)
             if answered is None:
-                break
+                check(status, now, self.rules, self.m)
+                return now
             now = answered
-        check(status, now, self.rules, self.m)
-        return now
 
     def replicate(
         self,
