@@ -52,6 +52,7 @@ bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/budget.py
 	$(BIN)/python benchmarks/misspecified.py
 	$(BIN)/python benchmarks/noise.py
+	$(BIN)/python benchmarks/ask_tell.py
 	$(BIN)/python benchmarks/storage.py
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/screen.py

@@ -16,22 +16,28 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import resource
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 
 import shortlist
+from beside import (
+    ROOT,
+    Measured,
+    cpu,
+    in_a_process,
+    print_heading,
+    print_rates,
+    print_row,
+    timed,
+    versions,
+)
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(ROOT / "tests"))
 
 X = np.random.default_rng(0).normal(size=(10, 4))
 MEANS = X @ [1.0, 0.5, -0.3, 0.2]
@@ -49,12 +55,6 @@ def pairs(study: shortlist.Study, count: int) -> None:
     for _ in range(count):
         trial = study.ask()
         study.tell(trial, float(MEANS[trial.arm]))
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def at_once(storage: str, processes: int) -> float:
@@ -119,14 +119,6 @@ def fill(storage: str, told: int) -> None:
         transaction.seal(journal.standing)
 
 
-def cpu() -> float:
-    """Seconds of CPU time so far; of the children that have ended where there were any."""
-    own, children = (
-        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return children or own
-
-
 def measure(what: str, storage: str) -> tuple[float, float]:
     """What one process of this benchmark measures: the figure, and the CPU time of a pair in µs."""
     if what == "load":
@@ -142,37 +134,13 @@ def measure(what: str, storage: str) -> tuple[float, float]:
 
 
 MEASURES = [
-    ("ask and tell, in memory", "memory", None, "pairs/s"),
-    ("ask and tell, SQLite, 1 process", "one", "file", "pairs/s"),
-    ("the same, 8 processes on one study", "eight", "file", "pairs/s"),
-    ("ask and tell, PostgreSQL, 1 process", "one", "server", "pairs/s"),
-    ("the same, 8 processes on one study", "eight", "server", "pairs/s"),
-    (f"load {TOLD:,} told trials, SQLite", "load", "file", "s"),
+    ("ask and tell, in memory", "memory", None),
+    ("ask and tell, SQLite, 1 process", "one", "file"),
+    ("the same, 8 processes on one study", "eight", "file"),
+    ("ask and tell, PostgreSQL, 1 process", "one", "server"),
+    ("the same, 8 processes on one study", "eight", "server"),
+    (f"load {TOLD:,} told trials, SQLite", "load", "file"),
 ]
-
-
-@contextmanager
-def other_version(given: str) -> Iterator[Path]:
-    """The sources of another version: a folder, or a commit checked out for the time."""
-    if (Path(given) / "src").is_dir():
-        yield Path(given) / "src"
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        git = ["git", "-C", str(HERE.parent), "worktree"]
-        subprocess.run([*git, "add", "--detach", "--force", f"{folder}/other", given], check=True)
-        try:
-            yield Path(folder) / "other/src"
-        finally:
-            subprocess.run([*git, "remove", "--force", f"{folder}/other"], check=True)
-
-
-def in_a_process(source: Path, what: str, storage: str) -> tuple[float, float]:
-    """The figure, and the CPU time of a pair in microseconds."""
-    command = [sys.executable, __file__, "--measure", what, "--storage", storage]
-    environment = {**os.environ, "PYTHONPATH": str(source)}
-    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    figure, used = out.stdout.split()
-    return float(figure), float(used)
 
 
 def main() -> None:
@@ -193,37 +161,25 @@ def main() -> None:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         programs = server_programs()
         server = stack.enter_context(running_server(programs)) if programs else None
-        sources = [HERE.parent / "src"]
-        if given.beside:
-            sources.insert(0, stack.enter_context(other_version(given.beside)))
+        sources = stack.enter_context(versions(given.beside))
         print(f"{syncs(folder):,.0f} small writes a second are made durable on this disk")
-        names = [given.beside, "now", "ratio"] if given.beside else ["now"]
-        print(f"{'':38}" + "".join(f"{str(name)[-12:]:>14}" for name in names))
-        for title, what, where, unit in MEASURES:
+        print_heading(given.beside)
+        for title, what, where in MEASURES:
             if (what == "load" and given.quick) or (where == "server" and server is None):
                 continue
-            best: list[list[tuple[float, float]]] = [[] for _ in sources]
+            measured: list[list[Measured]] = [[] for _ in sources]
             for _ in range(1 if what == "load" else TRIES):
-                for source, figures in zip(sources, best, strict=True):
+                for source, figures in zip(sources, measured, strict=True):
                     storage = f"{folder}/{next(numbers)}.db" if where == "file" else ""
                     if where == "server":
                         assert server is not None
                         storage = server.new_database()
-                    figures.append(in_a_process(source, what, storage))
-            rates = unit == "pairs/s"
-            chosen = [(max if rates else min)(f for f, _ in each) for each in best]
-            used = [min(c for _, c in each) for each in best]
-            shown = "".join(
-                f"{figure:14,.0f}" if unit != "s" else f"{figure:14.1f}" for figure in chosen
-            )
-            if len(chosen) == 2:
-                faster = chosen[1] / chosen[0] if rates else chosen[0] / chosen[1]
-                shown += f"{faster:13.2f}×"
-            print(f"{title:38}{shown}  {unit}", flush=True)
-            if rates:
-                shown = "".join(f"{each:14,.0f}" for each in used)
-                shown += f"{used[0] / used[1]:13.2f}×" if len(used) == 2 else ""
-                print(f"{'  CPU time of a pair':38}{shown}  µs", flush=True)
+                    asked = ["--measure", what, "--storage", storage]
+                    figures.append(in_a_process(source, __file__, *asked))
+            if what == "load":
+                print_row(title, [each[0][0] for each in measured], "s", more_is_better=False)
+            else:
+                print_rates(title, measured)
 
 
 if __name__ == "__main__":

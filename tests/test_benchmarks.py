@@ -32,6 +32,17 @@ def test_the_parts_of_a_round_are_measured(
     assert all(part in printed for part in parts.PARTS)
 
 
+def test_a_tell_is_short() -> None:
+    """It was 64 calls in 13 files."""
+    ask_tell = importlib.import_module("ask_tell")
+    study, means = ask_tell.begin()
+    ask_tell.ask_and_tell(study, means, 300)  # and no look of the audit is due
+    assert study.stage == "rounds"
+    calls, files = ask_tell.passed_by_a_tell(study)
+    assert calls <= 32
+    assert files <= 9
+
+
 def test_the_loop_beside_which_speed_is_measured_pulls_as_often_as_asked() -> None:
     speed, loop = importlib.import_module("speed"), importlib.import_module("numpy_loop")
     instance, *_ = speed.INSTANCES["K=4, N=3, m=2"]

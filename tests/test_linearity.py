@@ -21,7 +21,14 @@ from shortlist.report.page import html
 from shortlist.study import linearity, settings
 from shortlist.study.audit import audit_size, chosen_arms, judge, sample_of
 from shortlist.study.guarantee import worth
-from shortlist.study.linearity import LEVEL, Sample, evidence, lack_of_fit
+from shortlist.study.linearity import (
+    LEVEL,
+    WHILE_RUNNING,
+    Sample,
+    evidence,
+    evidence_at_most,
+    lack_of_fit,
+)
 
 DOSE = np.linspace(0.0, 10.0, 60)
 FEATURES = np.column_stack([np.ones(60), DOSE])
@@ -109,6 +116,40 @@ def test_results_of_a_line_hardly_ever_speak_against_it_at_any_time():
                     crossed += 1
                     break
     assert binom.sf(crossed - 1, 150, LEVEL) > 0.001
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.3])
+def test_the_evidence_is_at_most_what_it_is_at_one_line(slack):
+    generator = np.random.default_rng(6)
+    for _ in range(50):
+        features = generator.normal(size=(9, 3)) * [1.0, 10.0 ** generator.integers(-4, 1), 1.0]
+        counts = np.floor(10.0 ** generator.uniform(0.0, 4.0, 9))
+        sample = Sample(np.arange(9), features, counts, generator.normal(size=9), np.full(9, 0.5))
+        most = evidence_at_most(sample)
+        assert evidence(sample, slack) <= most + 1e-9 * abs(most)
+
+
+def test_the_looks_while_results_come_in_are_at_all_results_so_far():
+    """They go on from the last one, and an e-value that is small at one line is not computed."""
+    study, _ = study_of(LINE)
+    means, generator = LINE + 0.3 * BELL, np.random.default_rng(4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinearityRejected)
+        while study.audit.rejection is None:
+            arm = int(generator.integers(60))
+            study.tell(arm=arm, value=float(means[arm] + 0.2 * generator.normal()))
+    look, found = 10, None
+    limit = math.log(1.0 / (WHILE_RUNNING * LEVEL))
+    while found is None:
+        taken = study.taken[:look]
+        assert len(taken) == look
+        arms = np.array([trial.arm for trial in taken])
+        sums = np.bincount(arms, [trial.value for trial in taken], 60)
+        sample = sample_of(study.problem, np.bincount(arms, minlength=60), sums)
+        if len(sample.arms) > 2 and evidence(sample) > limit:
+            found = look
+        look = math.ceil(1.25 * look)
+    assert study.audit.rejection.evaluations == found
 
 
 def test_the_least_e_value_over_theta_is_the_least():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from shortlist.algorithms.any_engine import AnyEngine
 from shortlist.errors import InvalidInput
@@ -55,6 +57,17 @@ class Bound:
     again: Callable[[Problem], Bound] | None = None
     reward_range: tuple[float, float] | None = None
     interval_words: str = OWN_INTERVAL
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest result that can be; infinite ones cannot."""
+        given = [
+            (-sys.float_info.max, sys.float_info.max),
+            self.reward_range,
+            self.problem.noise.range,
+        ]
+        lows, highs = zip(*(each for each in given if each is not None), strict=True)
+        return max(lows), min(highs)
 
     def check(self, value: float) -> None:
         """Raise for a result that cannot be, by the algorithm or by what is known of the noise."""

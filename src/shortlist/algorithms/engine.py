@@ -40,6 +40,7 @@ from shortlist.core.state import LAGGING, ROWS, WHOLE
 from shortlist.rules.allocation import NONE, allocate, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
+ENDS = (signals.PULL, signals.STOP)  # of a loop that went through
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
 
@@ -125,7 +126,7 @@ class Engine:
         """Whether the first evaluations are set aside."""
         return "pilot" in self.rules["threshold"].traits
 
-    @property
+    @cached_property
     def compiled(self) -> bool:
         """Whether every rule is machine code; one that is not takes the loop with it."""
         return all(self.rules[kind].is_compiled for kind in RULE_ORDER)
@@ -284,16 +285,14 @@ class Engine:
         effort = len(steps.kinds) * len(self.features) * STEPS_AN_ARM
         while True:
             function = self._follower(layout, effort)
-            with np.errstate(all="ignore"):
-                status = function(
-                    posterior.state, now, settings, routines, np.uint64(seed), results
-                )
+            status = function(posterior.state, now, settings, routines, np.uint64(seed), results)
+            if status in ENDS:
+                return now
             answered = self._answered(status, posterior, now)
             if answered is None:
-                break
+                check(status, now, self.rules, self.m)
+                return now
             now = answered
-        check(status, now, self.rules, self.m)
-        return now
 
     def replicate(
         self,

@@ -24,10 +24,10 @@ class Steps(NamedTuple):
     held: NDArray[np.int64]
 
     @classmethod
-    def none(cls) -> Steps:
-        """No step."""
-        empty = np.zeros(0, np.int64)
-        return cls(kinds=empty, arms=empty, values=np.zeros(0), held=empty)
+    def empty(cls, count: int) -> Steps:
+        """Room for so many steps."""
+        kinds, arms, held = np.empty((3, count), np.int64)
+        return cls(kinds=kinds, arms=arms, values=np.empty(count), held=held)
 
     def then(self, later: Steps) -> Steps:
         """These, and others after them."""

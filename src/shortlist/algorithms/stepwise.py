@@ -50,12 +50,13 @@ class Course:
     @property
     def pair(self) -> list[int]:
         """b, c, the arm to pull next, and nobody after it (see ``decision_of``)."""
-        return [self.strategy.b, self.strategy.c, self.next_arm(), rounds.NOBODY]
+        return [int(self.strategy.b), int(self.strategy.c), self.next_arm(), rounds.NOBODY]
 
     @property
     def figures(self) -> list[float]:
         """C, the gap and the statistic."""
-        return [self.strategy.threshold, self.strategy.statistic, self.strategy.statistic]
+        statistic = float(self.strategy.statistic)
+        return [float(self.strategy.threshold), statistic, statistic]
 
     @property
     def missing(self) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections import Counter
 from operator import attrgetter
@@ -11,7 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.study.linearity import LEVEL, WHILE_RUNNING, Sample, Verdict, evidence, lack_of_fit
+from shortlist.study.linearity import (
+    LEVEL,
+    WHILE_RUNNING,
+    Sample,
+    Verdict,
+    evidence,
+    evidence_at_most,
+    lack_of_fit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +42,7 @@ FIRST_LOOK, NEXT_LOOK = 10, 1.25  # results, and by how much they grow from one 
 CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where there are more
 PRIOR = 10  # evaluations, in the bound on θ: a study has more than that when it stops
 ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
+NEVER = sys.maxsize
 ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be off by
 
 
@@ -73,6 +83,9 @@ class Audit:
         What the fresh evaluations said; None until all of them are in.
     rejection : Rejection or None
         Why the means are not linear, if they are not.
+    due : int
+        The number of results from which on :meth:`follow` has something to do. It is 0 while
+        evaluations are made for an audit.
     """
 
     def __init__(self, wanted: bool) -> None:
@@ -86,19 +99,36 @@ class Audit:
         self._since = 0  # the change of the study at the last stop
         self.probes = np.zeros(0, np.int64)
         self._next_look, self._next_probe = FIRST_LOOK, FIRST_PROBE
+        self._looked_at = 0  # the number of results at the last look
+        self.due = 0
 
     @property
     def is_open(self) -> bool:
         """Whether there is an answer that is still to be audited."""
         return self.plan is not None and self.verdict is None
 
-    def watch(self, model: Model, taken: Sequence[Trial]) -> None:
+    def follow(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
+        """Test what is to be tested, now that the model has taken in these results."""
+        if not model.stopped:
+            self.reopen()
+        self._watch(model, taken)
+        self._conclude(model, trials, taken)
+        if self.plan is not None or len(self.probes) or model.bound.problem.noise.is_open:
+            self.due = 0
+        elif not (self.wanted and rests_on_features(model.bound)):
+            self.due = NEVER
+        elif self.rejection is not None:
+            self.due = self._next_probe
+        else:
+            self.due = min(self._next_look, self._next_probe)
+
+    def _watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
         bound = model.bound
         if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.is_open:
             return
         while self._next_look <= len(taken) and self.rejection is None:
-            self._look(model, taken[: self._next_look])
+            self._look(model, self._sample_so_far(bound.problem, taken), self._next_look)
             self._next_look = math.ceil(NEXT_LOOK * self._next_look)
         while self._next_probe <= len(taken):
             if not model.stopped and model.initialized and is_audited(bound):
@@ -113,18 +143,28 @@ class Audit:
         self.probes = _spread_out(problem, nobody, pulls, max(count, 0))
         self._since = max(trial.closed or 0 for trial in taken)
 
-    def _look(self, model: Model, taken: Sequence[Trial]) -> None:
-        problem = model.bound.problem
-        sample = _sample(problem, taken)
-        if len(sample.arms) > problem.rank:
-            against = evidence(sample, model.bound.misspecification)
-            if against > math.log(1.0 / (WHILE_RUNNING * LEVEL)):
-                self._reject(problem, sample, len(taken))
+    def _sample_so_far(self, problem: Problem, taken: Sequence[Trial]) -> Sample:
+        """The results until the next look; those of the last one are not read again."""
+        if not self._looked_at:
+            self._pulls, self._sums = np.zeros(problem.arms, np.int64), np.zeros(problem.arms)
+        new = taken[self._looked_at : self._next_look]
+        arms = [trial.arm for trial in new]
+        np.add.at(self._pulls, arms, 1)
+        np.add.at(self._sums, arms, np.array([trial.value for trial in new], np.float64))
+        self._looked_at = self._next_look
+        return sample_of(problem, self._pulls, self._sums)
+
+    def _look(self, model: Model, sample: Sample, evaluations: int) -> None:
+        problem, limit = model.bound.problem, math.log(1.0 / (WHILE_RUNNING * LEVEL))
+        if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= limit:
+            return
+        if evidence(sample, model.bound.misspecification) > limit:
+            self._reject(problem, sample, evaluations)
 
     def open(self, model: Model, taken: Sequence[Trial]) -> None:
         """Choose the arms of an audit, at a stop."""
-        self.plan = self.verdict = None
-        self.results = []
+        self.reopen()
+        self.due = 0
         if not self.wanted or not is_audited(model.bound):
             return
         self._audits += 1
@@ -162,7 +202,7 @@ class Audit:
         first = bisect_right(trials, self._since, key=attrgetter("opened"))
         return [trial for trial in trials[first:] if trial.cause.origin == "audit"]
 
-    def conclude(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
+    def _conclude(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
         """Test the audit's results, once all of them are in."""
         if self.plan is None and len(self.probes) and not self.missing(trials):
             self.probes = self.probes[:0]  # all asked for: no need to look again
@@ -185,7 +225,7 @@ class Audit:
         if verdict.rejected:
             self._reject(problem, _sample(problem, together), len(together))
             return
-        self._look(model, together)
+        self._look(model, _sample(problem, together), len(together))
         if self.rejection is None:
             self.verdict = verdict
 

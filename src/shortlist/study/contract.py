@@ -75,9 +75,11 @@ class Unstored:
     where: str | None = None
     address: Any = None
     standing: Standing | None = None
+    now = 0.0
 
     def transaction(self, *, writing: bool) -> Unstored:
-        """Itself."""
+        """Itself, with the time at which it begins, by this machine's clock."""
+        self.now = time.time()
         return self
 
     def __enter__(self) -> Unstored:
@@ -88,11 +90,6 @@ class Unstored:
 
     def close(self) -> None:
         """Nothing to do."""
-
-    @property
-    def now(self) -> float:
-        """By this machine's clock."""
-        return time.time()
 
     def news(
         self, since: int, known: int, pending: Sequence[int]

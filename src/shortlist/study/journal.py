@@ -15,10 +15,10 @@ from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.audit import Audit
 from shortlist.study.contract import Standing, Storage, Transaction, Unstored
 from shortlist.study.forking import keep_whole
-from shortlist.study.ledger import Ledger, Mark, check_pending, check_same_result
+from shortlist.study.ledger import Ledger, Mark, check_same_result
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
-from shortlist.study.trial import NOBODY, Cause, Origin, State, Trial, alter
+from shortlist.study.trial import NOBODY, Cause, Origin, State, Trial
 from shortlist.study.worker import has_ended, worker
 
 Result = TypeVar("Result")
@@ -72,28 +72,30 @@ class Journal:
     @property
     def ledger(self) -> Ledger:
         """The trials."""
-        if not self._at_work:
+        if self._is_stale or self._mark is not None:
             self._mend()
         return self._ledger
 
     @property
     def model(self) -> Model:
         """What the algorithm makes of their results."""
-        if not self._at_work:
+        if self._is_stale or self._mark is not None:
             self._mend()
         return self._model
 
     @property
     def audit(self) -> Audit:
         """Whether the results speak against means that are linear in the features."""
-        if not self._at_work:
+        if self._is_stale or self._mark is not None:
             self._mend()
         return self._audit
 
     @property
     def stopped(self) -> bool:
         """Whether there is an answer, and nothing left to test of what it assumes."""
-        return self.model.stopped and not self.audit.is_open and self.audit.rejection is None
+        if self._is_stale or self._mark is not None:
+            self._mend()
+        return self._model.stopped and not self._audit.is_open and not self.is_rejected
 
     @property
     def lease(self) -> float | None:
@@ -127,11 +129,9 @@ class Journal:
     def _take(self, steps: Steps) -> None:
         """Let model and audit see results."""
         self._model.take(steps, self._stop)
-        if not self._model.stopped:
-            self._audit.reopen()
-        self._audit.watch(self._model, self._ledger.taken)
-        self._audit.conclude(self._model, self._ledger.trials, self._ledger.taken)
-        self.is_rejected = self._audit.rejection is not None
+        if len(self._ledger.taken) >= self._audit.due:
+            self._audit.follow(self._model, self._ledger.trials, self._ledger.taken)
+            self.is_rejected = self._audit.rejection is not None
 
     def _stop(self) -> None:
         self._audit.open(self._model, self._ledger.taken)
@@ -156,13 +156,14 @@ class Journal:
         between the manager's own lines, where nothing of it would be called.
         """
         with self._lock:
-            self._mend()
+            if self._is_stale or self._mark is not None:
+                self._mend()
             self._at_work = True
             try:
                 with self.storage.transaction(writing=writing) as transaction:
                     self._ahead = transaction.now - time.time()
                     self._mark = self._ledger.mark()
-                    if self._catch_up(transaction):
+                    if transaction.standing is not None and self._catch_up(transaction):
                         self._mark, self._is_stale = self._ledger.mark(), False
                     kept = self._ledger.changes
                     result = act(transaction)
@@ -234,41 +235,53 @@ class Journal:
         """
 
         def act(transaction: Transaction) -> list[Trial] | None:
-            if self.stopped or self.audit.rejection is not None:
+            model, ledger, me = self._model, self._ledger, worker()
+            if self.is_rejected or (model.stopped and not self._audit.is_open):
                 return None
-            now, lost = transaction.now, transaction.unclaimed()
-            lease = self._settings.choices["lease"]
+            now, lease = transaction.now, self._settings.choices["lease"]
             expires = None if lease is None else now + lease
-            wanted = self.ledger.pending
-            if self.model.stopped:  # the rounds are over: what they asked for is of no use any more
-                wanted = [trial for trial in wanted if trial.cause.origin == "audit"]
-            again = [
-                trial
-                for trial in wanted
-                if trial.number in lost or is_free(trial, now, transaction.is_connected)
-            ][:count]
+            again = self._unattended(transaction)[:count] if ledger.unsettled else []
             for trial in again:
-                self._renew(transaction, trial, worker(), process, expires)
-            new = []
-            for arm, cause in self._wanted(count - len(again)):
-                trial = self.ledger.open(arm, cause, in_turn=in_turn)
-                alter(trial, asked_at=now, expires_at=expires, worker=worker(), process=process)
-                new.append(trial)
+                self._renew(transaction, trial, me, process, expires)
+            new = [
+                ledger.open(arm, cause, now, me, process, expires, in_turn)
+                for arm, cause in self._wanted(count - len(again))
+            ]
             if new:
                 transaction.insert(new)
             return again + new
 
         return self.change(act)
 
+    def _unattended(self, transaction: Transaction) -> list[Trial]:
+        """The pending trials that nobody works on any more."""
+        now, lost, wanted = transaction.now, transaction.unclaimed(), self._ledger.pending
+        if self._model.stopped:  # the rounds are over: what they asked for is of no use any more
+            wanted = [trial for trial in wanted if trial.cause.origin == "audit"]
+        return [
+            trial
+            for trial in wanted
+            if trial.number in lost or is_free(trial, now, transaction.is_connected)
+        ]
+
     def _wanted(self, count: int) -> Iterator[tuple[int, Cause]]:
         """The arms to evaluate next; each must be opened before the one after it is asked for."""
-        audited = self.audit.missing(self.ledger.trials)[:count]
-        for arm in audited:
-            yield arm, Cause("audit")
-        if self.model.stopped:
+        model, ledger = self._model, self._ledger
+        if self._audit.due == 0:
+            for arm in self._audit.missing(ledger.trials)[:count]:
+                yield arm, Cause("audit")
+                count -= 1
+        if model.stopped:
             return
-        ahead = Ahead(self.model, self.ledger.unsettled_arms)
-        for _ in range(min(count - len(audited), self._room())):
+        ahead: Ahead | None = None
+        for _ in range(min(count, self._room())):
+            if model.initialized and not ledger.unsettled and not ledger.seconds:
+                decision = model.decision
+                if decision is not None and not decision.stop:
+                    yield decision.arm, Cause.of(decision)
+                    continue
+            if ahead is None:
+                ahead = Ahead(model, ledger.unsettled_arms)
             arm, cause = self._next(ahead)
             yield arm, cause
             ahead.suppose(arm)
@@ -281,15 +294,14 @@ class Journal:
         return budget - len(self.ledger.taken) - len(self.ledger.unsettled_arms)
 
     def _next(self, ahead: Ahead) -> tuple[int, Cause]:
+        """The next arm, as if those under way had come out at their means."""
         initial = ahead.initial()
         if initial is not None:
             return initial, Cause("initial")
         if self.ledger.seconds:
             cause = self.ledger.seconds[0]
             return cause.second, cause._replace(origin="second of a round", second=NOBODY)
-        decision = self.model.decision
-        if decision is None or decision.stop or not ahead.is_now:
-            decision = ahead.decide()
+        decision = ahead.decide()
         return decision.arm, Cause.of(decision)
 
     def add(
@@ -307,8 +319,7 @@ class Journal:
                 if known is not None:
                     check_same_result(known, arm, value)
                     return [known]
-                trial = self.ledger.open(arm, Cause(origin), key=key)
-                alter(trial, asked_at=transaction.now, worker=worker())
+                trial = self.ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
                 transaction.insert([trial])
                 self.close(transaction, trial, "told", value=value)
                 added.append(trial)
@@ -320,15 +331,15 @@ class Journal:
         """Results of pending trials, all or none; those told before are left out if ``twice``."""
 
         def act(transaction: Transaction) -> list[Trial]:
-            found = [(self.ledger.find(trial), value) for trial, value in results]
-            if len({trial.number for trial, _ in found}) < len(found):
-                raise InvalidInput("a trial is told twice in one call: nothing was told.")
-            news = [(t, v) for t, v in found if t.state != "told" or not twice]
-            for trial, _ in news:
-                check_pending(trial)
-            for trial, value in news:
-                self.close(transaction, trial, "told", value=value)
-            return [trial for trial, _ in found]
+            found: dict[int, Trial] = {}
+            for given, value in results:
+                trial = self._ledger.find(given)
+                if trial.number in found:
+                    raise InvalidInput("a trial is told twice in one call: nothing was told.")
+                found[trial.number] = trial
+                if trial.state != "told" or not twice:
+                    self.close(transaction, trial, "told", value=value)
+            return list(found.values())
 
         return self.change(act)
 
@@ -337,7 +348,6 @@ class Journal:
 
         def act(transaction: Transaction) -> Trial:
             ended = self.ledger.find(trial)
-            check_pending(ended)
             self.close(transaction, ended, state, reason=reason)
             return ended
 
@@ -363,8 +373,8 @@ class Journal:
         reason: str | None = None,
     ) -> None:
         """End a pending trial."""
-        self.ledger.close(trial, state, value, at=transaction.now, reason=reason)
-        transaction.update([trial], self.ledger.changes)
+        self._ledger.close(trial, state, value, at=transaction.now, reason=reason)
+        transaction.update([trial], self._ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
         """Give back trials that nobody evaluates any more, to be asked for again at once."""

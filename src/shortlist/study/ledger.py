@@ -7,7 +7,7 @@ import numbers
 import struct
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,14 @@ from shortlist.study.trial import (
     State,
     Trial,
     all_fields,
-    alter,
     become,
+    make_trial,
     put_back,
+    set_field,
 )
 
 Event = Literal["renewed", "reopened"]
+Mark = tuple[Any, ...]  # what a ledger was at one moment
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
 # The fields of a trial, then those of its cause, then its changes; name and seed are not kept.
 ROW = (
@@ -41,25 +43,10 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 ONE_CHANGE = struct.Struct("<4qd")
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
+PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
 SEEDS_AT_ONCE = 64
 NEVER = int(np.iinfo(np.int64).max)
-
-
-class Mark(NamedTuple):
-    """What a ledger was at one moment: its lists with their lengths then, since they only grow."""
-
-    trials: int
-    taken: int
-    events: int
-    changes: int
-    seconds: list[Cause]
-    unsettled: dict[int, Trial]
-    hash: Any
-    moves: tuple[list[tuple[int, int]], int]
-    reopened: tuple[list[int], int]
-    has_news: bool
-    touched: list[tuple[Trial, tuple[Any, ...]]]  # trials changed since, with what they were
 
 
 class Ledger:
@@ -83,28 +70,29 @@ class Ledger:
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
         self._keyed: dict[str, Trial] = {}
         self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
-        self._unsettled: dict[int, Trial] = {}
+        self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         self._reopened: list[int] = []
         self._events: list[tuple[int, Event, int]] = []
         self.has_news = False  # for the model
+        self._one_step = Steps.empty(1)
         self._touched: list[tuple[Trial, tuple[Any, ...]]] = []  # the last mark's
 
     @property
     def pending(self) -> list[Trial]:
         """The open trials, oldest first."""
-        return [trial for trial in list(self._unsettled.values()) if trial.state == "pending"]
+        return [trial for trial in list(self.unsettled.values()) if trial.state == "pending"]
 
     @property
     def waiting(self) -> list[Trial]:
         """The told trials that wait for an earlier one, oldest first."""
-        return [trial for trial in list(self._unsettled.values()) if trial.state == "told"]
+        return [trial for trial in list(self.unsettled.values()) if trial.state == "told"]
 
     @property
     def unsettled_arms(self) -> list[int]:
         """The arms of which results are still to be taken in."""
-        return [trial.arm for trial in list(self._unsettled.values())]
+        return [trial.arm for trial in list(self.unsettled.values())]
 
     @property
     def fingerprint(self) -> str:
@@ -114,51 +102,55 @@ class Ledger:
     # Changes, and taking them back
 
     def mark(self) -> Mark:
-        """The present moment, for ``restore``; it holds until another one is marked."""
+        """The present moment, for ``restore``; it holds until another one is marked.
+
+        Of lists that only grow it holds the length, or the list with its length where another may
+        take its place.
+        """
         self._touched = []
-        return Mark(
-            trials=len(self.trials),
-            taken=len(self.taken),
-            events=len(self._events),
-            changes=self.changes,
-            seconds=self.seconds,
-            unsettled=self._unsettled,
-            hash=self._hash.copy(),
-            moves=(self._moves, len(self._moves)),
-            reopened=(self._reopened, len(self._reopened)),
-            has_news=self.has_news,
-            touched=self._touched,
+        return (
+            (len(self.trials), len(self.taken), len(self._events)),
+            (self._moves, len(self._moves), self._reopened, len(self._reopened)),
+            (self.seconds, self.unsettled, self._hash.copy(), self.changes, self.has_news),
+            self._touched,
         )
 
     def restore(self, mark: Mark) -> None:
         """Be what it was at the last mark, and so every trial. If cut short, it is called again."""
-        for trial, before in reversed(mark.touched):
+        (trials, taken, events), (moves, moved, reopened, times), others, touched = mark
+        for trial, before in reversed(touched):
             put_back(trial, before)
-        for trial in self.trials[mark.trials :]:
+        for trial in self.trials[trials:]:
             if trial.key is not None:
                 self._keyed.pop(trial.key, None)
-        del self.trials[mark.trials :], self.taken[mark.taken :], self._events[mark.events :]
-        known = mark.unsettled.items()  # trials may have been added to it since
-        self._unsettled = {number: trial for number, trial in known if number < mark.trials}
-        (moves, moved), (reopened, times) = mark.moves, mark.reopened
-        self.seconds, self._moves, self._reopened = mark.seconds, moves[:moved], reopened[:times]
-        self._hash, self.changes, self.has_news = mark.hash.copy(), mark.changes, mark.has_news
-
-    def _touch(self, trial: Trial) -> None:
-        self._touched.append((trial, all_fields(trial)))
+        del self.trials[trials:], self.taken[taken:], self._events[events:]
+        self._moves, self._reopened = moves[:moved], reopened[:times]
+        self.seconds, unsettled, digest, self.changes, self.has_news = others
+        self._hash = digest.copy()
+        known = unsettled.items()  # trials may have been added to it since
+        self.unsettled = {number: trial for number, trial in known if number < trials}
 
     # Changes of this process
 
     def open(
-        self, arm: int, cause: Cause, *, in_turn: bool = False, key: str | None = None
+        self,
+        arm: int,
+        cause: Cause,
+        at: float,
+        worker: str,
+        process: str | None = None,
+        expires: float | None = None,
+        in_turn: bool = False,
+        key: str | None = None,
     ) -> Trial:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
-        seed = self._seed_of(number)
-        name, opened = self._names[arm], self.changes
-        given = {"cause": cause, "opened": opened, "in_turn": in_turn, "key": key}
-        trial = Trial(number, arm, name, seed, **given)
+        trial = make_trial(
+            *(number, arm, self._names[arm], self._seed_of(number)),
+            *("pending", None, None, at, None, expires, worker, process, in_turn),
+            *(cause, self.changes, None, key),
+        )
         self._enter(trial)
         self._note(_asked(trial), number, arm, _besides(trial))
         return trial
@@ -181,18 +173,24 @@ class Ledger:
         reason: str | None = None,
     ) -> None:
         """End a pending trial."""
-        check_pending(trial)
-        self._touch(trial)
+        if trial.state != "pending":
+            raise not_pending(trial)
+        self._touched.append((trial, all_fields(trial)))
         self.changes += 1
-        done = {"state": state, "value": value, "closed": self.changes}
-        alter(trial, **done, closed_at=at, reason=reason)
+        set_field(trial, "state", state)
+        set_field(trial, "value", value)
+        set_field(trial, "reason", reason)
+        set_field(trial, "closed_at", at)
+        set_field(trial, "closed", self.changes)
         self.has_news = True
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
 
     def renew(self, trial: Trial, worker: str, process: str | None, expires: float | None) -> int:
         """Note who has a pending trial now that it was given out again, or back."""
-        self._touch(trial)
-        alter(trial, worker=worker, process=process, expires_at=expires)
+        self._touched.append((trial, all_fields(trial)))
+        set_field(trial, "worker", worker)
+        set_field(trial, "process", process)
+        set_field(trial, "expires_at", expires)
         self.changes += 1
         self._events.append((self.changes, "renewed", trial.number))
         self._note(RENEWED, trial.number, trial.arm, 0.0)
@@ -209,7 +207,7 @@ class Ledger:
 
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
-        self._unsettled[trial.number] = trial
+        self.unsettled[trial.number] = trial
         if trial.key is not None:
             self._keyed[trial.key] = trial
         if trial.cause.origin == "second of a round":
@@ -257,7 +255,7 @@ class Ledger:
             if new:
                 self._enter(trial)
             else:
-                self._touch(self.trials[number])
+                self._touched.append((self.trials[number], all_fields(self.trials[number])))
                 become(self.trials[number], trial)
             touched.append(trial)
         return touched
@@ -294,11 +292,12 @@ class Ledger:
         """What the model is to take in because of the changes since the last time.
 
         A result told in turn is taken in when all those asked for in turn before it are closed, any
-        other when it is told.
+        other when it is told. The steps are good until the next time: a single one is written over
+        the last, since new arrays take longer than all else here.
         """
         due: list[tuple[int, Trial | None]] = []
         turn = 0  # the change by which all in turn so far were closed
-        for trial in self._unsettled.values():  # by number: they are entered in that order
+        for trial in self.unsettled.values():  # by number: they are entered in that order
             closed = NEVER if trial.closed is None else trial.closed
             if trial.in_turn:
                 turn = max(turn, closed)
@@ -307,28 +306,37 @@ class Ledger:
             if closed < NEVER:
                 due.append((closed, trial))
         due += [(change, None) for change in self._reopened]
-        due.sort(key=itemgetter(0))
-        steps = [trial for _, trial in due]
-        held = self._held([change for change, _ in due])
-        leaves = {step.number for step in steps if step is not None}
-        self._unsettled = {n: trial for n, trial in self._unsettled.items() if n not in leaves}
-        self.taken += [trial for trial in steps if trial is not None and trial.state == "told"]
+        if len(due) > 1:
+            due.sort(key=itemgetter(0))
+        steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
+        kinds, arms, values, held = steps
+        held.fill(len(self.seconds) > 0)
+        if self._moves:
+            held[:] = self._held(due)
+        taken: list[Trial] = []
+        unsettled = self.unsettled.copy()  # a mark may hold the other
+        for place, (_, step) in enumerate(due):
+            if step is None:
+                kinds[place], arms[place], values[place] = REOPEN, 0, 0.0
+                continue
+            del unsettled[step.number]
+            if step.state == "told":
+                kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
+                taken.append(step)
+            else:
+                kinds[place], arms[place], values[place] = LOOK, step.arm, 0.0
+        self.unsettled = unsettled
+        self.taken += taken
         self._moves, self._reopened, self.has_news = [], [], False
-        return Steps(
-            kinds=np.array([_kind(trial) for trial in steps], np.int64),
-            arms=np.array([0 if trial is None else trial.arm for trial in steps], np.int64),
-            values=np.array([0.0 if t is None else t.value or 0.0 for t in steps]),
-            held=held,
-        )
+        return steps
 
-    def _held(self, changes: list[int]) -> NDArray[np.int64]:
+    def _held(self, due: list[tuple[int, Trial | None]]) -> NDArray[np.bool_]:
         """Whether the second arm of a round was still to be asked for at these changes."""
-        if not self._moves:
-            return np.full(len(changes), len(self.seconds) > 0, np.int64)
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
+        changes = [change for change, _ in due]
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
-        return (lengths[at] > 0).astype(np.int64)
+        return np.asarray(lengths[at] > 0)
 
     def all_steps(self) -> Steps:
         """Everything that the model was ever to take in, from the first."""
@@ -345,7 +353,9 @@ class Ledger:
     def find(self, trial: Trial | int | None) -> Trial:
         """The trial meant by itself or by its number."""
         number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+        if type(number) is not int and (
+            isinstance(number, bool) or not isinstance(number, numbers.Integral)
+        ):
             raise UnknownTrial(f"a trial is named by itself or by its number, got {trial!r}.")
         if not 0 <= int(number) < len(self.trials):
             raise UnknownTrial(
@@ -353,14 +363,18 @@ class Ledger:
                 "Use tell(arm=…, value=…) for data that nobody asked for."
             )
         own = self.trials[int(number)]
-        if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
+        if (
+            own is not trial
+            and isinstance(trial, Trial)
+            and (trial.arm, trial.seed) != (own.arm, own.seed)
+        ):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
 
 
 def _asked(trial: Trial) -> int:
     """How a trial was asked for, as a number: its origin and whether it comes in turn."""
-    return ASKED + 100 * (1 + ORIGINS.index(trial.cause.origin)) + 10 * bool(trial.in_turn)
+    return ASKED + 100 * PLACES[trial.cause.origin] + 10 * bool(trial.in_turn)
 
 
 def _besides(trial: Trial) -> float:
@@ -386,19 +400,12 @@ def _check_state(trial: Trial, arms: int) -> None:
         )
 
 
-def _kind(trial: Trial | None) -> int:
-    if trial is None:
-        return REOPEN
-    return TAKE if trial.state == "told" else LOOK
-
-
-def check_pending(trial: Trial) -> None:
-    """Raise where a trial is closed already."""
-    if trial.state != "pending":
-        remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
-        raise TrialClosed(
-            f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
-        )
+def not_pending(trial: Trial) -> TrialClosed:
+    """The error for a trial that is closed already."""
+    remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
+    return TrialClosed(
+        f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
+    )
 
 
 def check_same_result(trial: Trial, arm: int, value: float) -> None:

@@ -24,6 +24,7 @@ least, and averages over several C and W.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -91,10 +92,32 @@ def evidence(sample: Sample, slack: float = 0.0) -> float:
     >>> evidence(straight) < 0.0, evidence(bent) > math.log(1000.0)
     (True, True)
     """
+    return _evidence(sample, lambda weights: _nearest(sample, weights, slack))
+
+
+def evidence_at_most(sample: Sample) -> float:
+    """What :func:`evidence` is at most, in a fraction of the time: its value at one linear model.
+
+    Examples
+    --------
+    >>> line = np.column_stack([np.ones(5), np.arange(5.0)])
+    >>> counts = np.array([1.0, 5.0, 1.0, 20.0, 1.0])
+    >>> bent = Sample(np.arange(5), line, counts, np.arange(5.0) ** 2, np.ones(5))
+    >>> evidence(bent) < evidence_at_most(bent) < 1.2 * evidence(bent)
+    True
+    """
+    root = np.sqrt(sample.counts) / sample.sigmas
+    theta = np.linalg.lstsq(sample.features * root[:, None], sample.means * root, rcond=None)[0]
+    means = sample.features @ theta
+    return _evidence(sample, lambda _: means)
+
+
+def _evidence(sample: Sample, means_for: Callable[[Reals], Reals]) -> float:
+    """Ln of the e-value against the means that are given for the weights of each ρ."""
     values = []
     for prior in PRIORS:
         weights = sample.counts**2 / (sample.counts + prior) / sample.sigmas**2
-        misses = sample.means - _nearest(sample, weights, slack)
+        misses = sample.means - means_for(weights)
         penalty = np.log1p(sample.counts / prior).sum()
         values.append(0.5 * float((weights * misses**2).sum() - penalty))
     return _log_mean(np.array(values))

@@ -35,7 +35,7 @@ class Model:
 
     def __init__(self, bound: Bound, seed: int) -> None:
         self.seed = seed
-        self._before_sigma = Steps.none()
+        self._before_sigma = Steps.empty(0)
         self._begin(bound)
 
     def _begin(self, bound: Bound) -> None:
@@ -43,13 +43,11 @@ class Model:
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
         self.decision: Decision | None = None
+        self.initialized = False  # whether the initial pulls are in
+        self.stopped = False  # whether the last round said stop and nobody has taken it back
+        self._sigma_is_open = bound.problem.noise.is_open
         self._marks = fresh_marks()
         self._digest: str | None = None
-
-    @property
-    def initialized(self) -> bool:
-        """Whether the initial pulls are in."""
-        return bool(self._marks[INITIALIZED])
 
     @property
     def looks(self) -> bool:
@@ -58,27 +56,22 @@ class Model:
             return self.decision is not None
         return self.initialized and self.posterior.aside > 0
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the last round said stop and nobody has taken it back."""
-        return bool(self._marks[STOPPED])
-
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
-        if self.bound.problem.noise.is_open:
+        if self._sigma_is_open:
             steps = self._estimate_sigma(steps)
         self._digest = None
-        marks = self._marks
+        marks, engine = self._marks, self.bound.engine
         marks[NEXT] = marks[IS_IN] = 0
-        while marks[NEXT] < len(steps.kinds):
-            decided_at = marks[DECIDED_AT]
-            self.round = self.bound.engine.follow(
-                self.posterior, self.round, self.seed, steps, marks
-            )
-            stop = bool(marks[STOPPED])
-            if marks[DECIDED_AT] != decided_at:
-                self.decision = decision_of(self.round, stop=stop)
-                if stop:
+        standing, count = marks.tolist(), len(steps.kinds)
+        while standing[NEXT] < count:
+            decided_at = standing[DECIDED_AT]
+            self.round = engine.follow(self.posterior, self.round, self.seed, steps, marks)
+            standing = marks.tolist()  # numbers of Python's own are read sooner
+            self.initialized, self.stopped = standing[INITIALIZED] == 1, standing[STOPPED] == 1
+            if standing[DECIDED_AT] != decided_at:
+                self.decision = decision_of(self.round, stop=self.stopped)
+                if self.stopped:
                     at_stop()
 
     def _estimate_sigma(self, steps: Steps) -> Steps:
@@ -90,7 +83,7 @@ class Model:
         if replicates is None:
             self._before_sigma = so_far
             return steps
-        self._before_sigma = Steps.none()
+        self._before_sigma = Steps.empty(0)
         self._begin(self.bound.estimated(replicates))
         return so_far
 
@@ -120,11 +113,6 @@ class Ahead:
         if not model.initialized:
             self._opening, counts = model.bound.engine.opening(model.posterior)
             self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
-
-    @property
-    def is_now(self) -> bool:
-        """Whether nothing is under way."""
-        return self._decide is None and not self._supposed
 
     def suppose(self, arm: int) -> None:
         """One more is under way."""

@@ -118,8 +118,8 @@ def checked_value(value: object, bound: Bound | None = None) -> float:
     try:
         number = float(value)
     except OverflowError:
-        number = np.inf
-    if not np.isfinite(number):
+        number = math.inf
+    if not math.isfinite(number):
         raise InvalidInput(
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
             "an evaluation that came to nothing."

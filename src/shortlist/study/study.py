@@ -387,7 +387,16 @@ class Study(View):
         """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        checked = [(trial, checked_value(v, self.bound)) for trial, v in results]
+        bound = self._journal.model.bound
+        low, high = bound.limits
+        checked = [
+            # What is a float within the limits needs no closer look.
+            (
+                trial,
+                float(v) if isinstance(v, float) and low <= v <= high else checked_value(v, bound),
+            )
+            for trial, v in results
+        ]
         told = self._journal.tell(checked, twice=if_told == "ignore")
         if self._journal.is_rejected and not self._warned:
             self._warn()

@@ -145,13 +145,15 @@ class Trial(_Fields):
 FIELDS = tuple(each.name for each in fields(_Fields))
 # All that a trial says now, for ``put_back``.
 all_fields = attrgetter(*FIELDS)
-_set = object.__setattr__
+# Changes a field of a trial: for the study itself, which keeps what it changes.
+set_field = object.__setattr__
 
 
-def alter(trial: Trial, **news: Any) -> None:
-    """Change a trial: for the study itself, which keeps what it changes."""
-    for name, value in news.items():
-        _set(trial, name, value)
+def make_trial(*given: Any) -> Trial:
+    """A trial of all its fields, in less time than ``Trial`` takes."""
+    made: Any = _Fields(*given)
+    made.__class__ = Trial
+    return made
 
 
 def become(trial: Trial, other: Trial) -> None:
@@ -162,7 +164,7 @@ def become(trial: Trial, other: Trial) -> None:
 def put_back(trial: Trial, said: tuple[Any, ...]) -> None:
     """Say again what it said when these were its fields."""
     for name, value in zip(FIELDS, said, strict=True):
-        _set(trial, name, value)
+        set_field(trial, name, value)
 
 
 class Trials(Sequence[Trial]):
