@@ -149,7 +149,7 @@ def test_no_old_machine_code_after_an_edit(tmp_path: Path) -> None:
         "from shortlist.core.jit import compiled\n"
         "from shortlist.core.records import REAL\n"
         "@compiled(REAL(REAL))\ndef caller(x):\n    return 2.0 * called(x)\n"
-        "print(caller(1.0), caller._cache.holds(caller.signature))\n"
+        "print(caller(1.0), caller.is_kept())\n"
     )
     assert run(tmp_path, "caller.py") == "4.0 True"
     assert run(tmp_path, "caller.py") == "4.0 True"

@@ -95,7 +95,7 @@ class BudgetEngine(StepwiseEngine):
     ) -> Course:
         """Take steps from where ``marks`` stand to the stop or to their end."""
         assert isinstance(now, Spending)
-        kinds, arms, values, _ = steps
+        kinds, arms, values = steps.kinds, steps.arms, steps.values
         state, observe = posterior.state, OBSERVE[posterior.state.layout].pointer
         endless = np.full(len(now.pulls), ENDLESS, np.int64)
         late = bool(marks[STOPPED])  # what comes after the stop decides nothing

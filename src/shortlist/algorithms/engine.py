@@ -16,7 +16,7 @@ from shortlist.algorithms.complaints import check
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.differences import differences
 from shortlist.algorithms.flags import flags_of, may_screen
-from shortlist.algorithms.follow import Results, follow
+from shortlist.algorithms.follow import follow
 from shortlist.algorithms.kernel import Simulation, decide, replicate
 from shortlist.algorithms.onward import play_on, round_cost
 from shortlist.algorithms.resident import passes_over, resident_rows
@@ -24,8 +24,7 @@ from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.screen import make_screen
 from shortlist.algorithms.screening import decide_by_rows, decide_lagging
 from shortlist.algorithms.settings import Routines, Settings
-from shortlist.algorithms.steps import INITIALIZED, STOPPED, Steps, fresh_marks
-from shortlist.core.jit import Function
+from shortlist.algorithms.steps import INITIALIZED, STOPPED, Standing, Steps, fresh_marks
 from shortlist.core.least_squares import OBSERVE, REFRESH
 from shortlist.core.lines import on_own_line, on_own_lines
 from shortlist.core.pilot import pilot_threshold
@@ -36,7 +35,7 @@ from shortlist.core.records import (
     Reals,
 )
 from shortlist.core.rule import OWN, Rule
-from shortlist.core.state import LAGGING, ROWS, WHOLE
+from shortlist.core.state import LAGGING, WHOLE
 from shortlist.rules.allocation import NONE, allocate, apart, exploration, make_allocation
 from shortlist.rules.initialization import in_units
 
@@ -107,7 +106,7 @@ class Engine:
         bits |= signals.TARGET if self.allocation != NONE else 0
         return bits | (signals.SCREENED if self._screens else 0)
 
-    @property
+    @cached_property
     def _screens(self) -> bool:
         free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
         return free and passes_over(len(self.features), by_gaps=self._by_gaps)
@@ -279,13 +278,15 @@ class Engine:
         check_stop: bool = True,
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
-        results = Results(self.wanted, self.after_pilot, *steps, marks)
+        standing = self._standing(marks)
         layout = posterior.state.layout
         settings, routines = self._settings(check_stop), self._routines[layout]
         effort = len(steps.kinds) * len(self.features) * STEPS_AN_ARM
         while True:
             function = self._follower(layout, effort)
-            status = function(posterior.state, now, settings, routines, np.uint64(seed), results)
+            status = function(
+                posterior.state, now, settings, routines, np.uint64(seed), standing, steps
+            )
             if status in ENDS:
                 return now
             answered = self._answered(status, posterior, now)
@@ -293,6 +294,17 @@ class Engine:
                 check(status, now, self.rules, self.m)
                 return now
             now = answered
+
+    def _standing(self, marks: NDArray[np.int64]) -> Standing:
+        """The record of these marks: kept, since a study has the same ones all the time."""
+        last = self._last_standing
+        if last[0].marks is not marks:
+            last[0] = Standing(self.wanted, self.after_pilot, marks)
+        return last[0]
+
+    @cached_property
+    def _last_standing(self) -> list[Standing]:
+        return [Standing(self.wanted, self.after_pilot, fresh_marks())]
 
     def replicate(
         self,
@@ -399,20 +411,21 @@ class Engine:
     def _without_stop(self) -> Settings:
         return self._with_stop.replace(flags=self.flags)
 
-    def _called(self, layout: int) -> list[Any]:
+    @cached_property
+    def _called(self) -> dict[int, list[Any]]:
         """What a round calls by address: how it decides, takes in a result, and starts anew."""
-        decides: Function[..., Any] = decide
+        decides = dict.fromkeys(OBSERVE, decide_by_rows if self._screens else decide)
         if self._screens:
-            decides = decide_lagging if layout == LAGGING else decide_by_rows
-        called = [decides, OBSERVE[layout], REFRESH[layout]]
-        return called if self.allocation == NONE else [*called, allocate]
+            decides[LAGGING] = decide_lagging
+        more = [] if self.allocation == NONE else [allocate]
+        return {k: [decides[k], OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
 
     @cached_property
     def _routines(self) -> dict[int, Routines]:
-        return {each: Routines(*self._called(each)[:3]) for each in (WHOLE, ROWS, LAGGING)}
+        return {layout: Routines(*called[:3]) for layout, called in self._called.items()}
 
     def _follower(self, layout: int, steps: int) -> Callable[..., int]:
         if not self.compiled:
             return follow.interpret
         whole = layout == WHOLE and not self._screens
-        return follow.sparing(steps, *self._called(layout), exact=whole)
+        return follow.sparing(steps, *self._called[layout], exact=whole)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from shortlist.algorithms.round import NOBODY, ROUND, Round
@@ -23,9 +21,13 @@ from shortlist.algorithms.steps import (
     LOOK,
     NEXT,
     REOPEN,
+    STANDING,
+    STEPS,
     STOPPED,
     SUPPOSE,
     TAKE,
+    Standing,
+    Steps,
 )
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of
@@ -33,45 +35,22 @@ from shortlist.core.pilot import missing
 from shortlist.core.records import (
     INTEGER,
     KEY,
-    Integers,
-    Reals,
-    Record,
-    record_type,
 )
 from shortlist.core.state import ASIDE, OBSERVED, READY, STATE, State
 
 
-@dataclass(frozen=True, eq=False)
-class Results(Record):
-    """Results from outside as steps (see ``Steps``), and where the follower stands in ``marks``.
-
-    ``wanted`` are the initial pulls of every arm, ``again`` those after a pilot; while ``held`` is set an
-    arm of the last round is still to be asked for, and no new round is begun.
-    """
-
-    wanted: Integers
-    again: Integers
-    kinds: Integers
-    arms: Integers
-    values: Reals
-    held: Integers
-    marks: Integers
-
-
-RESULTS = record_type(Results)
-
-
-@compiled(INTEGER(STATE, ROUND, SETTINGS, ROUTINES, KEY, RESULTS))
+@compiled(INTEGER(STATE, ROUND, SETTINGS, ROUTINES, KEY, STANDING, STEPS))
 def follow(
     state: State,
     now: Round,
     settings: Settings,
     routines: Routines,
     seed: np.uint64,
-    results: Results,
+    standing: Standing,
+    steps: Steps,
 ) -> int:
     """Take the steps from ``marks[NEXT]`` on; returns STOP at a stop, PULL at the end of the steps."""
-    marks, kinds, arms = results.marks, results.kinds, results.arms
+    marks, kinds, arms = standing.marks, steps.kinds, steps.arms
     while marks[NEXT] < kinds.shape[0]:
         step = marks[NEXT]
         kind = kinds[step]
@@ -80,16 +59,16 @@ def follow(
             if kind == REOPEN:
                 marks[STOPPED] = 0
             elif kind == TAKE:
-                routines.observe(state, arms[step], results.values[step])
+                routines.observe(state, arms[step], steps.values[step])
             elif kind == SUPPOSE:
                 routines.observe(state, arms[step], mean_of(state, arms[step]))
         decides = kind in (TAKE, LOOK)
         if decides and marks[INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
-                decides = missing(state, results.again) == NOBODY
+                decides = missing(state, standing.again) == NOBODY
             else:
-                for a in range(results.wanted.shape[0]):
-                    if state.pulls[a] < results.wanted[a]:
+                for a in range(standing.wanted.shape[0]):
+                    if state.pulls[a] < standing.wanted[a]:
                         decides = False
             if decides:
                 if state.clock[READY] == 0 and not routines.refresh(state):
@@ -98,7 +77,7 @@ def follow(
         stop = False
         if (
             decides
-            and results.held[step] == 0
+            and steps.held[step] == 0
             and marks[STOPPED] == 0
             and marks[DECIDED_AT] != state.clock[OBSERVED]
         ):

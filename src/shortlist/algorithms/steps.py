@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shortlist.core.records import Integers, Reals, Record, record_type
 
 # What a step does: take a result in; suppose one at the arm's own mean; only look; go on after a
 # stop.
@@ -15,13 +17,17 @@ TAKE, SUPPOSE, LOOK, REOPEN = 0, 1, 2, 3
 NEXT, IS_IN, DECIDED_AT, STOPPED, INITIALIZED = 0, 1, 2, 3, 4
 
 
-class Steps(NamedTuple):
-    """Results from outside, in order: what each step does, its arm and value, whether it is held."""
+@dataclass(frozen=True, eq=False)
+class Steps(Record):
+    """Results from outside, in order: what each step does, its arm and value, whether it is held.
 
-    kinds: NDArray[np.int64]
-    arms: NDArray[np.int64]
-    values: NDArray[np.float64]
-    held: NDArray[np.int64]
+    While a step is held an arm of the last round is still to be asked for, and no new round is begun.
+    """
+
+    kinds: Integers
+    arms: Integers
+    values: Reals
+    held: Integers
 
     @classmethod
     def empty(cls, count: int) -> Steps:
@@ -31,7 +37,12 @@ class Steps(NamedTuple):
 
     def then(self, later: Steps) -> Steps:
         """These, and others after them."""
-        return Steps(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
+        pairs = zip(self.arrays(), later.arrays(), strict=True)
+        return Steps(*(np.concatenate(pair) for pair in pairs))
+
+    def part(self, first: int, end: int) -> Steps:
+        """Those from ``first`` to before ``end``."""
+        return self.mapped(lambda array: array[first:end])
 
     @classmethod
     def supposing(cls, arms: list[int]) -> Steps:
@@ -43,6 +54,24 @@ class Steps(NamedTuple):
             values=np.zeros(count + 1),
             held=np.zeros(count + 1, np.int64),
         )
+
+
+STEPS = record_type(Steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Standing(Record):
+    """Where a follower stands in ``marks``, and the pulls that every arm is to have at first.
+
+    ``wanted`` are the initial ones, ``again`` those after a pilot.
+    """
+
+    wanted: Integers
+    again: Integers
+    marks: Integers
+
+
+STANDING = record_type(Standing)
 
 
 def fresh_marks() -> NDArray[np.int64]:

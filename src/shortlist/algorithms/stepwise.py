@@ -253,7 +253,7 @@ class StepwiseEngine:
         marks: Integers,
     ) -> Course:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
-        kinds, arms, values, _ = steps
+        kinds, arms, values = steps.kinds, steps.arms, steps.values
         late = bool(marks[STOPPED])  # what comes after a stop decides nothing
         while True:
             strategy = now.strategy

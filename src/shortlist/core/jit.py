@@ -8,12 +8,14 @@ runs it, and all that it calls, by the interpreter.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numba
@@ -25,7 +27,7 @@ from numba.core.sigutils import normalize_signature
 from shortlist.core.cache import MachineCode, used
 from shortlist.core.notice import notice
 from shortlist.core.parts import part_of
-from shortlist.core.records import Address
+from shortlist.core.records import BOOLEAN, INTEGER, KEY, REAL, VOID, Address, RecordType
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -34,6 +36,18 @@ Result = TypeVar("Result")
 # would be pure cost: many times that of a whole round with four arms.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 REASSOCIATE = {"reassoc", "contract", "nsz"}
+
+
+# How Python's arguments become C's, and what these are.
+_CONVERTED: dict[Any, Callable[[Any], Any]] = {INTEGER: int, KEY: int, REAL: float, BOOLEAN: bool}
+_CTYPES: dict[Any, Any] = {
+    VOID: None,
+    BOOLEAN: ctypes.c_bool,
+    INTEGER: ctypes.c_int64,
+    KEY: ctypes.c_uint64,
+    REAL: ctypes.c_double,
+}
+_address_of = attrgetter("_address")
 
 
 class _Mode(threading.local):
@@ -82,7 +96,7 @@ class Function(Generic[Arguments, Result]):
     def __init__(
         self,
         function: Callable[Arguments, Result],
-        signature: Any | None,
+        signature: Any,
         *,
         inline: bool = False,
         fast: bool = False,
@@ -102,6 +116,28 @@ class Function(Generic[Arguments, Result]):
         if _mode.interpreting or numba.config.DISABLE_JIT:
             return self.py_func(*arguments, **names)
         return cast(Result, self._machine_code(*arguments))
+
+    @cached_property
+    def _machine_code(self) -> Callable[..., Any]:
+        """What runs its machine code, by its address if all arguments are numbers and records."""
+        if not self._is_plain:
+            return cast(Callable[..., Any], self._dispatcher)
+        # Numba's own way to call from Python takes 5 microseconds for every record.
+        convert = [_CONVERTED.get(each, _address_of) for each in self.signature.args]
+        kinds = [_CTYPES.get(each, ctypes.c_void_p) for each in self.signature.args]
+        call = ctypes.CFUNCTYPE(_CTYPES[self.signature.return_type], *kinds)(self.address)
+
+        def run(*arguments: Any) -> Any:
+            return call(*[change(each) for change, each in zip(convert, arguments, strict=True)])
+
+        return run
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether all arguments are numbers and records: C's, so to speak."""
+        taken = () if self.signature is None else self.signature.args
+        plain = [each in _CONVERTED or isinstance(each, RecordType) for each in taken]
+        return len(plain) > 0 and all(plain)
 
     def interpret(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
         """Run it and all that it calls by the interpreter."""
@@ -143,34 +179,41 @@ class Function(Generic[Arguments, Result]):
             _interpreted.seconds += time.thread_time() - begun
 
     @cached_property
-    def _cache(self) -> MachineCode:
+    def _kept(self) -> MachineCode:
+        """What is kept on disk for calls with arrays from Python."""
         return MachineCode(self.py_func, "python", self.signature, self._options)
 
     @cached_property
-    def _machine_code(self) -> Any:
-        """What Python calls."""
+    def _kept_by_address(self) -> MachineCode:
+        return MachineCode(self.py_func, "address", self.signature, self._options)
+
+    def is_kept(self, *, by_address: bool = False) -> bool:
+        """Whether its machine code is loaded, or can be without compiling."""
+        if by_address or self._is_plain:
+            return "_callback" in self.__dict__ or self._kept_by_address.holds(self.signature)
+        return "_dispatcher" in self.__dict__ or self._kept.holds(self.signature)
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        """What Python calls where an argument is an array."""
         made = numba.njit(no_cfunc_wrapper=True, **self._options)(self.py_func)
-        made._cache = self._cache
+        made._cache = self._kept
         if self.signature is None:
             return made
-        with _waiting(self._cache, self.signature):
+        with _waiting(self._kept, self.signature):
             made.compile(self.signature)
         made.disable_compile()
         return made
 
     @cached_property
-    def _part(self) -> Any:
-        """What compiled code calls."""
-        return part_of(self.py_func, self.signature, {**self._options, "forceinline": self._inline})
-
-    @property
-    def _numba_type_(self) -> Any:
-        """How Numba sees it in the code of a caller."""
-        return types.Dispatcher(self._part)
-
-    @cached_property
     def _callback(self) -> Any:
-        return callback(self.py_func, self.signature, self._options)
+        """What has an address."""
+        options = {**self._options, "forceinline": True}  # into the wrapper that is called
+        made: Any = CFunc(self.py_func, normalize_signature(self.signature), {}, options)
+        made._cache = self._kept_by_address
+        with _waiting(self._kept_by_address, self.signature):
+            made.compile()
+        return made
 
     @property
     def address(self) -> int:
@@ -182,15 +225,15 @@ class Function(Generic[Arguments, Result]):
         """What a compiled function is given that takes it as an argument."""
         return Pointer(self)
 
-    def is_kept(self, *, by_address: bool = False) -> bool:
-        """Whether its machine code is loaded, or can be without compiling."""
-        if ("_callback" if by_address else "_machine_code") in self.__dict__:
-            return True
-        if by_address:
-            return MachineCode(self.py_func, "address", self.signature, self._options).holds(
-                self.signature
-            )
-        return self._cache.holds(self.signature)
+    @cached_property
+    def _part(self) -> Any:
+        """What compiled code calls."""
+        return part_of(self.py_func, self.signature, {**self._options, "forceinline": self._inline})
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How Numba sees it in the code of a caller."""
+        return types.Dispatcher(self._part)
 
     def compile(self) -> None:
         """Make its machine code for callers that are given its address, or raise what Numba says."""
@@ -218,17 +261,6 @@ class Pointer:
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
         return self._function(*arguments)
-
-
-def callback(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:
-    """The function compiled for callers that are given its address."""
-    made: Any = CFunc(
-        function, normalize_signature(signature), {}, {**options, "forceinline": True}
-    )
-    made._cache = MachineCode(function, "address", signature, options)
-    with _waiting(made._cache, signature):
-        made.compile()
-    return made
 
 
 @contextmanager

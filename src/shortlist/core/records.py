@@ -99,7 +99,8 @@ class Record:
 
     def arrays(self) -> list[NDArray[Any]]:
         """The arrays of the record itself, in order."""
-        return [each for each in vars(self).values() if isinstance(each, np.ndarray)]
+        values = [getattr(self, field.name) for field in fields(self)]
+        return [each for each in values if isinstance(each, np.ndarray)]
 
     def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
         """The same record, each array of it and of the records within replaced by another."""

@@ -178,7 +178,7 @@ class _Replay:
         for evaluation in evaluations:
             end = int(self._ends[evaluation])
             before = self.model.decision
-            self._take(Steps._make(each[self._at : end] for each in self._steps))
+            self._take(self._steps.part(self._at, end))
             self._at = end
             if self.model.decision is not before:
                 self.looked = evaluation

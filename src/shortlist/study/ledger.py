@@ -309,7 +309,7 @@ class Ledger:
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
-        kinds, arms, values, held = steps
+        kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
         held.fill(len(self.seconds) > 0)
         if self._moves:
             held[:] = self._held(due)
