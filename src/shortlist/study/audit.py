@@ -111,6 +111,7 @@ class Audit:
         pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
         nobody = np.zeros(0, np.int64)
         self.probes = _spread_out(problem, nobody, pulls, max(count, 0))
+        self.probes.flags.writeable = False
         self._since = max(trial.closed or 0 for trial in taken)
 
     def _look(self, model: Model, taken: Sequence[Trial]) -> None:
@@ -135,6 +136,7 @@ class Audit:
         self.plan = chosen_arms(
             model.bound.problem, model.posterior.pulls, means, model.round.inside, made
         )
+        self.plan.flags.writeable = False
         self.probes = self.probes[:0]
 
     def reopen(self) -> None:

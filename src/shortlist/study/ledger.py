@@ -324,7 +324,7 @@ class Ledger:
     def _held(self, changes: list[int]) -> NDArray[np.int64]:
         """Whether the second arm of a round was still to be asked for at these changes."""
         if not self._moves:
-            return np.full(len(changes), len(self.seconds) > 0, np.int64)
+            return np.array([len(self.seconds) > 0] * len(changes), np.int64)
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")

@@ -119,7 +119,7 @@ def checked_value(value: object, bound: Bound | None = None) -> float:
         number = float(value)
     except OverflowError:
         number = np.inf
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         raise InvalidInput(
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
             "an evaluation that came to nothing."
