@@ -756,6 +756,21 @@ def test_a_result_that_nobody_asked_for(screen: Path) -> None:
     assert told() == [-0.5]
 
 
+def test_a_result_with_a_key_counts_once(screen: Path) -> None:
+    result = ("tell", "screen.toml", "--arm", "C07", "--value", "0.5", "--key", "plate 3, well B7")
+    assert asked(*result)["taken"] == [0]
+    again = asked(*result)
+    assert (again["taken"], again["known"]) == ([], [0])
+    assert "0 results taken, 1 known already." in does(*result).stdout
+    assert asked(*result[:-1], "plate 3, well B8")["taken"] == [1]
+    assert told() == [0.5, 0.5]
+    changed = ("tell", "screen.toml", "--arm", "C07", "--value", "0.6", "--key", "plate 3, well B7")
+    fails(run(*changed), 2, "was told before as trial 0", "nothing was told")
+    fails(run(*result[:-1], "x" * 201), 2, "key must be a text of 1 to 200 characters")
+    assert run("tell", "screen.toml", "plate.csv", "--key", "a").exit_code == 2
+    assert told() == [0.5, 0.5]
+
+
 def test_names_that_a_spreadsheet_needs_help_with(folder: Path) -> None:
     names = ["β-carotene", "2,4-D", 'say "x"', "a b", " padded "]
     pd.DataFrame({"x": [1.0, 2, 3, 4, 5], "y": [1.0, 0, 1, 0, 2]}, index=names).to_parquet(

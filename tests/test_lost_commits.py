@@ -109,28 +109,32 @@ def test_a_server_that_stays_away_is_said_to_be_unknown(
     proxy, through, direct = line
     monkeypatch.setattr(storage, "LOOK_AGAIN", 0.2)
     study = begin(through)
-    study.ask()
-    proxy.count()
-    study.tell(arm=1, value=0.5)
-    sent = dict(proxy.seen)
-    # The last of the client's messages is what makes the server commit, the server's its word on it.
-    last: tuple[Side, int] = (
-        ("server", sent["server"] - 1) if commits else ("client", sent["client"] - 1)
-    )
-    proxy.count(last, for_good=True)
+
+    def last_message(act: Callable[[], Any]) -> tuple[Side, int]:
+        """The client's that makes the server commit, or the server's word on it."""
+        act()  # a new line first takes the statements themselves
+        proxy.count()
+        act()
+        side: Side = "server" if commits else "client"
+        return side, proxy.seen[side] - 1
+
+    given = [(1, float(next(VALUES))) for _ in range(2)]
+    unused = iter(given)
+    proxy.count(last_message(lambda: study.tell(arm=1, value=next(unused)[1])), for_good=True)
     with pytest.raises(OutcomeUnknown, match="may be stored or not") as caught:
         study.tell(arm=2, value=0.75, key="b")
     assert "othing was changed" not in str(caught.value)
     proxy.count()
     assert study.tell(arm=2, value=0.75, key="b").value == 0.75
-    proxy.count(last, for_good=True)
+    proxy.count(last_message(study.ask), for_good=True)
+    asked = [trial.number for trial in study.pending]
     with pytest.raises(OutcomeUnknown):
         study.ask()
     proxy.count()
     number = study.ask().number  # the same one, if it had been stored
     loaded = shortlist.Study.load(direct)
-    assert [t.number for t in loaded.pending] == [0, number]
-    check_history(loaded, [(1, 0.5), (2, 0.75)], [(1, 0.5), (2, 0.75)])
+    assert [t.number for t in loaded.pending] == [*asked, number]
+    check_history(loaded, [*given, (2, 0.75)], [*given, (2, 0.75)])
 
 
 @pytest.mark.parametrize("committed", [True, False])

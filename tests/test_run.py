@@ -1017,9 +1017,9 @@ def away_for(monkeypatch: pytest.MonkeyPatch, study: shortlist.Study, fails: int
     storage = study._journal.storage
     transaction, refused = storage.transaction, [0]
 
-    def refusing(*, writing: bool) -> Any:
+    def refusing(**given: Any) -> Any:
         if refused[0] < 0 or refused[0] >= fails:
-            return transaction(writing=writing)
+            return transaction(**given)
         refused[0] += 1
         raise StorageError("the database is away: nothing was changed.")
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -395,3 +396,62 @@ def test_of_a_long_reason_the_ends_are_kept() -> None:
         assert reason.rstrip().endswith("last")
         assert "characters are left out here" in reason
     assert len(reasons) == 2
+
+
+# What algorithms are given and compiled code writes into, for those who write one themselves.
+OF_ALGORITHMS = {
+    *("model", "round", "bound", "state"),
+    *("reduced", "isometric", "scaled", "orthonormal", "relative_noise"),
+    *("spanning", "spanning_orthonormal"),
+}
+
+
+def arrays_within(thing: object, depth: int = 3) -> Iterator[np.ndarray]:
+    """The arrays, tables and lists of arrays that can be reached by public names."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif isinstance(thing, pd.DataFrame):
+        yield from (thing[column].to_numpy() for column in thing)
+    elif isinstance(thing, list | tuple):
+        for each in thing:
+            yield from arrays_within(each, depth)
+    elif depth and type(thing).__module__.startswith("shortlist"):
+        for name in dir(thing):
+            if not name.startswith("_") and name not in OF_ALGORITHMS:
+                value = getattr(thing, name)
+                if not callable(value) or name in ("table", "history", "copy"):
+                    made = value() if callable(value) else value
+                    yield from arrays_within(made, depth - 1)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_what_is_handed_out_cannot_be_used_to_change_a_study(stored: bool, tmp_path: Path) -> None:
+    features = np.random.default_rng(3).normal(size=(6, 3))
+    means = features.sum(axis=1)
+
+    def begin(name: str) -> shortlist.Study:
+        given = {"storage": str(tmp_path / name)} if stored else {}
+        return shortlist.Study(features, m=2, sigma=0.3, seed=1, **given)  # type: ignore[arg-type]
+
+    touched, untouched = begin("touched.db"), begin("untouched.db")
+    found = 0
+    while not untouched.done:
+        ours, theirs = touched.ask(), untouched.ask()
+        assert (ours.number, ours.arm, ours.seed) == (theirs.number, theirs.arm, theirs.seed)
+        for study, trial in ((touched, ours), (untouched, theirs)):
+            noise = np.random.default_rng(trial.number).normal()
+            study.tell(trial, float(means[trial.arm] + 0.3 * noise))
+        if touched.evaluations in (1, 9, 20) or touched.done:
+            for array in arrays_within(touched):
+                found += 1
+                if array.flags.writeable and array.dtype != object:
+                    array[...] = 1
+    assert touched.done
+    assert found > 20
+    assert touched.shortlist.names == untouched.shortlist.names
+    assert touched.fingerprint == untouched.fingerprint
+    assert touched.posterior.means.tobytes() == untouched.posterior.means.tobytes()
+    assert touched.posterior.pulls.tobytes() == untouched.posterior.pulls.tobytes()
+    pd.testing.assert_frame_equal(touched.shortlist.table, untouched.shortlist.table)
+    with pytest.raises(ValueError, match="read-only"):
+        touched.problem.features[0, 0] = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -100,6 +100,12 @@ class Problem:
         if features is not None:
             problem._check_distinguishable()
         return problem
+
+    def locked(self) -> Problem:
+        """The same problem, with features that cannot be written into by way of it."""
+        features = self.features.view()
+        features.flags.writeable = False
+        return replace(self, features=features)
 
     @property
     def arms(self) -> int:

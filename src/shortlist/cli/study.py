@@ -43,6 +43,7 @@ last of its budget or its audit is under way."""
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
 $ shortlist tell screen.toml --arm C07 --value 0.42   # nobody asked for it
+$ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
 
 A blank value stays open: tell the same file again when it is filled in. What
 was told before is left alone. If a line is wrong it is named, and nothing of
@@ -138,7 +139,12 @@ def tell(
         str | None, typer.Option(metavar="NAME", help="In place of a plate: the arm of a result.")
     ] = None,
     value: Annotated[
-        str | None, typer.Option(metavar="X", help="And the result; it counts every time.")
+        str | None,
+        typer.Option(metavar="X", help="And the result; without --key it counts every time."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Names this result: told again, it counts once."),
     ] = None,
     name: NameOption = None,
     as_json: JsonOption = False,
@@ -146,6 +152,10 @@ def tell(
     """Tell what came out: all of a plate or nothing, safe to repeat."""
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
+    if key is not None and arm is None:
+        raise typer.BadParameter(
+            "--key goes with --arm and --value: the lines of a plate are known by their trials."
+        )
     if arm is not None and value is not None:
         if plate is not None:
             raise typer.BadParameter("give a plate, or --arm and --value, not both.")
@@ -154,8 +164,12 @@ def tell(
         if arm not in opened.problem.names:
             hint = unknown_among("arm", arm, opened.problem.names)
             raise UnknownName(f"{hint} `shortlist export --table` lists them.")
-        told = opened.tell(arm=arm, value=result)
-        _say_told(opened, Intake([(told.number, result)], [], []), as_json)
+        before = len(opened.trials)
+        told = opened.tell(arm=arm, value=result, key=key)
+        if told.number < before:
+            _say_told(opened, Intake([], [told.number], []), as_json)
+        else:
+            _say_told(opened, Intake([(told.number, result)], [], []), as_json)
         return
     if plate is None:  # a single word is the plate, if the environment names the study
         study, plate = os.environ.get(VARIABLE), study

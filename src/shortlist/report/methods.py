@@ -190,7 +190,7 @@ def _origins(study: Study) -> list[str]:
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]
     words = [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
-    aside = study.posterior.aside
+    aside = study.model.posterior.aside
     if aside:
         words.append(
             f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and the "

@@ -141,6 +141,7 @@ class Audit:
         pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
         nobody = np.zeros(0, np.int64)
         self.probes = _spread_out(problem, nobody, pulls, max(count, 0))
+        self.probes.flags.writeable = False
         self._since = max(trial.closed or 0 for trial in taken)
 
     def _sample_so_far(self, problem: Problem, taken: Sequence[Trial]) -> Sample:
@@ -175,6 +176,7 @@ class Audit:
         self.plan = chosen_arms(
             model.bound.problem, model.posterior.pulls, means, model.round.inside, made
         )
+        self.plan.flags.writeable = False
         self.probes = self.probes[:0]
 
     def reopen(self) -> None:

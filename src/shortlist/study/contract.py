@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from shortlist.study.ledger import Event
@@ -20,6 +20,14 @@ class Standing(NamedTuple):
     state: str
 
 
+class Known(NamedTuple):
+    """What a process knows of a study: how many changes and trials, and which trials are open."""
+
+    changes: int
+    trials: int
+    pending: list[int]
+
+
 class Transaction(Protocol):
     """One change of a study, whole or not at all."""
 
@@ -29,13 +37,8 @@ class Transaction(Protocol):
     def now(self) -> float:
         """Seconds since 1970, by the clock that all who share the storage go by."""
 
-    def news(
-        self, since: int, known: int, pending: Sequence[int]
-    ) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
-        """The trials changed after change ``since``, by number, and the events after it.
-
-        Before it there were ``known`` trials, and those named in ``pending`` were open.
-        """
+    def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+        """The trials changed since then, by number, and the events since."""
 
     def unclaimed(self) -> set[int]:
         """The open trials that were asked for here, and of which the reply was lost."""
@@ -62,8 +65,11 @@ class Storage(Protocol):
     where: str | None  # for people: without a password
     address: Any  # to be opened again
 
-    def transaction(self, *, writing: bool) -> Any:
-        """A context manager that gives a :class:`Transaction`, to write in or only to look."""
+    def transaction(self, *, writing: bool, known: Callable[[], Known] | None = None) -> Any:
+        """A context manager that gives a :class:`Transaction`, to write in or only to look.
+
+        With what is ``known``, the storage may read in one go what is new.
+        """
 
     def close(self) -> None:
         """Let go of the connection; it is made again when it is needed."""
@@ -77,7 +83,7 @@ class Unstored:
     standing: Standing | None = None
     now = 0.0
 
-    def transaction(self, *, writing: bool) -> Unstored:
+    def transaction(self, *, writing: bool, known: Callable[[], Known] | None = None) -> Unstored:
         """Itself, with the time at which it begins, by this machine's clock."""
         self.now = time.time()
         return self
@@ -91,9 +97,7 @@ class Unstored:
     def close(self) -> None:
         """Nothing to do."""
 
-    def news(
-        self, since: int, known: int, pending: Sequence[int]
-    ) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+    def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
         """None."""
         return [], []
 

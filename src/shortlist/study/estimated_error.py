@@ -48,7 +48,7 @@ def estimated_error(study: View) -> float | None:
     """
     if study.statistic is None:
         return None
-    engine, posterior = study.bound.engine, study.posterior
+    engine, posterior = study.bound.engine, study.model.posterior
     return share_of_wrong(
         engine.features,
         posterior.pulls,

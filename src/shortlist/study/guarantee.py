@@ -196,7 +196,7 @@ def _assumed(study: View) -> str:
 
 
 def _evaluated(study: View) -> str:
-    seen = int((study.posterior.pulls > 0).sum())
+    seen = int((study.model.posterior.pulls > 0).sum())
     return f"{seen:,} of {study.problem.arms:,} arms were evaluated"
 
 

@@ -126,7 +126,7 @@ def last_look(study: View) -> Look | None:
     if study.statistic is None:
         return None
     if not study.model.stopped or study.evaluations == study.answered_at:
-        posterior = study.posterior.copy()
+        posterior = study.model.posterior.copy()
         decision, now = study.bound.engine.again(posterior, study.round, study.seed)
         if decision.statistic == study.statistic:
             return look_at(study.bound, posterior, now, decision)
@@ -214,8 +214,8 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
         return set()
     if study.budget is not None:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
-    opening, _ = study.bound.engine.opening(study.posterior)
-    first = aside = study.posterior.aside
+    opening, _ = study.bound.engine.opening(study.model.posterior)
+    first = aside = study.model.posterior.aside
     if study.bound.engine.has_pilot and not aside:
         return set()
     arms = np.array([trial.arm for trial in told[aside:]], np.int64)

@@ -13,7 +13,7 @@ from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import Steps
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.audit import Audit
-from shortlist.study.contract import Standing, Storage, Transaction, Unstored
+from shortlist.study.contract import Known, Standing, Storage, Transaction, Unstored
 from shortlist.study.forking import keep_whole
 from shortlist.study.ledger import Ledger, Mark, check_same_result
 from shortlist.study.model import Ahead, Model, machine
@@ -160,7 +160,7 @@ class Journal:
                 self._mend()
             self._at_work = True
             try:
-                with self.storage.transaction(writing=writing) as transaction:
+                with self.storage.transaction(writing=writing, known=self._known) as transaction:
                     self._ahead = transaction.now - time.time()
                     self._mark = self._ledger.mark()
                     if transaction.standing is not None and self._catch_up(transaction):
@@ -202,6 +202,10 @@ class Journal:
             if collects:
                 gc.enable()
 
+    def _known(self) -> Known:
+        pending = [trial.number for trial in self._ledger.pending]
+        return Known(self._ledger.changes, len(self._ledger.trials), pending)
+
     def _compare(self, transaction: Transaction, stored: Standing) -> bool:
         is_earlier = stored.changes < self.ledger.changes
         if is_earlier:  # the storage was put back to an earlier copy
@@ -209,9 +213,7 @@ class Journal:
             self._replay()
         news = stored.changes > self.ledger.changes
         if news:
-            pending = [trial.number for trial in self.ledger.pending]
-            known = self.ledger.changes, len(self.ledger.trials), pending
-            rows, events = transaction.news(*known)
+            rows, events = transaction.news(self._known())
             self.ledger.take_over(rows, events, stored.changes)
         if self.ledger.fingerprint != stored.fingerprint:
             raise DamagedStorage(

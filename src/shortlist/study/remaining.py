@@ -115,7 +115,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if study.budget is not None:
         left = evaluations_left(study)
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
-    engine, posterior = study.bound.engine, study.posterior
+    engine, posterior = study.bound.engine, study.model.posterior
     opening, pulled = engine.opening(posterior)
     wanted = np.bincount(opening, minlength=len(pulled))
     initial = int(np.maximum(wanted - pulled, 0).sum())
@@ -216,7 +216,7 @@ def _centre(engine: AnyEngine, posterior: Posterior, now: Any) -> Reals:
 
 def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:
     """Evaluations at the stop, those told included, if the means were as drawn."""
-    engine, posterior = study.bound.engine, study.posterior
+    engine, posterior = study.bound.engine, study.model.posterior
     told, pilot = posterior.observed, posterior.pilot
     most = told + engine.affordable(WORK / DRAWS)
     if quick or not engine.compiled or most < WORTH_PLAYING * told:

@@ -44,11 +44,11 @@ def before_the_rounds(study: View) -> str:
             "The pilot is under way: it chooses evaluations as ever, and nothing is certified "
             "before it is set aside."
         )
-    opening, pulled = study.bound.engine.opening(study.posterior)
+    opening, pulled = study.bound.engine.opening(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
-    if study.posterior.aside:
+    if study.model.posterior.aside:
         return (
-            f"The pilot is over ({study.posterior.aside:,} evaluations, set aside); {told:,} of "
+            f"The pilot is over ({study.model.posterior.aside:,} evaluations, set aside); {told:,} of "
             f"the {len(opening):,} pulls that follow it are told."
         )
     if makes_plans(study):

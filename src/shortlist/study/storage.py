@@ -7,7 +7,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -26,7 +26,7 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.study.address import check_address, is_url, shown, without_secrets
-from shortlist.study.contract import Standing
+from shortlist.study.contract import Known, Standing
 from shortlist.study.database import connect, identity, is_read_only, reading, translated
 from shortlist.study.forking import before_fork, working
 from shortlist.study.ledger import ROW, Event, is_text
@@ -96,13 +96,22 @@ class StoredTransaction:
     """A transaction on a database; what it writes is sent with the commit."""
 
     def __init__(
-        self, session: Session, study: int, number: int, lost: list[int], *, writing: bool
+        self,
+        session: Session,
+        study: int,
+        number: int,
+        lost: list[int],
+        *,
+        writing: bool,
+        known: Known | None,
     ) -> None:
         self._session, self._study, self._lost = session, study, lost
         self.number = number  # to find it by, if its commit is lost
         self.writes: list[tuple[Any, dict[str, Any]]] = []
-        place = {"study": study}
-        found = session.begin(_standing(session.dialect, writing=writing), place, writing=writing)
+        self.found_news = False
+        query = (_standing(session.dialect, writing=writing), {"study": study})
+        self._known, news = known, [] if known is None else self._queries(known)
+        found, *self._news = session.begin([query, *news], writing=writing)
         if not found:
             raise StudyNotFound("the study was deleted while it was open.")
         *standing, clock = found[0]
@@ -114,21 +123,24 @@ class StoredTransaction:
         """Seconds since 1970: by the server's clock, or by this machine's with a file."""
         return time.time() if self._ahead is None else self._ahead + time.monotonic()
 
-    def news(
-        self, since: int, known: int, pending: Sequence[int]
-    ) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
-        """The trials changed after change ``since``, by number, and the events after it."""
-        place = {"study": self._study}
-        new: tuple[Any, dict[str, Any]] = (_READ_ALL_TRIALS, place)
-        if since:
-            new = _READ_NEW_TRIALS, {**place, "known": known}
-        queries = [new, (_READ_EVENTS, {**place, "since": since})]
-        if since and pending:
-            listed = self._session.listed(pending)
-            query = _READ_OPEN_TRIALS[self._session.dialect]
-            queries.append((query, {**place, "since": since, "pending": listed}))
-        rows, events, *old = self._session.read(queries)
+    def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+        """The trials changed since then, by number, and the events since."""
+        self.found_news = True
+        read = self._news if known == self._known else self._session.read(self._queries(known))
+        rows, events, *old = read
         return [*(old[0] if old else []), *rows], [(c, kind, trial) for c, kind, trial in events]
+
+    def _queries(self, known: Known) -> list[tuple[Any, dict[str, Any]]]:
+        """For the trials after the known ones, for the events since, for those that were open."""
+        place, since = {"study": self._study}, {"study": self._study, "since": known.changes}
+        if not known.changes:
+            return [(_READ_ALL_TRIALS, place), (_READ_EVENTS, since)]
+        queries = [(_READ_NEW_TRIALS, {**place, "known": known.trials}), (_READ_EVENTS, since)]
+        if known.pending:
+            listed = self._session.listed(known.pending)
+            query = _READ_OPEN_TRIALS[self._session.dialect]
+            queries.append((query, {**since, "pending": listed}))
+        return queries
 
     def unclaimed(self) -> set[int]:
         """The open trials that were asked for here, and of which the reply was lost."""
@@ -203,6 +215,7 @@ class StoredStudy:
         self._session = session(self._engine)
         self._lock = threading.RLock()
         self._numbers = _numbers()
+        self._is_shared = False  # whether others were at work between the last two transactions
         self._lost: list[int] = []  # transactions of which it is not known whether they are in
         self._owner = [os.getpid()]
         weakref.finalize(self, _close, self._engine, self._session, self._owner)
@@ -249,12 +262,21 @@ class StoredStudy:
             )
 
     @contextmanager
-    def transaction(self, *, writing: bool) -> Iterator[StoredTransaction]:
-        """One change of the study, or one look at it."""
+    def transaction(
+        self, *, writing: bool, known: Callable[[], Known] | None = None
+    ) -> Iterator[StoredTransaction]:
+        """One change of the study, or one look at it.
+
+        Where others are at work, what they did is asked for together with the lock: they wait for
+        one exchange with the server less.
+        """
         with self._lock, translated(self._storage):
-            begun = self._begin(writing=writing)
+            begun = self._begin(
+                writing=writing, known=known() if known and self._is_shared else None
+            )
             try:
                 yield begun
+                self._is_shared = begun.found_news
                 if not begun.writes:
                     self._session.roll_back()
                     return
@@ -266,12 +288,12 @@ class StoredStudy:
                 self._session.roll_back()
                 raise
 
-    def _begin(self, *, writing: bool) -> StoredTransaction:
+    def _begin(self, *, writing: bool, known: Known | None = None) -> StoredTransaction:
         self._check_place(writing=writing)
         try:
             number = next(self._numbers)
             given = self._session, self._study, number, self._lost
-            return StoredTransaction(*given, writing=writing)
+            return StoredTransaction(*given, writing=writing, known=known)
         except BaseException:
             self._session.roll_back()
             raise

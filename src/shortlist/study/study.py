@@ -122,6 +122,7 @@ class Study(View):
     ) -> None:
         noise: Any = {"sigma": sigma, "reward_range": reward_range}
         problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
+        problem = problem.locked()
         chosen, wide = meant(algorithm, threshold, problem, budget)
         settings = Settings.of(
             problem,
@@ -176,7 +177,7 @@ class Study(View):
         study = cls.__new__(cls)
         try:
             chosen, threshold = settings.recalled(algorithm, kept.name)
-            study._begin(settings.problem(), settings, chosen, threshold)
+            study._begin(settings.problem().locked(), settings, chosen, threshold)
             study._keep_in(kept)
         except ShortlistError:
             raise

@@ -70,7 +70,7 @@ class View:
     @property
     def evaluations(self) -> int:
         """How many results were taken in."""
-        return self.posterior.observed
+        return self.model.posterior.observed
 
     @property
     def budget(self) -> int | None:
@@ -113,8 +113,8 @@ class View:
 
     @property
     def posterior(self) -> Posterior:
-        """Means, variances and pulls as taken in so far."""
-        return self._journal.model.posterior
+        """Means, variances and pulls as taken in so far: a copy, which later results leave alone."""
+        return self._journal.model.posterior.copy()
 
     @property
     def round(self) -> Any:
@@ -200,8 +200,8 @@ class View:
         """
         model = self._journal.model
         now = None if model.decision is None else self.round
-        C = self.bound.engine.threshold(self.posterior, now) if model.looks else math.nan
-        return arm_table(self.bound, self.posterior, C, now)
+        C = self.bound.engine.threshold(model.posterior, now) if model.looks else math.nan
+        return arm_table(self.bound, model.posterior, C, now)
 
     def remaining(self, *, quick: bool = False) -> Projection:
         """How many more evaluations the stop is away, with a range, as far as the estimates tell.
