@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from shortlist.algorithms.strategy import Integers, Mask, Reals, Task
 from shortlist.core.rule import Rule
@@ -65,6 +64,8 @@ def one_sided_level(risk: float) -> float:
     True
     """
     least = math.sqrt(2.0 * max(0.0, -math.log(2.0 * risk)))
+    from scipy.special import ndtr  # loads late: a tenth of a second
+
     return -math.log(2.0 * risk * float(ndtr(least)))
 
 

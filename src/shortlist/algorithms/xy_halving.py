@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from scipy.special import ndtri
-
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.budgeted import BudgetEngine
 from shortlist.algorithms.halving import Halving
@@ -28,14 +26,21 @@ EXTENSION = (
     "et al. 2022; Peace, Katz-Samuels et al. 2020)."
 )
 
+
+def _normal_quantile(share: float) -> float:
+    from scipy.special import ndtri  # loads late: a tenth of a second
+
+    return float(ndtri(share))
+
+
 NORMAL = Threshold(
     Rule(
         "threshold",
         "normal",
         "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
         "is listed because it came out best.",
-        ndtri,
-        ndtri,
+        _normal_quantile,
+        _normal_quantile,
         frozenset(),
         frozenset(),
     ),

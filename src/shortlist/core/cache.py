@@ -179,7 +179,9 @@ class MachineCode(NullCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was compiled before, or None."""
         for place in self._places:
-            found = self._in(place).load_overload(sig, target_context)
+            # Numba would first load all that it knows of types, which takes half a second: what is
+            # compiled already needs none of it.
+            found = self._in(place)._load_overload(sig, target_context)
             if found is not None:
                 return found
         return None

@@ -28,7 +28,6 @@ from shortlist.simulation.instances import Instance
 from shortlist.simulation.piece import Piece, estimating
 from shortlist.simulation.results import Results
 from shortlist.simulation.sending import Sender
-from shortlist.study.audit import is_audited
 from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
 
 TASKS_A_WORKER = 16
@@ -163,6 +162,13 @@ def _workers(executor: Any) -> int:
     return threads or os.cpu_count() or 1
 
 
+def _audited(bounds: dict[str, Bound]) -> set[str]:
+    """The algorithms whose guarantee rests on the features."""
+    from shortlist.study.audit import is_audited  # few comparisons need it
+
+    return {name for name, bound in bounds.items() if is_audited(bound)}
+
+
 def _replicate_all(
     bounds: dict[str, Bound],
     instance: Instance,
@@ -175,15 +181,16 @@ def _replicate_all(
 ) -> dict[str, list[Runs]]:
     shares = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
     told = instance.reward, instance.parameters
+    audited = _audited(bounds) if audit else set()
     pieces = {
-        name: estimating(bound, *told, seeds, max_samples, audit and is_audited(bound))
+        name: estimating(bound, *told, seeds, max_samples, name in audited)
         if bound.problem.noise.is_open
         else Piece.cut(
             bound.engine,
             *told,
             shares,
             max_samples,
-            bound.problem if audit and is_audited(bound) else None,
+            bound.problem if name in audited else None,
         )
         for name, bound in bounds.items()
     }

@@ -20,7 +20,7 @@ from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import from_arrays
 from shortlist.study.study import Study
 
-FEW, SOME, MANY = 6, 150, 600  # arms: all of G is kept, some rows of it, none
+FEW, SOME, MANY = 6, 150, 5000  # arms: all of G is kept, some rows of it, none
 RESULTS = 40  # of each study and each run
 
 

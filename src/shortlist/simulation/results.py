@@ -8,7 +8,6 @@ from functools import cached_property
 from os import PathLike
 
 import pandas as pd
-from scipy.special import betaincinv
 
 from shortlist.errors import InvalidSetting
 from shortlist.files.cells import csv_of
@@ -113,6 +112,8 @@ def clopper_pearson(errors: int, runs: int, confidence: float = 0.95) -> tuple[f
     (0.0, 0.0074)
     """
     tail = (1.0 - confidence) / 2.0
+    from scipy.special import betaincinv  # loads late: a tenth of a second
+
     low = 0.0 if errors == 0 else float(betaincinv(errors, runs - errors + 1, tail))
     high = 1.0 if errors == runs else float(betaincinv(errors + 1, runs - errors, 1.0 - tail))
     return low, high
