@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,7 +33,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.report import pictures, reading, search
 from shortlist.report.assumptions import assumptions
 from shortlist.report.citations import REDA, SOURCES, algorithm_work, works
-from shortlist.report.markup import element, printable, text
+from shortlist.report.markup import Markup, element, printable, text
 from shortlist.report.methods import cited
 from shortlist.report.methods import methods as methods_of
 from shortlist.report.reading import Reading
@@ -146,6 +147,19 @@ def study_of(kind: str) -> shortlist.Study:
 @cache
 def page_of(kind: str) -> str:
     return report.html(study_of(kind))
+
+
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """Pages with empty pictures: nearly all of a page's time goes into drawing them."""
+
+    def empty(draw: object, *, label: str, prefix: str) -> Markup:
+        given = {"viewBox": "0 0 1 1", "width": "1pt", "height": "1pt"}
+        return element("svg", **given, role="img", aria_label=label)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "svg", empty)
+        yield
 
 
 class Page(HTMLParser):
@@ -272,7 +286,8 @@ def test_hostile_names_change_no_tag() -> None:
     hostile = study_of("hostile")
     tame = played(len(HOSTILE), name="tame", fail=2, reason="tame", seed=3, most=250)
     page = Page(page_of("hostile"))
-    assert page.outside == Page(report.html(tame)).outside
+    with undrawn():
+        assert page.outside == Page(report.html(tame)).outside
     names = page.text("bdi")
     for name in (*hostile.problem.names, hostile.name, EVIL):
         assert printable(name) in names
@@ -289,7 +304,8 @@ def test_hostile_names_of_everything_else(tmp_path: Path) -> None:
     study = played(algorithm=shortlist.GIFA(name=EVIL), threshold=threshold, name=EVIL)
     tame = played(algorithm=shortlist.GIFA(name="tame"), threshold=TAME, name="tame")
     page = Page(report.html(study))
-    assert page.outside == Page(report.html(tame)).outside
+    with undrawn():
+        assert page.outside == Page(report.html(tame)).outside
     assert page.text("bdi").count(EVIL) >= 3  # the study, the algorithm, the threshold
     file = tmp_path / "<img src=x onerror=alert(1)>.db"
     stored = Page(report.html(played(storage=file, most=5)))
@@ -365,7 +381,8 @@ def test_health_hash_and_settings(kind: str) -> None:
 
 
 def test_warnings_stand_beside_the_guarantee() -> None:
-    source = report.html(played(sigma=0.05, most=120))
+    with undrawn():
+        source = report.html(played(sigma=0.05, most=120))
     words = " ".join(Page(source).text().split())
     assert "Mind the warnings (noise" in words
     assert '<span class="badge warn">warning</span> noise' in source
@@ -571,7 +588,8 @@ class Screen:
 @cache
 def screened(kind: str, most: int | None) -> tuple[Screen, Page]:
     screen = Screen(kind, most)
-    return screen, Page(report.html(screen.study))
+    with undrawn():
+        return screen, Page(report.html(screen.study))
 
 
 def shows(cell: str, value: float) -> bool:
@@ -692,7 +710,8 @@ def test_the_hash_is_that_of_the_same_data() -> None:
 
 
 def test_results_after_the_stop_are_said_to_be() -> None:
-    screen, page = screened("self_normalized", None)
+    screen, _ = screened("self_normalized", None)
+    page = Page(report.html(screen.study))
     words = " ".join(page.text().split())
     stop = screen.stop
     assert f"{stop} evaluations to the stop and 3 after it" in words
@@ -710,9 +729,10 @@ def test_results_after_the_stop_are_said_to_be() -> None:
     assert "after the stop" not in words_of("running")
     # The answer is the one of the stop, whatever came later.
     study = played()
-    before = Page(report.html(study)).tables
-    study.tell(arm=study.shortlist.names[0], value=-100.0)
-    after = Page(report.html(study)).tables
+    with undrawn():
+        before = Page(report.html(study)).tables
+        study.tell(arm=study.shortlist.names[0], value=-100.0)
+        after = Page(report.html(study)).tables
     assert after["answer"] == before["answer"]
     assert after["arms"] != before["arms"]
 
@@ -852,7 +872,8 @@ def every_arm(source: str) -> dict[str, Any]:
 def test_the_page_of_a_large_study_holds_every_arm(most: int) -> None:
     names = [*HOSTILE, *(f"compound {k}" for k in range(1200 - len(HOSTILE)))]
     study = played(1200, 30, most=most, arms=names)
-    page = Page(source := report.html(study))
+    with undrawn():
+        page = Page(source := report.html(study))
     held, table = every_arm(source), study.table()
     if most:
         table = table.sort_values("mean", ascending=False, kind="stable")
@@ -891,21 +912,23 @@ def test_any_names_are_held_and_end_no_script(names: list[str]) -> None:
 
 def test_hostile_names_of_many_arms_change_no_tag() -> None:
     rest = [f"compound {k}" for k in range(1100 - len(HOSTILE))]
-    pages = [
-        Page(report.html(played(1100, 3, most=45, arms=[*first, *rest])))
-        for first in (HOSTILE, [f"tame {k}" for k in range(len(HOSTILE))])
-    ]
-    assert pages[0].outside == pages[1].outside
+    tame = [f"tame {k}" for k in range(len(HOSTILE))]
+    page = Page(report.html(played(1100, 3, most=45, arms=[*HOSTILE, *rest])))
+    with undrawn():
+        other = Page(report.html(played(1100, 3, most=45, arms=[*tame, *rest])))
+    assert page.outside == other.outside
 
 
 def test_the_search_of_few_and_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "arm-search" not in page_of("stopped").partition("<script")[0]
-    source = report.html(played(21, 3, most=45))
+    with undrawn():
+        source = report.html(played(21, 3, most=45))
     assert "Search all 21 arms by name" in Page(source).text("label")
     assert "every-arm" not in source.partition("<script")[0]  # they are in the table
     study = played(1200, 3, most=45)
     monkeypatch.setattr(search, "MOST", 1100 * (len("compound 999") + search.NUMBERS))
-    source = report.html(study)
+    with undrawn():
+        source = report.html(study)
     held = every_arm(source)["name"]
     assert 1050 < len(held) < 1150
     best = study.table().sort_values("mean", ascending=False, kind="stable")["name"]
@@ -1167,7 +1190,8 @@ def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> N
     names = [*HOSTILE, *(f"Compound {k}" for k in range(K - len(HOSTILE)))]
     study = played(K, 5, most=60, arms=names)
     ranked = study.table().sort_values("mean", ascending=False, kind="stable")
-    place = report.write(study, tmp_path / "report.html")
+    with undrawn():
+        place = report.write(study, tmp_path / "report.html")
     fresh.open(place)
     before = typed(fresh, "")
     assert len(before[1]) == min(K, 1000)
@@ -1205,7 +1229,8 @@ def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> N
 
 
 def test_without_scripts_there_is_no_search(fresh: Chromium, tmp_path: Path) -> None:
-    place = report.write(played(1100, 3, most=45), tmp_path / "report.html")
+    with undrawn():
+        place = report.write(played(1100, 3, most=45), tmp_path / "report.html")
     seen = "document.getElementById('arm-search').checkVisibility()"
     fresh.open(place)
     assert fresh.run(seen)
