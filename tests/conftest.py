@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -11,6 +12,11 @@ from pathlib import Path
 import pytest
 
 from server import running_server, server_programs
+
+# Before NumPy is imported. Tests run side by side, and threads of BLAS that wait for a processor
+# keep it busy: products of large matrices took six times as long.
+assert "numpy" not in sys.modules
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def missing(what: str) -> None:
