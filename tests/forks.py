@@ -1,7 +1,7 @@
 """Python programs that are forked from a process with the package loaded: a start in milliseconds.
 
 ``python()`` begins a command line, in the place of ``sys.executable``, for ``-c code`` or a
-script, and words. Behind it stands a small program that hands its words, folder, environment,
+script, and words; ``program()`` begins one of ``shortlist``. Behind it stands a small program that hands its words, folder, environment,
 input and output over to the server of this test process, and waits. The server forks; the child
 runs the code as ``python -c`` does, and what is registered for its exit. Signals go
 on to the child, a program that is killed takes its child with it, and the exit status is the
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import threading
 from functools import cache
+from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -50,6 +51,11 @@ def python() -> tuple[str, ...]:
 
     atexit.register(end)
     return (sys.executable, "-I", "-S", str(CLIENT), address)  # without site-packages: light
+
+
+def program() -> tuple[str, ...]:
+    """What a command line of ``shortlist`` begins with."""
+    return (*python(), "-c", "from shortlist.cli.app import main; main()")
 
 
 # The server
@@ -153,12 +159,20 @@ def become(request: Any, outputs: list[int]) -> list[str]:
     os.environb.clear()
     os.environb.update({bytes.fromhex(k): bytes.fromhex(v) for k, v in variables.items()})
     # What a stream can do is noted when it is made.
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdin = stream(0, "r")
+    sys.stdout = stream(1, "w")
+    sys.stderr = stream(2, "w", errors="backslashreplace", line_buffering=True)
     random.seed()
     np.random.seed()  # noqa: NPY002
     return [os.fsdecode(bytes.fromhex(word)) for word in words]
+
+
+def stream(number: int, mode: str, **settings: Any) -> TextIOWrapper:
+    """An input or output as Python opens it when it starts."""
+    unbuffered = mode == "w" and bool(os.environ.get("PYTHONUNBUFFERED"))
+    raw = open(number, f"{mode}b", 0 if unbuffered else -1, closefd=False)  # noqa: SIM115
+    encoding = os.environ.get("PYTHONIOENCODING") or "utf-8"
+    return TextIOWrapper(raw, encoding, write_through=unbuffered, **settings)
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forks
 import fuzz
 import shortlist
 from shortlist import arrow, repurposing
@@ -142,7 +143,7 @@ def test_the_reader_ends_with_its_parent(tmp_path: Path) -> None:
         f"read_gctx({str(gctx(tmp_path / 'file.gctx'))!r})\n"
         "print(guard._CHILD._process.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([*forks.python(), "-c", code], capture_output=True, text=True)
     child = int(done.stdout)
     for _ in range(100):
         stat = Path(f"/proc/{child}/stat")
@@ -538,6 +539,6 @@ def test_a_user_whose_name_is_not_utf_8(tmp_path: Path) -> None:
     )
     environment = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
     environment[b"LOGNAME"] = b"J\xfcrg"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    done = subprocess.run([*forks.python(), "-c", code], env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.startswith(b"'J?rg@")

@@ -23,6 +23,7 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
+import forks
 import shortlist
 from shortlist.cli import outlook, plate
 from shortlist.cli import study as commands
@@ -185,13 +186,16 @@ def test_the_page_about_the_lab_is_true(folder: Path) -> None:
             assert doctest.OutputChecker().check_output(expected, said, doctest.ELLIPSIS), said
             said = ""
         elif kind == "sh":
-            assert "The study stopped after" in script(text)
+            assert "The study stopped after" in script(text, folder / "programs")
     assert ran >= {*COMMANDS} - {"reopen", "without-features", "with-misspecification"}
 
 
-def script(text: str) -> str:
+def script(text: str, programs: Path) -> str:
     """What the page's script prints, run by bash."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    programs.mkdir()
+    (programs / "shortlist").write_text(f'#!/bin/sh\nexec {shlex.join(forks.program())} "$@"\n')
+    (programs / "shortlist").chmod(0o755)
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-u", "-c", text], capture_output=True, text=True, env={**os.environ, "PATH": path}
     )
@@ -526,7 +530,7 @@ def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) 
     killed = subprocess.run([sys.executable, "-c", dies.format("SIGKILL"), *ask, "killed.csv"])
     assert killed.returncode == -signal.SIGKILL
     interrupted = subprocess.run(
-        [sys.executable, "-c", dies.format("SIGINT"), *ask, "interrupted.csv"],
+        [*forks.python(), "-c", dies.format("SIGINT"), *ask, "interrupted.csv"],
         capture_output=True,
         text=True,
     )

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forks
 import shortlist
 from shortlist.study import database
 from test_cli import fails, run
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 def program(*words: object, **variables: str) -> subprocess.CompletedProcess[bytes]:
     """The program itself, its output in bytes."""
     return subprocess.run(
-        [sys.executable, "-c", "from shortlist.cli.app import main; main()", *map(str, words)],
+        [*forks.program(), *map(str, words)],
         capture_output=True,
         env={**os.environ, **variables},
         timeout=120,
@@ -328,8 +329,10 @@ WAYS = [("status screen.toml", ""), ("export screen.toml --json", "1"), ("--help
 
 
 def into(output: Any, words: str, unbuffered: str) -> subprocess.CompletedProcess[str]:
+    # The help is quickly there from a true start too.
+    start = (sys.executable, "-c", "from shortlist.cli.app import main; main()")
     return subprocess.run(
-        [sys.executable, "-c", "from shortlist.cli.app import main; main()", *words.split()],
+        [*(start if words == "--help" else forks.program()), *words.split()],
         stdout=output,
         stderr=subprocess.PIPE,
         text=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +13,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom
 
+import forks
 import shortlist
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
@@ -611,7 +611,7 @@ def test_a_study_that_was_stored_before_there_were_audits_loads_and_says_so(tmp_
 
 def command(*words, folder, code=0):
     done = subprocess.run(
-        [sys.executable, "-c", "from shortlist.cli.app import main; main()", *map(str, words)],
+        [*forks.program(), *map(str, words)],
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
     assert done.returncode == code, done.stderr

@@ -20,6 +20,7 @@ import sqlalchemy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import forks
 import shortlist
 from history import check_replay
 from shortlist.errors import (
@@ -316,7 +317,7 @@ study = shortlist.Study(X, m=3, sigma=0.4, seed=7, storage={path!r})
 study.ask()
 study.run(lambda trial: os._exit(0), progress=False)
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([*forks.python(), "-c", code], check=True)
     study = shortlist.Study.load(path)
     assert [t.process is None for t in study.pending] == [True, False]
     # The first was asked for by hand: whoever did may still be at it. The second died with its run.
@@ -520,7 +521,7 @@ def test_a_study_on_a_read_only_mount_can_be_read(
     if left == "killed":
         code = f"import os, shortlist; s = shortlist.Study.load({str(folder / 'study.db')!r})"
         code += f"; s.tell({trial.number}, 1.0); os.kill(os.getpid(), 9)"
-        subprocess.run([sys.executable, "-c", code])
+        subprocess.run([*forks.python(), "-c", code])
         assert (folder / "study.db-wal").stat().st_size
         study.refresh()
         study.close()
@@ -643,10 +644,10 @@ def test_opening_a_file_twice_in_a_process_keeps_its_locks(tmp_path: Path) -> No
     shortlist.Study.load(path)
     study_names(path)
     other = f"import shortlist; shortlist.Study.load({str(path)!r}).tell(0, 1.0)"
-    subprocess.run([sys.executable, "-c", other], check=True)
+    subprocess.run([*forks.python(), "-c", other], check=True)
     study.tell(trials[1], 2.0)
     subprocess.run(
-        [sys.executable, "-c", other.replace("tell(0, 1.0)", "tell(2, 3.0)")], check=True
+        [*forks.python(), "-c", other.replace("tell(0, 1.0)", "tell(2, 3.0)")], check=True
     )
     seen = f"import shortlist; print([t.value for t in shortlist.Study.load({str(path)!r}).trials])"
     out = subprocess.run([sys.executable, "-c", seen], check=True, capture_output=True, text=True)
@@ -680,8 +681,9 @@ print(study.ask().number)
 def test_sixteen_processes_open_a_new_study_at_once(new_storage: NewStorage) -> None:
     storage = new_storage()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [sys.executable, "-c", OPEN.format(X=X.tolist()), storage]
-    children = [subprocess.Popen(command, text=True, **pipes) for _ in range(16)]  # type: ignore[call-overload]
+    start = ["-c", OPEN.format(X=X.tolist()), storage]
+    commands = [[sys.executable, *start], *([*forks.python(), *start] for _ in range(15))]
+    children = [subprocess.Popen(each, text=True, **pipes) for each in commands]  # type: ignore[call-overload]
     for child in children:
         assert child.stdout.readline() == "ready\n"
     for child in children:

@@ -7,7 +7,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import matplotlib
 import numpy as np
 import pytest
 
+import forks
 import shortlist
 from shortlist import report
 from shortlist.errors import InvalidSetting
@@ -58,7 +58,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
         place = folder / "plate.csv"
         if replace == "replace":
             place.write_bytes(b"old")
-        words = [sys.executable, "-c", KILLED, str(place), str(moment), replace]
+        words = [*forks.python(), "-c", KILLED, str(place), str(moment), replace]
         ended = subprocess.run(words, capture_output=True, text=True)
         found = place.read_bytes() if place.exists() else None
         seen.add(found)
