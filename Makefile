@@ -1,7 +1,8 @@
-.PHONY: demo test lint fuzz torture bench bench-samples reproduce docs clean
+.PHONY: demo test quick lint fuzz torture bench bench-samples reproduce docs clean
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -name '*.py')
+SIDE_BY_SIDE := --numprocesses auto --dist worksteal
 
 # The demo needs less than the tests do, and pip need not compile what it does not import.
 .venv/made: pyproject.toml
@@ -23,8 +24,15 @@ SOURCES := $(shell find src -name '*.py')
 demo: .venv/fresh
 	$(BIN)/python examples/demo.py
 
+# Compiled once, before the processes of the tests start: each would compile for itself.
 test: .venv/installed .venv/fresh
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+	$(BIN)/shortlist compile
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
+
+# While editing: all but the tests that take long, in less than two minutes.
+quick: .venv/installed .venv/fresh
+	$(BIN)/shortlist compile
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
 # Kills, power cuts, server crashes, cut lines, wrong clocks, forks and a full disk: minutes.
 torture: .venv/installed .venv/fresh
