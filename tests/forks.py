@@ -7,8 +7,9 @@ runs the code as ``python -c`` does, and what is registered for its exit. Signal
 on to the child, a program that is killed takes its child with it, and the exit status is the
 child's.
 
-What loading itself does, options of Python such as ``-W`` and variables that are read while
-starting need a true start: ``sys.executable``.
+What loading itself does, options of Python such as ``-W``, variables that are read while starting,
+and what the package finds out once a process (the user's name) need a true start:
+``sys.executable``.
 """
 
 from __future__ import annotations

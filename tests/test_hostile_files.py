@@ -539,6 +539,6 @@ def test_a_user_whose_name_is_not_utf_8(tmp_path: Path) -> None:
     )
     environment = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
     environment[b"LOGNAME"] = b"J\xfcrg"
-    done = subprocess.run([*forks.python(), "-c", code], env=environment, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.startswith(b"'J?rg@")
