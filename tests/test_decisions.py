@@ -301,6 +301,7 @@ def composed_trace(case: str, composition: Composition) -> Trace:
     return side_by_side(one, composition.algorithm(), composition.recipe(one.sigma, one.S))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "name"), NAMED, ids=lambda value: value)
 def test_a_named_algorithm_pulls_as_the_oracle(case: str, name: str) -> None:
     assert named_trace(case, name).rounds > 0

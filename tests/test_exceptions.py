@@ -182,6 +182,7 @@ def busiest(kind: str) -> list[int]:
     return sorted({0, 1, *np.argsort(made)[-3:].tolist(), len(made) // 2, len(made) - 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupted_anywhere_it_is_its_log_and_goes_on_as_if_nothing_had_been(kind: str) -> None:
     moments = busiest(kind)
@@ -228,6 +229,7 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
     yield lambda: study.ask()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["LUCB both", "Phased", "sigma estimated"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_path: Path) -> None:

@@ -273,6 +273,7 @@ def test_quantile_normalization_gives_one_distribution(raw: pd.DataFrame) -> Non
     np.testing.assert_allclose(quantile_normalize(normal), normal, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(matrices(ties=True), st.integers(0, 100))
 def test_quantile_normalization_with_ties(raw: pd.DataFrame, seed: int) -> None:
     normal = quantile_normalize(raw)
@@ -286,6 +287,7 @@ def test_quantile_normalization_with_ties(raw: pd.DataFrame, seed: int) -> None:
     pd.testing.assert_frame_equal(quantile_normalize(shuffled).loc[raw.index], normal)
 
 
+@pytest.mark.slow
 @given(binary, binary)
 def test_mask(profile: pd.Series, signature: pd.Series) -> None:
     masked = mask(profile, signature)
@@ -298,6 +300,7 @@ def test_mask(profile: pd.Series, signature: pd.Series) -> None:
     pd.testing.assert_series_equal(mask(masked, signature), masked)
 
 
+@pytest.mark.slow
 @given(genes, st.data())
 def test_cosine_is_a_cosine(names: list[str], data: Any) -> None:
     draw = lambda: pd.Series({gene: data.draw(finite) for gene in names})  # noqa: E731
@@ -450,6 +453,7 @@ def test_the_files_are_those_described(epilepsy: Epilepsy) -> None:
         read_expression(Path(REAL) / "GSE77578_patients.csv")
 
 
+@pytest.mark.slow
 @needs_data
 def test_all_logged_cases(epilepsy: Epilepsy) -> None:
     started = time.process_time()

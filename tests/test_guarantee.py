@@ -23,6 +23,7 @@ RUNS = 200
 INSTANCES = samples.random_instances(20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", samples.proven_pairs(), ids=" ".join)
 def test_errors_stay_below_delta(pair: tuple[str, str]) -> None:
     instances = samples.random_instances(20, find_algorithm(pair[0]).only_m)
@@ -68,6 +69,7 @@ def test_instances_are_of_many_shapes() -> None:
     assert {instance.m == 1 for instance in INSTANCES} == {True, False}
 
 
+@pytest.mark.slow
 def test_samples_with_the_default_threshold() -> None:
     table = samples.default_samples(runs=500)
     print(table.to_string(index=False))

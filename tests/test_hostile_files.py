@@ -70,6 +70,7 @@ ACTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 def test_whatever_happens_to_the_reader_is_an_error_with_the_files_name(
     act: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -116,6 +117,7 @@ def test_an_interruption_ends_the_reader(tmp_path: Path, monkeypatch: pytest.Mon
     assert guard._CHILD is None
 
 
+@pytest.mark.slow
 def test_the_reader_is_kept_and_a_fork_gets_its_own(tmp_path: Path) -> None:
     path = gctx(tmp_path / "file.gctx")
     read_gctx(path)
@@ -227,6 +229,7 @@ def test_what_lies_in_another_file_is_not_read(tmp_path: Path) -> None:
         read_expression(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["matrix", "ids", "dense", "sparse"])
 def test_a_declared_shape_takes_no_memory(
     which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -292,6 +295,7 @@ def test_many_rows_arrive_in_their_places(tmp_path: Path) -> None:
 # gzip and Parquet
 
 
+@pytest.mark.slow
 def test_a_small_gzip_cannot_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,6 +319,7 @@ def test_a_large_text_file_is_no_bomb(tmp_path: Path, monkeypatch: pytest.Monkey
     assert read_expression(path).shape == (1000, 2)
 
 
+@pytest.mark.slow
 def test_a_parquet_file_that_repeats_one_number_cannot_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ def fingerprint() -> str:
 # A whole screen
 
 
+@pytest.mark.slow
 def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
     said = does("new", "screen.toml").stdout
     assert "Study 'screen' made, in screen.db." in said
@@ -135,6 +136,7 @@ def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
     assert study.statistic == report["statistic"]
 
 
+@pytest.mark.slow
 def test_every_command_twice(screen: Path) -> None:
     again = does("new", "screen.toml").stdout
     assert "is there already, in screen.db, with 0 evaluations. Nothing was changed." in again
@@ -164,6 +166,7 @@ def test_every_command_twice(screen: Path) -> None:
     assert states == ["told"] * 4 + ["failed", "cancelled", "cancelled"]
 
 
+@pytest.mark.slow
 def test_the_page_about_the_lab_is_true(folder: Path) -> None:
     """Every command of docs/lab.md is run, in order; what it is said to print, it prints."""
     page = (ROOT / "docs" / "lab.md").read_text()
@@ -518,6 +521,7 @@ def test_if_the_plate_cannot_be_written_after_all_its_trials_are_open(
     assert len(shortlist.Study.load("screen.db").trials) == 3
 
 
+@pytest.mark.slow
 def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) -> None:
     dies = (
         "import os, signal\n"
@@ -889,6 +893,7 @@ def test_a_password_is_not_shown(screen: Path) -> None:
     assert "secret" not in result.output
 
 
+@pytest.mark.slow
 def test_a_screen_is_kept_in_either_kind_of_database(
     folder: Path, new_storage: Callable[[], str]
 ) -> None:
@@ -1051,6 +1056,7 @@ def test_export_refuses_to_overwrite_and_unknown_formats(plated: Path) -> None:
     assert Path("plate.csv").read_text() != before
 
 
+@pytest.mark.slow
 def test_report_writes_a_page(screen: Path) -> None:
     finish()
     assert does("report", "screen.toml", "--out", "page.html").stdout == "The page: page.html\n"

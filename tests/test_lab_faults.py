@@ -55,6 +55,7 @@ def with_commas(file: str) -> None:
     Path(file).write_text(text.replace(",", ";").replace(".", ","))
 
 
+@pytest.mark.slow
 def test_decimal_commas_in_features_and_pilot_make_the_same_study(folder: Path) -> None:  # noqa: F811
     outlook = asked("new", "screen.toml")["outlook"]
     with_commas("features.csv")
@@ -120,6 +121,7 @@ def locked(plated: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:  # 
     other.close()
 
 
+@pytest.mark.slow
 def test_looking_waits_for_nobody_who_writes(locked: Path) -> None:
     fails(run("ask", "screen.toml"), 5, "locked by another process")  # so there is a lock
     for place in ("screen.toml", "screen.db"):
@@ -131,6 +133,7 @@ def test_looking_waits_for_nobody_who_writes(locked: Path) -> None:
     does("new", "screen.toml")
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(plated: Path) -> None:  # noqa: F811
     before = fingerprint(), Path("screen.db").read_bytes()
     for words in (["status"], ["list"], ["export"], ["report"], ["new"]):
@@ -179,6 +182,7 @@ def test_no_sign_is_lost_in_another_encoding(folder: Path) -> None:  # noqa: F81
 # Reports
 
 
+@pytest.mark.slow
 def test_only_a_page_of_the_same_study_is_replaced(plated: Path) -> None:  # noqa: F811
     does("report", "screen.toml")
     first = Path("report.html").read_bytes()

@@ -75,6 +75,7 @@ def peak(action: Callable[[], Any]) -> tuple[Any, int]:
 # A study
 
 
+@pytest.mark.slow
 def test_a_study_asks_and_tells_in_no_time(study: shortlist.Study) -> None:
     times = []
     for _ in range(30):
@@ -116,6 +117,7 @@ def test_the_plane_draws_some(study: shortlist.Study) -> None:
     shortlist.plot.figure.load_pyplot().close(figure)
 
 
+@pytest.mark.slow
 def test_a_report_of_every_arm_is_a_few_megabytes(study: shortlist.Study) -> None:
     page = shortlist.report.html(study)
     assert len(page.encode()) < 6_000_000
@@ -124,6 +126,7 @@ def test_a_report_of_every_arm_is_a_few_megabytes(study: shortlist.Study) -> Non
     assert json.loads(held)["name"] == ranked["name"].tolist()
 
 
+@pytest.mark.slow
 def test_a_history_keeps_no_table_of_every_moment(study: shortlist.Study) -> None:
     past, most = peak(study.history)
     assert len(past.frame) == study.evaluations
@@ -387,6 +390,7 @@ print((memory("VmHWM") - before) / matrix.nbytes)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts the memory")
 @pytest.mark.parametrize(("kind", "most"), [("one", 2.0), ("many", 1.7), ("lists", 2.0)])
 def test_a_parquet_file_is_not_in_memory_beside_its_table(
@@ -522,6 +526,7 @@ class CountsBytes(ProcessPoolExecutor):
         return super().submit(function, *given, **named)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.parametrize("room", [True, False], ids=["with room", "without room"])

@@ -141,6 +141,7 @@ def engine_of(features: Array, m: int, **settings: Any) -> Engine:
     return shortlist.GIFA(**settings).bind(problem).engine
 
 
+@pytest.mark.slow
 @SLOW
 @given(
     K=st.integers(3, 9),
@@ -191,6 +192,7 @@ def test_ugape_never_stops_later_than_lucb(
     assert stops.get("ugape", 60) <= stops.get("lucb", 60)
 
 
+@pytest.mark.slow
 @SLOW
 @given(K=st.integers(3, 9), N=st.integers(2, 6), seed=st.integers(0, 2**32), data=st.data())
 def test_ugape_stops_as_early_as_lucb_in_the_simulator(
@@ -220,6 +222,7 @@ def test_ugape_stops_as_early_as_lucb_in_the_simulator(
 # One arm
 
 
+@pytest.mark.slow
 @SLOW
 @given(
     K=st.integers(2, 10),
@@ -294,6 +297,7 @@ def test_a_vanishing_regularization_leaves_the_textbook(ridge: float) -> None:
     np.testing.assert_allclose(np.sqrt(posterior.variances), 1 / np.sqrt(counts), rtol=close)
 
 
+@pytest.mark.slow
 @SLOW
 @given(K=st.integers(3, 8), seed=st.integers(0, 2**32), data=st.data())
 def test_lucb_is_the_textbook_lucb(K: int, seed: int, data: st.DataObject) -> None:

@@ -90,6 +90,7 @@ def test_an_audit_of_a_line_has_an_e_value_of_one_at_most(kind):
     assert binom.sf(np.sum(np.array(values) > 1.0 / LEVEL) - 1, len(values), LEVEL) > 0.001
 
 
+@pytest.mark.slow
 def test_results_of_a_line_hardly_ever_speak_against_it_at_any_time():
     generator = np.random.default_rng(3)
     features = generator.normal(size=(12, 3))
@@ -146,6 +147,7 @@ def test_the_least_e_value_over_theta_is_the_least():
     assert 0.5 * test._alone[4 + 3, 2] * z[2] ** 2 == pytest.approx(found, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [True, False], ids=["ends in the past", "all in the past"])
 def test_the_misfit_that_is_stated_is_found_nine_times_in_ten(ends):
     """A misfit of an arm that was evaluated before is in the estimate as well."""
@@ -289,6 +291,7 @@ def test_no_list_of_the_issue_is_called_proven(name, seed):
     assert study.evaluations < 1500  # it is noticed early
 
 
+@pytest.mark.slow
 def test_one_voice():
     study = rejected(BELL)
     words = study.shortlist.guarantee
@@ -309,6 +312,7 @@ def test_one_voice():
     assert trial.state == "told"
 
 
+@pytest.mark.slow
 def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     noise = np.random.default_rng(0)
     study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.1, epsilon=0.5, seed=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -118,6 +119,7 @@ def test_largest_among_is_the_first_of_the_sorted(
     assert largest_among(column(numbers), np.array(mask), wanted, np.uint64(key)) == expected
 
 
+@pytest.mark.slow
 @EXACT
 @given(st.lists(tied, min_size=2, max_size=12), keys, st.data())
 def test_greedy_breaks_ties_by_priority(

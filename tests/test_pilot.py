@@ -106,6 +106,7 @@ def uncovered() -> tuple[float, float]:
     return float(missed.mean()), float(missed_without.mean())
 
 
+@pytest.mark.slow
 def test_the_true_parameter_stays_in_the_set_as_often_as_promised() -> None:
     spread = 3.0 * math.sqrt(DELTA * (1.0 - DELTA) / RUNS)
     missed, missed_without = uncovered()
@@ -113,6 +114,7 @@ def test_the_true_parameter_stays_in_the_set_as_often_as_promised() -> None:
     assert missed_without > DELTA + spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("omega", "K", "m", "most"),
     [(math.pi / 6, 4, 2, 1500), (0.1, 3, 1, 1600), (math.pi / 3, 4, 2, 112)],
@@ -126,6 +128,7 @@ def test_it_needs_as_few_as_was_asked(omega: float, K: int, m: int, most: float)
     assert summary["error_rate"] <= 0.01
 
 
+@pytest.mark.slow
 def test_the_guarantee_on_random_instances() -> None:
     algorithms = [
         shortlist.GIFA(threshold="pilot", name="m-LinGapE"),
@@ -181,6 +184,7 @@ def test_why_in_a_pilot_promises_no_stop() -> None:
     assert reason.gap > 0.0
 
 
+@pytest.mark.slow
 def test_a_study_goes_through_its_stages_and_back_from_storage(tmp_path: Path) -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     study = shortlist.Study(

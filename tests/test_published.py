@@ -14,6 +14,8 @@ from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS
 from shortlist.paper.running import RowRuns
 from shortlist.paper.store import Store
 
+pytestmark = pytest.mark.slow
+
 HAVE_DRUGS = "SHORTLIST_DATA" in os.environ  # without it, Figure 1c would go to the network
 
 

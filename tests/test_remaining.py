@@ -177,6 +177,7 @@ def validation() -> dict[str, list[Point]]:
     return found
 
 
+@pytest.mark.slow
 def test_half_way_the_projection_is_within_a_factor_of_two(
     validation: dict[str, list[Point]],
 ) -> None:
@@ -254,6 +255,7 @@ def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> 
     assert remaining(study).low >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", sorted(shortlist.algorithms()))
 def test_every_algorithm_has_a_projection(algorithm: str) -> None:
     study = small(algorithm, sigma=4.0, epsilon=0.01)
@@ -306,6 +308,7 @@ def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
     assert played.samples[0] == pytest.approx(study.evaluations, rel=0.02, abs=2)
 
 
+@pytest.mark.slow
 def test_arms_that_look_alike_have_a_wide_range() -> None:
     x = np.vstack([np.eye(3), [[1.0, 1.0, 1.0]]])
     study = shortlist.Study(x, m=1, sigma=1.0, seed=1, algorithm="m-LinGapE")

@@ -235,6 +235,7 @@ def test_markup_is_escaped_once() -> None:
 # The page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_the_page_is_well_formed_and_asks_for_nothing(kind: str) -> None:
     page = Page(page_of(kind))
@@ -296,6 +297,7 @@ def test_hostile_names_change_no_tag() -> None:
     assert r"$\alpha$" in inside
 
 
+@pytest.mark.slow
 def test_hostile_names_of_everything_else(tmp_path: Path) -> None:
     def threshold(t: int, log_det: float, constants: np.ndarray) -> float:
         return 3.0
@@ -709,6 +711,7 @@ def test_the_hash_is_that_of_the_same_data() -> None:
 # After the stop, out of order, reopened
 
 
+@pytest.mark.slow
 def test_results_after_the_stop_are_said_to_be() -> None:
     screen, _ = screened("self_normalized", None)
     page = Page(report.html(screen.study))
@@ -798,6 +801,7 @@ def test_reopenings_are_said() -> None:
     assert "after the stop" not in methods(study)
 
 
+@pytest.mark.slow
 def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
 
@@ -823,6 +827,7 @@ def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> No
 # Many arms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "first"), [(10, 0), (900, 400), (1990, 1000)])
 def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first: int) -> None:
     study = played(2000, m, most=41)
@@ -851,6 +856,7 @@ def test_before_the_first_result_the_first_thousand_arms_are_listed() -> None:
     assert "200 of 1,200 are not listed" in " ".join(page.text().split())
 
 
+@pytest.mark.slow
 def test_two_hundred_arms_are_below_two_megabytes() -> None:
     assert len(report.html(played(200, 10, most=600)).encode()) < 2_000_000
 
@@ -868,6 +874,7 @@ def every_arm(source: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 41])
 def test_the_page_of_a_large_study_holds_every_arm(most: int) -> None:
     names = [*HOSTILE, *(f"compound {k}" for k in range(1200 - len(HOSTILE)))]
@@ -910,6 +917,7 @@ def test_any_names_are_held_and_end_no_script(names: list[str]) -> None:
     source.encode()
 
 
+@pytest.mark.slow
 def test_hostile_names_of_many_arms_change_no_tag() -> None:
     rest = [f"compound {k}" for k in range(1100 - len(HOSTILE))]
     tame = [f"tame {k}" for k in range(len(HOSTILE))]
@@ -939,6 +947,7 @@ def test_the_search_of_few_and_of_too_many(monkeypatch: pytest.MonkeyPatch) -> N
 # Writing
 
 
+@pytest.mark.slow
 def test_the_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "report.html"
     study = study_of("just made")
@@ -1071,6 +1080,7 @@ def saved(kind: str, folder: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_hostile_names_do_nothing_in_a_browser(
     fresh: Chromium, outside: tuple[str, list[str]], tmp_path: Path
 ) -> None:
@@ -1278,6 +1288,7 @@ def test_the_page_needs_no_script(fresh: Chromium, tmp_path: Path) -> None:
     assert fresh.run(dead) == 6 + 2  # headings of the table, and copies
 
 
+@pytest.mark.slow
 def test_it_prints_on_a4(fresh: Chromium, tmp_path: Path) -> None:
     fresh.screen(1000, 900, dark=True)
     fresh.open(saved("stopped", tmp_path))

@@ -361,6 +361,7 @@ def test_ties_go_to_everybody(name: str) -> None:
 # What they prove
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIVALS)
 @pytest.mark.parametrize(
     "instance",
@@ -397,6 +398,7 @@ class CarelessRace(Classical):
     interval, races = replace(NORMAL, formula=lambda task: [0.0, 2.0 * task.sigma**2]), True
 
 
+@pytest.mark.slow
 def test_the_test_of_errors_can_fail() -> None:
     own = {"name": "Careless", "threshold": KL.threshold, "classical": True}
     instance = coins(0.6 - 0.02 * np.arange(10), 1)

@@ -224,6 +224,7 @@ def engine_for(case: dict[str, Any]) -> tuple[Engine, Array]:
     return algorithm.bind(replace(instance.problem(0.05, 0.1), S=1.0)).engine, x @ theta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case['seed']}-{case['K']}")
 def test_pulls_are_those_of_the_naive_rules(case: dict[str, Any]) -> None:
     engine, means = engine_for(case)
@@ -303,6 +304,7 @@ def test_results_beyond_all_numbers_leave_a_round_in_bounds(candidates: str, K: 
 # The bounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_bound(kind: str) -> None:
     """Means, variances and gap indices, against all of G."""
@@ -493,6 +495,7 @@ def large(name: str, K: int, N: int, m: int) -> tuple[Engine, Array]:
     ), x @ theta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rounds"), [("m-LinGapE", 100), ("LinGIFA", 100)])
 def test_a_hundred_thousand_arms_are_pulled_as_plain_numpy_pulls_them(
     name: str, rounds: int

@@ -124,6 +124,7 @@ def test_a_pull_is_the_paper_s_algorithm(data: DataSet) -> None:
     assert len(seen) == 10  # every patient in every network
 
 
+@pytest.mark.slow
 def test_pulls_and_the_simulation_of_all_agree(data: DataSet) -> None:
     screen = data.screen(seed=3)
     rewards = screen.simulate(200)
@@ -196,6 +197,7 @@ def test_the_baseline_is_algorithm_3(data: DataSet) -> None:
     assert other.baseline().tolist() == data.screen().baseline().tolist()
 
 
+@pytest.mark.slow
 def test_without_a_baseline_the_rest_stands() -> None:
     parts = switch_data()
     full = pd.DataFrame({"half": {"G1": 1.0}, "both": {"G2": 1.0}})
@@ -264,6 +266,7 @@ def test_measures_count_labelled_drugs_only() -> None:
 # The cache
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_goes_on_with_the_same_pulls(
     data: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -492,6 +495,7 @@ def files(tmp_path: Path) -> list[object]:
     return [*words, "-m", 2, "--epsilon", 0.3, "--out", tmp_path / "out", "--repeats", 3]
 
 
+@pytest.mark.slow
 def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path) -> None:
     first = run(*files)
     assert first.exit_code == 0, first.output
@@ -526,6 +530,7 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     assert report["drugs"][0]["name"] in report["shortlist"]
 
 
+@pytest.mark.slow
 def test_the_command_overwrites_another_answer_only_by_force(
     files: list[object], tmp_path: Path
 ) -> None:
@@ -574,6 +579,7 @@ def test_the_command_stops_early_and_without_features(files: list[object]) -> No
     assert "nothing is assumed of them" in result.stdout
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_what_the_study_says() -> None:
     screen = synthetic(drugs=8, m=3, seed=2).screen()
     rewards = screen.simulate(repeats=3)
@@ -597,6 +603,7 @@ def test_chance_is_not_taken_for_a_misfit(repeats: int) -> None:
     assert "do not rely on the guarantee" in words[1]
 
 
+@pytest.mark.slow
 def test_a_label_above_the_heading_and_a_dollar_in_a_name(
     files: list[object], tmp_path: Path
 ) -> None:
@@ -738,6 +745,7 @@ def test_what_is_true_about_the_epilepsy_case(epilepsy: DrugScreen) -> None:
     assert auc(baseline, hits) == pytest.approx(0.438, abs=5e-4)
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_script_of_the_docs_prints_its_figures() -> None:
     said = program("examples/epilepsy.py", "stored", "files")
@@ -751,6 +759,7 @@ def test_the_script_of_the_docs_prints_its_figures() -> None:
         assert words in said
 
 
+@pytest.mark.slow
 def test_the_demo_runs(tmp_path: Path) -> None:
     said = program("examples/demo.py", str(tmp_path / "demo.png"))
     for words in ("reverser 1", "Proven", "baseline", "LUCB"):

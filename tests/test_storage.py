@@ -99,6 +99,7 @@ ALGORITHMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_a_stored_study_is_the_study_in_memory(
     algorithm: str | shortlist.GIFA, tmp_path: Path
@@ -145,6 +146,7 @@ def test_rows_made_on_demand_are_replayed_bit_for_bit(tmp_path: Path) -> None:
     assert_same(shortlist.Study.load(path), study)
 
 
+@pytest.mark.slow
 def test_two_openings_see_each_other(new_storage: NewStorage) -> None:
     storage = new_storage()
     one, other, memory = begin(storage), begin(storage), begin()
@@ -164,6 +166,7 @@ def test_two_openings_see_each_other(new_storage: NewStorage) -> None:
     assert_same(shortlist.Study.load(storage, "study"), memory)
 
 
+@pytest.mark.slow
 def test_a_stop_elsewhere_is_seen_at_the_next_ask(new_storage: NewStorage) -> None:
     storage = new_storage()
     one, other = begin(storage), begin(storage)
@@ -636,6 +639,7 @@ def test_threads_may_share_a_study(new_storage: NewStorage) -> None:
     assert study.evaluations == 40
 
 
+@pytest.mark.slow
 def test_opening_a_file_twice_in_a_process_keeps_its_locks(tmp_path: Path) -> None:
     """A second look at the file must not drop the locks of the first: its results would be lost."""
     path = tmp_path / "study.db"
@@ -678,6 +682,7 @@ print(study.ask().number)
 """
 
 
+@pytest.mark.slow
 def test_sixteen_processes_open_a_new_study_at_once(new_storage: NewStorage) -> None:
     storage = new_storage()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -767,6 +772,7 @@ TAMPERED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", TAMPERED)
 def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> None:
     shortlist.Study.load(file).close()

@@ -174,6 +174,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, what: str) -> None:
 ALLOWED = {"files/writing.py", "repurposing/rewards.py", "data/locate.py"}
 
 
+@pytest.mark.slow
 def test_there_is_one_writer() -> None:
     """No module opens a file for writing by itself."""
     found = []
