@@ -37,6 +37,13 @@ def postgres() -> Iterator[str]:
         yield server.address
 
 
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is new to this run of the tests, and the same to all its processes."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 _NUMBERS = count()
 
 

@@ -88,6 +88,7 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_help_is_quick() -> None:
     def seconds(code: str) -> float:
         code += "; import time, atexit; atexit.register(lambda: print(time.process_time()))"

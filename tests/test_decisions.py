@@ -9,8 +9,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -290,15 +290,35 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     return Trace(rounds, strict, False)
 
 
-@cache
+FOLDER: Path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def traces(shared_folder: Path) -> None:
+    """Where traces are kept: the tests of all of them may run in another process than the first."""
+    global FOLDER
+    FOLDER = shared_folder
+
+
+def kept(make: Callable[[], Trace], *key: object) -> Trace:
+    """What ``make`` makes, once a test run."""
+    file = FOLDER / f"trace-{sha256(repr(key).encode()).hexdigest()}.json"
+    if not file.exists():
+        written = file.with_suffix(f".{os.getpid()}")
+        written.write_text(json.dumps(asdict(make())))
+        written.replace(file)
+    return Trace(**json.loads(file.read_text()))
+
+
 def named_trace(case: str, name: str) -> Trace:
-    return side_by_side(CASES[case], name, recipe(name, CASES[case].sigma))
+    one = CASES[case]
+    return kept(lambda: side_by_side(one, name, recipe(name, one.sigma)), case, name)
 
 
-@cache
 def composed_trace(case: str, composition: Composition) -> Trace:
     one = CASES[case]
-    return side_by_side(one, composition.algorithm(), composition.recipe(one.sigma, one.S))
+    rules = composition.recipe(one.sigma, one.S)
+    return kept(lambda: side_by_side(one, composition.algorithm(), rules), case, composition)
 
 
 @pytest.mark.slow
@@ -307,6 +327,7 @@ def test_a_named_algorithm_pulls_as_the_oracle(case: str, name: str) -> None:
     assert named_trace(case, name).rounds > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "composition"),
     COMPOSED,
@@ -327,6 +348,7 @@ def test_every_rule_every_threshold_and_every_initialization_was_composed() -> N
         assert any(one.threshold == threshold and one.regularization is None for one in chosen)
 
 
+@pytest.mark.slow
 def test_rounding_decided_few_rounds() -> None:
     """Most of them where arms are linearly independent and counts alone tell b from c."""
     traces = [named_trace(*one) for one in NAMED] + [composed_trace(*one) for one in COMPOSED]
@@ -335,6 +357,7 @@ def test_rounding_decided_few_rounds() -> None:
     assert sum(trace.strict for trace in traces) >= 0.95 * rounds
 
 
+@pytest.mark.slow
 def test_the_stop_of_every_algorithm_was_seen() -> None:
     seen = {name for case, name in NAMED if named_trace(case, name).stopped}
     assert seen == set(NAMES)
@@ -348,6 +371,7 @@ def test_where_all_is_tied_nothing_is_left_to_rounding() -> None:
     assert {trace.rounds for trace in traces} == {50, 100}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["m-LinGapE", "LinGIFA", "LinGIFA greedy (as published)", "UGapE"])
 def test_decisions_stay_right_across_a_refresh(name: str) -> None:
     """The posterior is made anew after 1024 evaluations."""
@@ -400,6 +424,7 @@ UNNAMED: dict[str, shortlist.GIFA] = {
 ALL = {**{name: find_algorithm(name) for name in NAMES}, **UNNAMED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     algorithm = ALL[name]
@@ -467,6 +492,7 @@ FEW = [
 ]
 
 
+@pytest.mark.slow
 def test_without_numba_the_pulls_are_the_same() -> None:
     def answers(**environment: str) -> dict[str, Any]:
         done = subprocess.run(
@@ -485,6 +511,7 @@ def test_without_numba_the_pulls_are_the_same() -> None:
     assert compiled == answers(NUMBA_DISABLE_JIT="1")
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
     instance = linear_instance(8, 3, 2)
     names = ["LUCB both", "UGapE", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING]
@@ -528,6 +555,7 @@ def assert_same_as_study(
     assert sorted(study.shortlist.names) == sorted(row["recommendation"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_the_simulator_pulls_as_a_study(name: str) -> None:
     """On recorded rewards of one row, which are no longer random, and on a Gaussian stream."""
@@ -593,6 +621,7 @@ def decided(engine: Engine, posterior: Posterior, rewards: Array, rounds: int) -
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DEMAND)
 def test_rows_made_on_demand_give_the_same_pulls(
     name: str, monkeypatch: pytest.MonkeyPatch

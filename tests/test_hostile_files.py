@@ -536,6 +536,7 @@ def test_nul_in_a_screen_file(tmp_path: Path) -> None:
             described.storage if key == "storage" else (described.settings(), described.pilot())
 
 
+@pytest.mark.slow
 def test_a_user_whose_name_is_not_utf_8(tmp_path: Path) -> None:
     code = (
         "import shortlist\n"

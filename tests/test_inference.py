@@ -332,6 +332,7 @@ def test_what_no_network_could_do_is_said_at_once() -> None:
 # Under a clock
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_the_search_and_keeps_what_was_found() -> None:
     candidate, _, experiments = planted()
     with pytest.raises(InferenceTimeout, match="0 of 1 solutions") as raised:

@@ -418,6 +418,7 @@ def test_features_that_differ_in_size_are_counted_from_one(folder: Path) -> None
     fails(run("new", "other.toml"), 2, "there is no file other.toml")
 
 
+@pytest.mark.slow
 def test_a_missing_number_in_parquet_is_named_by_its_column(folder: Path) -> None:  # noqa: F811
     table = pd.read_csv("features.csv", index_col=0)
     table.loc["C04", "charge"] = np.nan

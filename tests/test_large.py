@@ -99,6 +99,7 @@ def test_a_study_makes_no_second_table(algorithm: str | None) -> None:
     assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
 
 
+@pytest.mark.slow
 def test_what_is_shown_stays_small(study: shortlist.Study) -> None:
     assert len(study.table()) == 100_000
     assert len(str(study.shortlist).splitlines()) < 20

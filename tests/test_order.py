@@ -107,6 +107,7 @@ def test_marks_of_an_earlier_round_do_not_win_a_tie(K: int, first: int, second: 
         assert set(np.flatnonzero(best)) == best_arms(numbers, 1.0, m, key)
 
 
+@pytest.mark.slow
 @EXACT
 @given(values, keys, st.booleans(), st.data())
 def test_largest_among_is_the_first_of_the_sorted(

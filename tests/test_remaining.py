@@ -185,6 +185,7 @@ def test_half_way_the_projection_is_within_a_factor_of_two(
     assert within_a_factor_of_two(validation["quick"]), table(validation["quick"])
 
 
+@pytest.mark.slow
 def test_a_broken_projection_would_be_found_out(validation: dict[str, list[Point]]) -> None:
     assert not within_a_factor_of_two(validation["broken"]), table(validation["broken"])
 

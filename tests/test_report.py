@@ -263,6 +263,7 @@ def test_the_page_is_well_formed_and_asks_for_nothing(kind: str) -> None:
     assert str(policy).startswith("default-src 'none'; script-src 'sha256-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_the_page_can_be_read_aloud(kind: str) -> None:
     page = Page(page_of(kind))
@@ -275,6 +276,7 @@ def test_the_page_can_be_read_aloud(kind: str) -> None:
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in page.all("svg"))
 
 
+@pytest.mark.slow
 def test_sections_stand_in_the_order_of_reading() -> None:
     page = Page(page_of("stopped"))
     assert [section["id"] for section in page.all("section")] == [
@@ -283,6 +285,7 @@ def test_sections_stand_in_the_order_of_reading() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_hostile_names_change_no_tag() -> None:
     hostile = study_of("hostile")
     tame = played(len(HOSTILE), name="tame", fail=2, reason="tame", seed=3, most=250)
@@ -331,6 +334,7 @@ def badges(kind: str) -> list[str]:
     return re.findall(r'<span class="badge (\w+)">([^<]+)<', source[: source.index("<nav")])
 
 
+@pytest.mark.slow
 def test_the_answer() -> None:
     study, words = study_of("stopped"), words_of("stopped")
     assert badges("stopped") == [("good", "Stopped"), ("plain", "Proven if linear: untested")]
@@ -344,6 +348,7 @@ def test_the_answer() -> None:
     assert "stopped after" in words
 
 
+@pytest.mark.slow
 def test_a_running_study_has_no_guarantee() -> None:
     words = words_of("running")
     assert badges("running") == [("plain", "Running"), ("plain", "No guarantee yet")]
@@ -356,6 +361,7 @@ def test_a_running_study_has_no_guarantee() -> None:
     assert "No evaluation has failed" not in words
 
 
+@pytest.mark.slow
 def test_a_study_without_results() -> None:
     assert badges("just made") == [("plain", "Not started"), ("plain", "No guarantee yet")]
     assert "No shortlist yet: 0 of 100 initial pulls are told." in words_of("just made")
@@ -364,6 +370,7 @@ def test_a_study_without_results() -> None:
     assert "nan" not in words_of("just made")
 
 
+@pytest.mark.slow
 def test_what_is_heuristic_is_called_so() -> None:
     assert badges("heuristic") == [("good", "Stopped"), ("warn", "Heuristic")]
     assert '<div class="box warn">' in page_of("heuristic")
@@ -372,6 +379,7 @@ def test_what_is_heuristic_is_called_so() -> None:
     assert badges("heuristic, running")[1] == ("warn", "No guarantee yet, then heuristic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_health_hash_and_settings(kind: str) -> None:
     study, words = study_of(kind), words_of(kind)
@@ -382,6 +390,7 @@ def test_health_hash_and_settings(kind: str) -> None:
         assert value in words
 
 
+@pytest.mark.slow
 def test_warnings_stand_beside_the_guarantee() -> None:
     with undrawn():
         source = report.html(played(sigma=0.05, most=120))
@@ -431,6 +440,7 @@ def methods(study: shortlist.Study) -> str:
     return methods_of(Reading(study))
 
 
+@pytest.mark.slow
 def test_methods_hold_the_numbers() -> None:
     study = study_of("running")
     words = methods(study)
@@ -455,6 +465,7 @@ def test_methods_hold_the_numbers() -> None:
     assert "Heuristic: no proof covers" in methods(study_of("heuristic"))
 
 
+@pytest.mark.slow
 def test_a_report_by_default_speaks_of_plans() -> None:
     for kind in ("by default", "by default, running", "by default, begun"):
         study, words = study_of(kind), words_of(kind)
@@ -483,6 +494,7 @@ def test_a_report_by_default_speaks_of_plans() -> None:
     assert f"No shortlist yet: {told}" in words_of("by default, begun")
 
 
+@pytest.mark.slow
 def test_everything_is_cited() -> None:
     for name, about in algorithms().items():
         author = re.match(r"(\w+)", about)
@@ -740,6 +752,7 @@ def test_results_after_the_stop_are_said_to_be() -> None:
     assert after["arms"] != before["arms"]
 
 
+@pytest.mark.slow
 def test_only_what_was_done_is_said() -> None:
     def course(study: shortlist.Study) -> str:
         return methods(study).split("\n\n")[1]
@@ -927,6 +940,7 @@ def test_hostile_names_of_many_arms_change_no_tag() -> None:
     assert page.outside == other.outside
 
 
+@pytest.mark.slow
 def test_the_search_of_few_and_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "arm-search" not in page_of("stopped").partition("<script")[0]
     with undrawn():
@@ -1012,6 +1026,7 @@ def test_without_matplotlib_there_is_a_page_all_the_same(monkeypatch: pytest.Mon
     assert "No pictures: pictures need matplotlib" in page.text("p")
 
 
+@pytest.mark.slow
 def test_colours_can_be_told_apart() -> None:
     style = Page(page_of("stopped")).text("style")
     light, dark = re.findall(r":root \{(.*?)\}", style, flags=re.S)
@@ -1110,6 +1125,7 @@ def test_hostile_names_do_nothing_in_a_browser(
     assert {"/image", "/script", "/frame", "/link"} <= set(calls)
 
 
+@pytest.mark.slow
 def test_the_policy_stops_what_would_slip_through(
     fresh: Chromium, outside: tuple[str, list[str]], tmp_path: Path
 ) -> None:
@@ -1129,6 +1145,7 @@ def test_the_policy_stops_what_would_slip_through(
     assert any("Content Security Policy" in complaint for complaint in fresh.complaints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_is_seen(kind: str, dark: bool, fresh: Chromium, tmp_path: Path) -> None:
@@ -1147,6 +1164,7 @@ def test_the_page_is_seen(kind: str, dark: bool, fresh: Chromium, tmp_path: Path
     assert ink[600:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stopped", "running", "hostile"])
 @pytest.mark.parametrize("width", [320, 400, 1000])
 def test_only_tables_scroll_sideways(
@@ -1162,6 +1180,7 @@ def test_only_tables_scroll_sideways(
     assert outside == []
 
 
+@pytest.mark.slow
 def test_tables_are_sorted_by_a_click(fresh: Chromium, tmp_path: Path) -> None:
     fresh.open(saved("stopped", tmp_path))
     study = study_of("stopped")
@@ -1195,6 +1214,7 @@ def typed(page: Chromium, words: str) -> tuple[str, list[list[str]]]:
     return page.run("document.querySelector('#arms caption').textContent"), page.run(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [60, 1300])
 def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> None:
     names = [*HOSTILE, *(f"Compound {k}" for k in range(K - len(HOSTILE)))]
@@ -1238,6 +1258,7 @@ def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> N
     assert [each for each in fresh.requests if not each.startswith("data:")] == [place.as_uri()]
 
 
+@pytest.mark.slow
 def test_without_scripts_there_is_no_search(fresh: Chromium, tmp_path: Path) -> None:
     with undrawn():
         place = report.write(played(1100, 3, most=45), tmp_path / "report.html")
@@ -1254,6 +1275,7 @@ def test_without_scripts_there_is_no_search(fresh: Chromium, tmp_path: Path) -> 
         fresh.do("Emulation.setScriptExecutionDisabled", value=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clipboard", [True, False], ids=["clipboard", "selection"])
 def test_the_methods_are_copied(clipboard: bool, fresh: Chromium, tmp_path: Path) -> None:
     fresh.open(saved("stopped", tmp_path))
@@ -1268,6 +1290,7 @@ def test_the_methods_are_copied(clipboard: bool, fresh: Chromium, tmp_path: Path
         assert fresh.run("getSelection().toString()").startswith("We looked for")
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_script(fresh: Chromium, tmp_path: Path) -> None:
     fresh.do("Emulation.setScriptExecutionDisabled", value=True)
     try:

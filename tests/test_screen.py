@@ -141,6 +141,7 @@ def test_pulls_and_the_simulation_of_all_agree(data: DataSet) -> None:
         assert np.mean(pulls) == pytest.approx(rewards[index].mean(), abs=4 * error + 1e-12)
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_the_mean_of_its_networks() -> None:
     parts = switch_data()
     # Where A keeps its value, setting it is enough: 1 in this network, ½ in the other.

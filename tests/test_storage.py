@@ -181,6 +181,7 @@ def test_a_stop_elsewhere_is_seen_at_the_next_ask(new_storage: NewStorage) -> No
     assert not other.done
 
 
+@pytest.mark.slow
 def test_telling_twice_counts_once(new_storage: NewStorage) -> None:
     storage = new_storage()
     one, other = begin(storage), begin(storage)
@@ -369,6 +370,7 @@ def test_a_child_loses_nothing_when_its_parent_closes(tmp_path: Path) -> None:
     assert [t.value for t in shortlist.Study.load(path).trials] == [1.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_child_forked_while_another_thread_asks_can_ask(stored: bool, tmp_path: Path) -> None:
