@@ -325,6 +325,7 @@ def test_what_comes_after_the_budget_has_no_part_in_the_answer() -> None:
         begin().reopen()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 25), st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=80))
 def test_whatever_happens_no_more_is_asked_for_than_the_budget(

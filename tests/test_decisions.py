@@ -364,6 +364,7 @@ def test_the_stop_of_every_algorithm_was_seen() -> None:
     assert sum(composed_trace(*one).stopped for one in COMPOSED) >= len(COMPOSED) / 10
 
 
+@pytest.mark.slow
 def test_where_all_is_tied_nothing_is_left_to_rounding() -> None:
     traces = [named_trace(*one) for one in NAMED if one[0] == "K9 tied m4"]
     assert all(trace.strict == trace.rounds for trace in traces)
@@ -523,6 +524,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert frames[0]["samples"].nunique() > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [8, 120])
 @pytest.mark.parametrize("name", ["LUCB", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING])
 def test_a_run_alone_is_the_same_run_among_many(name: str, arms: int) -> None:

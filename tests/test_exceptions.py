@@ -257,6 +257,7 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
     assert story(shaken) == story(calm)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["m-LinGapE", "Phased", "MisLid"])
 def test_a_second_interruption_does_not_keep_the_first_from_being_mended(kind: str) -> None:
     shaken, calm = begin(kind), begin(kind)

@@ -262,6 +262,7 @@ def test_groups_that_have_no_direction() -> None:
 # quantile normalisation, mask, cosine
 
 
+@pytest.mark.slow
 @given(matrices(ties=False))
 def test_quantile_normalization_gives_one_distribution(raw: pd.DataFrame) -> None:
     normal = quantile_normalize(raw)
@@ -361,6 +362,7 @@ def test_expression_that_is_not() -> None:
 # The baseline and its measures
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=12))
 def test_hit_rate_and_auc(drugs: list[tuple[int, bool]]) -> None:
     scores = pd.Series([float(score) for score, _ in drugs])
@@ -440,6 +442,7 @@ def epilepsy() -> Epilepsy:
     return Epilepsy(Path(REAL))
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_files_are_those_described(epilepsy: Epilepsy) -> None:
     assert epilepsy.patients.shape == (6940, 18)

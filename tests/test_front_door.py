@@ -84,6 +84,7 @@ def test_a_second_start_is_quick() -> None:
     assert min(float(python(code)) for _ in range(2)) <= 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
 )

@@ -101,6 +101,7 @@ def test_whatever_happens_to_the_reader_is_an_error_with_the_files_name(
     assert read_expression(gctx(tmp_path / "good.gctx")).shape == (2, 2)  # the next one is read
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guard.end_reading()
     monkeypatch.setattr(guard, "BEGIN", "import time; time.sleep(1000)")
@@ -138,6 +139,7 @@ def test_the_reader_is_kept_and_a_fork_gets_its_own(tmp_path: Path) -> None:
     assert done.stdout == "both\n", done.stderr
 
 
+@pytest.mark.slow
 def test_the_reader_ends_with_its_parent(tmp_path: Path) -> None:
     code = (
         "import os, signal\nfrom shortlist.repurposing.readers import read_gctx\n"
@@ -274,6 +276,7 @@ def test_a_larger_limit_lets_a_file_in(tmp_path: Path, monkeypatch: pytest.Monke
     assert read_expression(path).shape == (2000, 2000)
 
 
+@pytest.mark.slow
 def test_many_rows_arrive_in_their_places(tmp_path: Path) -> None:
     """More than one part is sent, chunked or not, in any order."""
     rng = np.random.default_rng(0)

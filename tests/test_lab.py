@@ -325,6 +325,7 @@ def test_arms_alone_make_a_classical_study(folder: Path) -> None:
     assert asked("new", "screen.toml")["made"] is False  # the very same study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indexed", [True, False])
 def test_features_from_parquet_are_those_from_csv(folder: Path, indexed: bool) -> None:
     does("new", "screen.toml")
@@ -346,6 +347,7 @@ def test_the_first_column_names_the_arms_even_if_it_holds_numbers(folder: Path) 
     assert shortlist.Study.load("screen.db").problem.names == ("101", "102", "103")
 
 
+@pytest.mark.slow
 def test_name_storage_and_lease_of_a_screen(folder: Path) -> None:
     Path("kept").mkdir()
     for name in ("first", "second"):
@@ -618,6 +620,7 @@ PLATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLATES)
 def test_plates_of_many_kinds_are_read(plated: Path, kind: str) -> None:
     mark = plate.study_mark(shortlist.Study.load("screen.db"))
@@ -668,6 +671,7 @@ BAD_PLATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", BAD_PLATES)
 def test_a_bad_plate_is_named_by_line_and_nothing_of_it_is_taken(
     plated: Path, message: str
@@ -764,6 +768,7 @@ def test_a_result_that_nobody_asked_for(screen: Path) -> None:
     assert told() == [-0.5]
 
 
+@pytest.mark.slow
 def test_names_that_a_spreadsheet_needs_help_with(folder: Path) -> None:
     names = ["β-carotene", "2,4-D", 'say "x"', "a b", " padded "]
     pd.DataFrame({"x": [1.0, 2, 3, 4, 5], "y": [1.0, 0, 1, 0, 2]}, index=names).to_parquet(
@@ -848,6 +853,7 @@ def test_a_stopped_study_can_be_reopened(screen: Path) -> None:
 # Which study
 
 
+@pytest.mark.slow
 def test_the_environment_may_name_the_study(plated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails(run("status"), 2, "no study was named", "SHORTLIST_STUDY")
     fails(run("tell", "plate.csv"), 2, "name the study and the plate")
@@ -874,6 +880,7 @@ def test_a_study_that_was_not_begun(folder: Path) -> None:
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_storage_that_cannot_be_used_is_exit_code_5(screen: Path) -> None:
     fails(run("status", "features.csv"), 5, "features.csv is not a database")
     content = Path("screen.db").read_bytes()
@@ -930,6 +937,7 @@ def test_a_screen_is_worked_on_from_another_folder(folder: Path) -> None:
 # Status, list
 
 
+@pytest.mark.slow
 def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
     stages = []
 

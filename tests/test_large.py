@@ -86,6 +86,7 @@ def test_a_study_asks_and_tells_in_no_time(study: shortlist.Study) -> None:
     assert np.median(times) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["m-LinGapE", None])
 def test_a_study_makes_no_second_table(algorithm: str | None) -> None:
     x = normal(30_000, 80)
@@ -111,6 +112,7 @@ def test_what_is_shown_stays_small(study: shortlist.Study) -> None:
     assert "100,000 in all" in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_plane_draws_some(study: shortlist.Study) -> None:
     figure = shortlist.plot.plane(study)
     dots = [len(each.get_offsets()) for each in figure.axes[0].collections]
@@ -276,6 +278,7 @@ def test_an_offset_is_seen_however_the_features_are_scaled(skew: float) -> None:
 # Files and Arrow
 
 
+@pytest.mark.slow
 def test_a_memory_map_is_used_where_it_is(tmp_path: Path) -> None:
     x = normal(20_000, 60)
     np.save(tmp_path / "x.npy", x)
@@ -305,6 +308,7 @@ def test_what_is_copied() -> None:
     assert np.shares_memory(instance.problem(0.05, 0.0).reduced, x)
 
 
+@pytest.mark.slow
 def test_parquet_and_arrow(tmp_path: Path) -> None:
     x, names = normal(300, 3), [f"arm {k}" for k in range(300)]
     table = pa.table({"who": names, **{f"f{k}": x[:, k] for k in range(3)}})

@@ -92,6 +92,7 @@ def gap_indices(posterior: Posterior, kind: Any, scale: float) -> Array:
 # Gap indices
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.sampled_from([paired, individual]), st.floats(0.0, 50.0), st.data())
 def test_lemma_1_the_mth_largest_is_at_most_the_largest_outside(
@@ -115,6 +116,7 @@ def test_paired_indices_are_at_most_the_individual_ones(past: Past, scale: float
     assert np.all(one <= other + 1e-9 * np.abs(other).max())
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.floats(0.1, 50.0))
 def test_an_index_bounds_the_gap_from_above_and_its_mirror_from_below(
@@ -346,6 +348,7 @@ def assert_close(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
         np.testing.assert_allclose(first, second, rtol=1e-8, atol=1e-8 * scale)
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.integers(0, 2**32))
 def test_the_order_of_evaluations_does_not_matter(past: Past, seed: int) -> None:
@@ -358,6 +361,7 @@ def test_the_order_of_evaluations_does_not_matter(past: Past, seed: int) -> None
     assert_close(figures(past.posterior(order)), figures(past.posterior()))
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.integers(2, 9))
 def test_refresh_changes_nothing(past: Past, resident: int) -> None:
@@ -390,6 +394,7 @@ def test_means_and_g_are_those_of_the_explicit_inverse(past: Past) -> None:
     assert_close(figures(posterior)[:3], (means, np.diag(gram), gram))
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(regularized=True), st.data())
 def test_greedy_takes_the_pull_that_most_shrinks_the_pair(past: Past, data: st.DataObject) -> None:

@@ -62,6 +62,7 @@ def drawn(kind, generator, shape):
     return np.where(high, large * (1 - share), -large * share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "coin", "skewed"])
 def test_an_audit_of_a_line_has_an_e_value_of_one_at_most(kind):
     generator = np.random.default_rng(5)
@@ -326,6 +327,7 @@ def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     assert "speak against what the guarantee assumes: noise" in str(study.why(0))
 
 
+@pytest.mark.slow
 def test_without_an_audit_linearity_is_called_assumed_and_not_tested():
     study = finished(BELL, audit=False)
     assert study.done
@@ -389,6 +391,7 @@ def test_an_audit_goes_on_where_it_was_after_a_crash(tmp_path):
     assert last.shortlist.guarantee == other.shortlist.guarantee
 
 
+@pytest.mark.slow
 def test_a_rejected_study_is_still_rejected_when_it_is_loaded(tmp_path):
     study = rejected(BELL, storage=tmp_path / "study.db")
     with pytest.warns(LinearityRejected):
@@ -570,6 +573,7 @@ def test_going_on_is_stored_beside_the_study_and_done_once(tmp_path):
 # Compare, settings, command line
 
 
+@pytest.mark.slow
 def test_compare_audits_if_asked_to():
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3, sigma=0.5)
     given = {"runs": 12, "seed": 1, "progress": False}
@@ -622,6 +626,7 @@ def command(*words, folder, code=0):
     return done
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_the_audit(tmp_path):
     rows = "\n".join(f"d{k},{one:g},{dose:g}" for k, (one, dose) in enumerate(FEATURES))
     (tmp_path / "features.csv").write_text(f"name,one,dose\n{rows}\n")

@@ -317,6 +317,7 @@ def test_with_any_misspecification_the_stop_is_a_classical_one(kind: Any, c: flo
             assert at.statistic == pytest.approx(max(bounds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", ["pairs", "glr"])
 def test_a_misspecification_may_be_as_small_or_large_as_numbers_are(stop: Any) -> None:
     pulls = {
@@ -350,6 +351,7 @@ def test_with_any_misspecification_features_do_not_matter(stop: Any) -> None:
     np.testing.assert_allclose(shares[0], shares[2], atol=0.04)
 
 
+@pytest.mark.slow
 def test_without_misspecification_pulls_are_shared_as_by_lingame() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
     shares = {}

@@ -441,6 +441,7 @@ def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert improbability(wrong, runs, DELTA) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -544,6 +545,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     return write
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "words"),
     [

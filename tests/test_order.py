@@ -38,6 +38,7 @@ def test_priority_is_that_of_the_integers(key: int, arm: int) -> None:
     assert int(priority(np.uint64(key), arm)) == rank(key, arm)
 
 
+@pytest.mark.slow
 @EXACT
 @given(values, st.data())
 def test_mth_largest_is_that_of_the_sorted_rest(numbers: list[float], data: st.DataObject) -> None:
@@ -76,6 +77,7 @@ def best_arms(numbers: list[float], sign: float, m: int, key: int) -> set[int]:
     return set(order[:m])
 
 
+@pytest.mark.slow
 @EXACT
 @given(values, st.sampled_from([1.0, -1.0]), keys, st.data())
 @example([1.0, 1.0, 1.0], 1.0, 0, None)
@@ -96,6 +98,7 @@ def test_mark_best_marks_the_first_of_the_sorted(
         assert set(np.flatnonzero(best)) == expected
 
 
+@pytest.mark.slow
 @EXACT
 @given(st.integers(2, 40), keys, keys)
 def test_marks_of_an_earlier_round_do_not_win_a_tie(K: int, first: int, second: int) -> None:

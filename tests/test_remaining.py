@@ -190,6 +190,7 @@ def test_a_broken_projection_would_be_found_out(validation: dict[str, list[Point
     assert not within_a_factor_of_two(validation["broken"]), table(validation["broken"])
 
 
+@pytest.mark.slow
 def test_the_range_holds_the_truth_about_as_often_as_it_says(
     validation: dict[str, list[Point]],
 ) -> None:
@@ -332,6 +333,7 @@ def test_arms_that_look_alike_have_a_wide_range() -> None:
     assert bounded.high < 10_000
 
 
+@pytest.mark.slow
 def test_a_hopeless_study_is_answered_at_once() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 100))

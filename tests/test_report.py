@@ -862,6 +862,7 @@ def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first
     assert len(source.encode()) < 1_500_000
 
 
+@pytest.mark.slow
 def test_before_the_first_result_the_first_thousand_arms_are_listed() -> None:
     page = Page(report.html(played(1200, 2, most=0)))
     assert [row[0] for row in page.tables["arms"][1:]] == [f"compound {k}" for k in range(1000)]
@@ -918,6 +919,7 @@ def shows_roughly(cell: str, value: float) -> bool:
     return abs(float(cell) - value) <= 0.501 * 10.0 ** -len(cell.partition(".")[2])
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), min_size=21, max_size=40, unique_by=printable))
 def test_any_names_are_held_and_end_no_script(names: list[str]) -> None:
     arms = pd.DataFrame({"name": names, "pulls": 0, "in_shortlist": False})

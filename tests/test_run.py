@@ -469,6 +469,7 @@ def test_processes_forked_from_one_state_would_draw_the_same(tmp_path: Path) -> 
     assert drawn[0] == drawn[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "objective"),
     [

@@ -528,6 +528,7 @@ def pull_by_turns(state, rounds, means):
         observe(state, arm, means[arm] + 0.3 * ((t % 7) - 3.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 2, 12])
 def test_resident_rows_do_not_drift(rows: int) -> None:
     rng = np.random.default_rng(4)

@@ -456,6 +456,7 @@ def test_bad_pulls_are_named() -> None:
 # The outcome and the command
 
 
+@pytest.mark.slow
 def test_the_picture(data: DataSet) -> None:
     screen = data.screen()
     study = screen.study(2, epsilon=0.3)
@@ -572,6 +573,7 @@ def test_the_command_without_matplotlib(
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["drugs.csv", "pulls.csv"]
 
 
+@pytest.mark.slow
 def test_the_command_stops_early_and_without_features(files: list[object]) -> None:
     result = run(*files, "--classical", "--max-evaluations", 50)
     assert result.exit_code == 0, result.output
@@ -625,6 +627,7 @@ def test_a_label_above_the_heading_and_a_dollar_in_a_name(
     assert "rewards.png" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_command_with_names_and_some_drugs(files: list[object], tmp_path: Path) -> None:
     labels = tmp_path / "data" / "labels.csv"
     table = pd.read_csv(labels, index_col=0)
@@ -728,6 +731,7 @@ def test_logged_states_get_their_logged_rewards(epilepsy: DrugScreen) -> None:
     assert np.allclose(ours, logged, atol=1e-12)
 
 
+@pytest.mark.slow
 @needs_data
 def test_what_is_true_about_the_epilepsy_case(epilepsy: DrugScreen) -> None:
     """Asynchronous walks, free genes uniform: 200 walks of each drug and patient."""

@@ -196,6 +196,7 @@ def test_telling_twice_counts_once(new_storage: NewStorage) -> None:
         one.tell(5, 1.0)
 
 
+@pytest.mark.slow
 def test_several_results_are_taken_whole_or_not_at_all(new_storage: NewStorage) -> None:
     study = begin(new_storage())
     trials = study.ask(4)
@@ -312,6 +313,7 @@ def test_a_lease_that_is_over_is_given_again_and_a_late_result_counts_once(
         begin(lease=-1)
 
 
+@pytest.mark.slow
 def test_the_trials_of_a_process_that_has_ended_are_given_again(tmp_path: Path) -> None:
     path = str(tmp_path / "study.db")
     code = f"""
@@ -787,6 +789,7 @@ def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> 
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_no_state_can_be_altered_unnoticed(tmp_path: Path) -> None:
     """Every trial, in every state, to every other state, with and without a value."""
     path = tmp_path / "study.db"
@@ -826,6 +829,7 @@ def test_a_file_altered_while_it_is_open_is_refused(file: Path) -> None:
         study.ask()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [1, 50, 99, 100, 4096, 0.3, 0.6, 0.9, -1])
 def test_a_truncated_file_is_refused_and_left_as_it_is(kept: float, file: Path) -> None:
     whole = file.read_bytes()

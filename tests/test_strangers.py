@@ -158,6 +158,7 @@ def escaping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     study.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -111,6 +111,7 @@ def random_instance(seed: int, K: int, N: int, m: int, sigma: float = 0.5) -> In
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda each: find_algorithm(each).name)
 class TestContract:
+    @pytest.mark.slow
     def test_a_study_makes_the_runs_of_a_comparison(self, name: str) -> None:
         """Pull by pull from outside, or plan by plan in the loop: the same data, the same answer."""
         engine = begin(name).bound.engine
@@ -274,6 +275,7 @@ class TestContract:
         assert again.shortlist.names == loaded.shortlist.names
         assert again.shortlist.evaluations == loaded.shortlist.evaluations
 
+    @pytest.mark.slow
     def test_a_reopened_study_stops_after_a_result(self, name: str) -> None:
         study = begin(name)
         study.run(results_for(name), progress=False)
@@ -669,6 +671,7 @@ def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> No
     assert binom.sf(wrong - 1, 8 * 60, 0.1) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("K", "m", "omega", "most"),
     [(4, 2, np.pi / 6, 1500), (3, 1, 0.1, 1600), (4, 2, np.pi / 3, 112)],

@@ -511,6 +511,7 @@ def test_the_statistic_over_time() -> None:
     assert "Projected" not in texts(ax.figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("guess", "low", "high", "words"),
     [
@@ -658,6 +659,7 @@ def test_the_plane_shows_principal_components_means_and_the_pair() -> None:
     assert len(ax.texts) == len(X)
 
 
+@pytest.mark.slow
 def test_features_of_one_dimension_and_none() -> None:
     line = np.linspace(0.5, 2.0, 5)[:, None] * [[1.0, 2.0]]
     s = tell_some(study(ONCE, line), 20)
