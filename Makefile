@@ -1,7 +1,7 @@
-.PHONY: demo test lint fuzz torture bench bench-samples reproduce docs clean
+.PHONY: demo test quick lint fuzz torture bench bench-samples reproduce docs clean
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := $(shell find src -name '*.py')
+SIDE_BY_SIDE := --numprocesses auto --dist worksteal
 
 # The demo needs less than the tests do, and pip need not compile what it does not import.
 .venv/made: pyproject.toml
@@ -15,31 +15,34 @@ SOURCES := $(shell find src -name '*.py')
 	-$(BIN)/python -m compileall -q -j 0 .venv/lib > /dev/null 2>&1
 	touch $@
 
-# Numba's cache watches a function's own file, not the files it calls into.
-.venv/fresh: .venv/made $(SOURCES)
-	find src -name '*.nb[ci]' -delete
-	touch $@
-
-demo: .venv/fresh
+demo: .venv/made
 	$(BIN)/python examples/demo.py
 
-test: .venv/installed .venv/fresh
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+# Compiled once, before the processes of the tests start: each would compile for itself.
+test: .venv/installed
+	$(BIN)/shortlist compile
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
+
+# While editing: all but the tests that take long, in less than two minutes.
+quick: .venv/installed
+	$(BIN)/shortlist compile
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
 # Kills, power cuts, server crashes, cut lines, wrong clocks, forks and a full disk: minutes.
-torture: .venv/installed .venv/fresh
+torture: .venv/installed
 	$(BIN)/python tests/torture.py $(ARGS)
 
-lint: .venv/installed .venv/fresh
+lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # Some minutes: 51,000 mutated files of every kind that can be opened.
-fuzz: .venv/installed .venv/fresh
+fuzz: .venv/installed
 	$(BIN)/python tests/fuzz.py $(ARGS)
 
-bench: .venv/installed .venv/fresh
+bench: .venv/installed
+	$(BIN)/python benchmarks/first_use.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/scale.py
@@ -58,13 +61,13 @@ bench: .venv/installed .venv/fresh
 	$(BIN)/python benchmarks/screen.py
 	$(BIN)/python benchmarks/inference.py
 
-bench-samples: .venv/installed .venv/fresh
+bench-samples: .venv/installed
 	$(BIN)/python benchmarks/bench_samples.py $(ARGS)
 
-reproduce: .venv/installed .venv/fresh
+reproduce: .venv/installed
 	$(BIN)/shortlist reproduce all --out results $(ARGS)
 
-docs: .venv/installed .venv/fresh
+docs: .venv/installed
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 

@@ -94,19 +94,22 @@ def proven_pairs() -> list[tuple[str, str]]:
     return [*pairs, *tracking]
 
 
+def errors_in(pair: tuple[str, str], instance: Instance, runs: int, delta: float, seed: int) -> int:
+    """Errors of one algorithm with one threshold on one instance."""
+    name, threshold = pair
+    classical = name.startswith(("LUCB", "UGapE"))
+    S = float(np.linalg.norm(instance.means)) if classical else None
+    frame = shortlist.compare(
+        name, instance, runs=runs, delta=delta, seed=seed, threshold=threshold, S=S, progress=False
+    ).frame
+    assert frame["stopped"].all()
+    return int((~frame["correct"]).sum())
+
+
 def errors_of(pair: tuple[str, str], count: int, runs: int, delta: float) -> list[int]:
     """Errors of one algorithm with one threshold on each of ``count`` instances it is defined for."""
-    name, threshold = pair
-    wrong = []
-    for k, instance in enumerate(random_instances(count, find_algorithm(name).only_m)):
-        classical = name.startswith(("LUCB", "UGapE"))
-        S = float(np.linalg.norm(instance.means)) if classical else None
-        frame = shortlist.compare(
-            name, instance, runs=runs, delta=delta, seed=k, threshold=threshold, S=S, progress=False
-        ).frame
-        assert frame["stopped"].all()
-        wrong.append(int((~frame["correct"]).sum()))
-    return wrong
+    instances = random_instances(count, find_algorithm(pair[0]).only_m)
+    return [errors_in(pair, instance, runs, delta, k) for k, instance in enumerate(instances)]
 
 
 def improbability(errors: int, runs: int, delta: float) -> float:

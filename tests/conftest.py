@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -11,6 +12,11 @@ from pathlib import Path
 import pytest
 
 from server import running_server, server_programs
+
+# Before NumPy is imported. Tests run side by side, and threads of BLAS that wait for a processor
+# keep it busy: products of large matrices took six times as long.
+assert "numpy" not in sys.modules
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def missing(what: str) -> None:
@@ -29,6 +35,13 @@ def postgres() -> Iterator[str]:
         return
     with running_server(programs) as server:
         yield server.address
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is new to this run of the tests, and the same to all its processes."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 _NUMBERS = count()

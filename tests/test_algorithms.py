@@ -69,6 +69,7 @@ class TestContract:
         assert bound.proven == (not lagged and not published_ridge and not heuristic)
         assert bound.guarantee().startswith("Proven" if bound.proven else "Heuristic")
 
+    @pytest.mark.slow
     def test_slack_stops_sooner(self, name: str) -> None:
         instance = instance_for(name, 6.0)
         exact, slack = (
@@ -130,6 +131,7 @@ def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
     assert proven(threshold="determinant", initialization=None)
 
 
+@pytest.mark.slow
 def test_an_own_rule_with_a_known_name_is_still_own() -> None:
     def largest_gap(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
         return int(np.flatnonzero(inside)[0])
@@ -207,6 +209,7 @@ def test_a_rule_that_does_not_compile_runs_interpreted_with_a_warning() -> None:
     assert set(study.shortlist) == {"0", "1"}
 
 
+@pytest.mark.slow
 def test_a_rule_that_allocates_still_compiles() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

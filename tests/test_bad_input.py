@@ -145,7 +145,7 @@ def test_creation(make: Callable[[], Any], error: type[Exception], words: str) -
 
 
 def snapshot(s: shortlist.Study) -> tuple[Any, ...]:
-    state = [array.copy().tolist() for array in s.posterior.state]
+    state = [array.copy().tolist() for array in s.posterior.state.arrays()]
     return (state, [asdict(trial) for trial in s.trials], s.done, s.evaluations)
 
 

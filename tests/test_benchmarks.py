@@ -21,6 +21,7 @@ def test_a_benchmark_loads(name: str) -> None:
     assert importlib.import_module(name).__doc__
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_round_are_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,7 @@ def errors_in(instance: Instance, budget: int, runs: int) -> int:
 # What it achieves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("instance", "budget"), [(SMALL_ANGLE, 1000), (SIXTH, 600)])
 def test_reference_points(instance: Instance, budget: int) -> None:
     """The error is at most 0.01: so many in 1,000 runs are no surprise if it is."""
@@ -98,6 +99,7 @@ class Forgetful(SurvivorsOnly):
         self.pulls, self.sums = everything
 
 
+@pytest.mark.slow
 def test_a_design_restricted_to_survivors_errs_far_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """At ω = 0.1 the arm that tells the two best apart is neither of them."""
     ours = errors_in(SMALL_ANGLE, 1000, 300)
@@ -145,6 +147,7 @@ def surprise(plays: list[tuple[float, bool]]) -> float:
     return float((wrong.sum() - shares.sum()) / np.sqrt(max((shares * (1.0 - shares)).sum(), 1.0)))
 
 
+@pytest.mark.slow
 def test_the_estimated_error_is_what_happens() -> None:
     """Over random problems, and among those for which much or little was announced."""
     generator = np.random.default_rng(3)
@@ -157,6 +160,7 @@ def test_the_estimated_error_is_what_happens() -> None:
     assert abs(surprise([play(generator, epsilon=0.3) for _ in range(100)])) < 3.0
 
 
+@pytest.mark.slow
 def test_an_estimated_error_with_half_the_noise_is_found_out() -> None:
     """The planted bug: the test before would not let it pass."""
     generator = np.random.default_rng(3)
@@ -321,6 +325,7 @@ def test_what_comes_after_the_budget_has_no_part_in_the_answer() -> None:
         begin().reopen()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 25), st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=80))
 def test_whatever_happens_no_more_is_asked_for_than_the_budget(
@@ -440,6 +445,7 @@ def test_features_may_be_classical_deficient_or_hold_twins() -> None:
         assert len(study.shortlist) == m
 
 
+@pytest.mark.slow
 def test_many_arms_are_planned_for_in_a_second_or_two() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((600, 8))
@@ -483,6 +489,7 @@ def study_in_memory(evaluations: int) -> shortlist.Study:
     return study
 
 
+@pytest.mark.slow
 def test_runs_are_the_same_wherever_they_are_made() -> None:
     options: dict[str, Any] = {"runs": 8, "seed": 3, "progress": False}
     halving = shortlist.XYHalving(budget=50)
@@ -531,6 +538,7 @@ def test_a_study_makes_the_run_of_a_comparison() -> None:
     assert np.array_equal(study.round.inside, now.inside)
 
 
+@pytest.mark.slow
 def test_pictures_report_and_words(tmp_path: Path) -> None:
     study = begin(60)
     assert describe(study).startswith("0 of 60 evaluations")
@@ -662,6 +670,7 @@ def screen(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_screen_with_a_budget(screen: Path) -> None:
     place = str(screen)
     words = call("new", place)
@@ -746,6 +755,7 @@ def missed(arms: int, runs: int) -> tuple[float, float]:
     return any_arm / (runs * arms), listed / runs
 
 
+@pytest.mark.slow
 @DOUBTED
 def test_intervals_hold_the_means_of_arms_named_beforehand_and_say_so() -> None:
     any_arm, listed = missed(arms=8, runs=300)

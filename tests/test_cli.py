@@ -74,6 +74,7 @@ def test_version() -> None:
 HEAVY = ("numba", "matplotlib", "pandas", "scipy", "numpy", "pooch", "requests")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--help"], ["bound", "--help"], ["--version"], ["data", "-h"]])
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
     code = (
@@ -88,6 +89,7 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_help_is_quick() -> None:
     def seconds(code: str) -> float:
         code += "; import time, atexit; atexit.register(lambda: print(time.process_time()))"
@@ -397,6 +399,7 @@ def test_the_real_experiments_have_the_names_of_the_issue() -> None:
 # Data
 
 
+@pytest.mark.slow
 def test_data_offline_is_one_line_and_exit_code_3(tmp_path: Path) -> None:
     nobody = "http://127.0.0.1:9"
     offline = {

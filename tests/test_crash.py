@@ -9,8 +9,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import crash
 import shortlist
+
+pytestmark = pytest.mark.slow
 
 NewStorage = Callable[[], str]
 TRUTH = set(crash.MEANS.argsort()[-crash.M :].astype(str))

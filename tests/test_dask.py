@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
+]
 HERE = Path(__file__).parent
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]

@@ -9,8 +9,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -292,22 +292,44 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     return Trace(rounds, strict, False)
 
 
-@cache
+FOLDER: Path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def traces(shared_folder: Path) -> None:
+    """Where traces are kept: the tests of all of them may run in another process than the first."""
+    global FOLDER
+    FOLDER = shared_folder
+
+
+def kept(make: Callable[[], Trace], *key: object) -> Trace:
+    """What ``make`` makes, once a test run."""
+    file = FOLDER / f"trace-{sha256(repr(key).encode()).hexdigest()}.json"
+    if not file.exists():
+        written = file.with_suffix(f".{os.getpid()}")
+        written.write_text(json.dumps(asdict(make())))
+        written.replace(file)
+    return Trace(**json.loads(file.read_text()))
+
+
 def named_trace(case: str, name: str) -> Trace:
-    return side_by_side(CASES[case], name, recipe(name, CASES[case].sigma))
+    one = CASES[case]
+    return kept(lambda: side_by_side(one, name, recipe(name, one.sigma)), case, name)
 
 
-@cache
 def composed_trace(case: str, composition: Composition) -> Trace:
     one = CASES[case]
-    return side_by_side(one, composition.algorithm(), composition.recipe(one.sigma, one.S))
+    rules = composition.recipe(one.sigma, one.S)
+    return kept(lambda: side_by_side(one, composition.algorithm(), rules), case, composition)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "name"), NAMED, ids=lambda value: value)
 def test_a_named_algorithm_pulls_as_the_oracle(case: str, name: str) -> None:
     assert named_trace(case, name).rounds > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "composition"),
     COMPOSED,
@@ -328,6 +350,7 @@ def test_every_rule_every_threshold_and_every_initialization_was_composed() -> N
         assert any(one.threshold == threshold and one.regularization is None for one in chosen)
 
 
+@pytest.mark.slow
 def test_rounding_decided_few_rounds() -> None:
     """Most of them where arms are linearly independent and counts alone tell b from c."""
     traces = [named_trace(*one) for one in NAMED] + [composed_trace(*one) for one in COMPOSED]
@@ -336,12 +359,14 @@ def test_rounding_decided_few_rounds() -> None:
     assert sum(trace.strict for trace in traces) >= 0.95 * rounds
 
 
+@pytest.mark.slow
 def test_the_stop_of_every_algorithm_was_seen() -> None:
     seen = {name for case, name in NAMED if named_trace(case, name).stopped}
     assert seen == set(NAMES)
     assert sum(composed_trace(*one).stopped for one in COMPOSED) >= len(COMPOSED) / 10
 
 
+@pytest.mark.slow
 def test_where_all_is_tied_nothing_is_left_to_rounding() -> None:
     traces = [named_trace(*one) for one in NAMED if one[0] == "K9 tied m4"]
     assert all(trace.strict == trace.rounds for trace in traces)
@@ -349,6 +374,7 @@ def test_where_all_is_tied_nothing_is_left_to_rounding() -> None:
     assert {trace.rounds for trace in traces} == {50, 100}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["m-LinGapE", "LinGIFA", "LinGIFA greedy (as published)", "UGapE"])
 def test_decisions_stay_right_across_a_refresh(name: str) -> None:
     """The posterior is made anew after 1024 evaluations."""
@@ -401,6 +427,7 @@ UNNAMED: dict[str, shortlist.GIFA] = {
 ALL = {**{name: find_algorithm(name) for name in NAMES}, **UNNAMED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     algorithm = ALL[name]
@@ -468,6 +495,7 @@ FEW = [
 ]
 
 
+@pytest.mark.slow
 def test_without_numba_the_pulls_are_the_same() -> None:
     def answers(**environment: str) -> dict[str, Any]:
         done = subprocess.run(
@@ -486,6 +514,7 @@ def test_without_numba_the_pulls_are_the_same() -> None:
     assert compiled == answers(NUMBA_DISABLE_JIT="1")
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
     instance = linear_instance(8, 3, 2)
     names = ["LUCB both", "UGapE", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING]
@@ -497,6 +526,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert frames[0]["samples"].nunique() > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [8, 120])
 @pytest.mark.parametrize("name", ["LUCB", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING])
 def test_a_run_alone_is_the_same_run_among_many(name: str, arms: int) -> None:
@@ -529,6 +559,7 @@ def assert_same_as_study(
     assert sorted(study.shortlist.names) == sorted(row["recommendation"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_the_simulator_pulls_as_a_study(name: str) -> None:
     """On recorded rewards of one row, which are no longer random, and on a Gaussian stream."""
@@ -594,6 +625,7 @@ def decided(engine: Engine, posterior: Posterior, rewards: Array, rounds: int) -
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DEMAND)
 def test_rows_made_on_demand_give_the_same_pulls(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -482,6 +482,7 @@ def test_the_paper_s_network_has_16384_fixed_points_and_no_cycle() -> None:
     assert np.prod([len(listed) for _, listed in found]) == 16_384
 
 
+@pytest.mark.slow
 @needs_data
 def test_walks_end_in_reachable_fixed_points() -> None:
     network = paper_network()

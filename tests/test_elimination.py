@@ -28,6 +28,7 @@ def rewards(trial: shortlist.Trial) -> float:
     return float(means[trial.arm] + 0.5 * noise)
 
 
+@pytest.mark.slow
 def test_what_is_remembered_never_rises() -> None:
     running = study("m-LinGapE with elimination")
     before = running.round.least.copy()
@@ -45,6 +46,7 @@ def test_what_is_remembered_never_rises() -> None:
     assert before[np.ix_(inside, outside)].max() == running.statistic <= 0.0
 
 
+@pytest.mark.slow
 def test_some_pairs_are_certified_only_in_the_past() -> None:
     """The plain algorithm would still examine pairs that the other has settled."""
     settled_before = 0
@@ -82,6 +84,7 @@ def test_a_pilot_is_not_remembered() -> None:
     assert running.round.least.min() < np.inf
 
 
+@pytest.mark.slow
 def test_the_last_look_shows_what_stopped_the_study() -> None:
     running = study(eliminating(GIFA(name="mine")))
     running.run(rewards, progress=False)
@@ -93,6 +96,7 @@ def test_the_last_look_shows_what_stopped_the_study() -> None:
     assert "Tirinzoni" in page
 
 
+@pytest.mark.slow
 def test_errors_stay_below_delta() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
     names = [name for name in shortlist.algorithms() if name.endswith("with elimination")]

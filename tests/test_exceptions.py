@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -102,17 +103,32 @@ def interrupted(act: Callable[[], Any], *at: int) -> bool:
     return False
 
 
-def check_is_its_log(study: Study) -> None:
+@dataclass
+class Replayed:
+    """What a study's log gives to one that begins anew."""
+
+    model: Model
+    answered_at: int
+    audit: list[Any]
+    done: bool
+
+    @classmethod
+    def of(cls, study: Study) -> Replayed:
+        model = Model(study._journal._bound, study.seed)
+        stops: list[int] = []
+        for steps in (Steps.supposing([]), study.all_steps()):
+            model.take(steps, lambda: stops.append(model.posterior.observed))
+        study._journal._is_stale = True  # all is made again from the log
+        return cls(model, stops[-1] if stops else 0, audited(study), study.done)
+
+
+def check_is_its_log(study: Study, log: Replayed) -> None:
     """The study is what its log gives to one that begins anew."""
-    journal = study._journal
-    model = Model(journal._bound, study.seed)
-    stops: list[int] = []
-    for steps in (Steps.supposing([]), study.all_steps()):
-        model.take(steps, lambda: stops.append(model.posterior.observed))
-    assert model.digest() == journal.model.digest()
-    assert repr(model.decision) == repr(journal.model.decision)  # NaN is not equal to itself
+    model, own = log.model, study._journal.model
+    assert model.digest() == own.digest()
+    assert repr(model.decision) == repr(own.decision)  # NaN is not equal to itself
     assert model.stopped == study.model.stopped
-    assert study.answered_at == (stops[-1] if stops else 0)
+    assert study.answered_at == log.answered_at
     assert np.array_equal(model.posterior.pulls, study.posterior.pulls)
     assert study.evaluations == len(study.taken)
     assert np.bincount([t.arm for t in study.taken], minlength=5).tolist() == (
@@ -121,12 +137,9 @@ def check_is_its_log(study: Study) -> None:
     if model.decision is not None:
         assert np.array_equal(model.round.inside, study.round.inside)
         threshold = model.bound.engine.threshold
-        own = threshold(study.posterior, study.round)
-        assert own == threshold(model.posterior, model.round)
-    before, done = audited(study), study.done
-    journal._is_stale = True  # all is made again from the log
-    assert audited(study) == before
-    assert study.done == done
+        assert threshold(study.posterior, study.round) == threshold(model.posterior, model.round)
+    assert audited(study) == log.audit
+    assert study.done == log.done
 
 
 def audited(study: Study) -> list[Any]:
@@ -150,12 +163,12 @@ def shake(study: Study, act: Callable[[], Any], again: Callable[[], Any]) -> Non
 
     ``again`` makes the same call in a study that has met no interruption.
     """
-    before, made = story(study), calls(again)
+    before, log, made = story(study), Replayed.of(study), calls(again)
     for at in sorted(set(np.linspace(1, made, MOST, dtype=int).tolist())):
         if not interrupted(act, at):
             return  # fewer calls than the other's: something was computed once and kept
-        assert story(study) == before
-        check_is_its_log(study)
+        assert story(study) == before  # so the log is the same too
+        check_is_its_log(study, log)
     act()
 
 
@@ -169,6 +182,7 @@ def busiest(kind: str) -> list[int]:
     return sorted({0, 1, *np.argsort(made)[-3:].tolist(), len(made) // 2, len(made) - 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupted_anywhere_it_is_its_log_and_goes_on_as_if_nothing_had_been(kind: str) -> None:
     moments = busiest(kind)
@@ -215,6 +229,7 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
     yield lambda: study.ask()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["LUCB both", "Phased", "sigma estimated"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_path: Path) -> None:
@@ -232,7 +247,7 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
             if not interrupted(act, at):
                 break  # it had nothing more to do than to read what was kept
             shaken.refresh()
-            check_is_its_log(shaken)
+            check_is_its_log(shaken, Replayed.of(shaken))
             if story(shaken) != before:
                 break
         else:
@@ -242,6 +257,7 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
     assert story(shaken) == story(calm)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["m-LinGapE", "Phased", "MisLid"])
 def test_a_second_interruption_does_not_keep_the_first_from_being_mended(kind: str) -> None:
     shaken, calm = begin(kind), begin(kind)
@@ -250,14 +266,15 @@ def test_a_second_interruption_does_not_keep_the_first_from_being_mended(kind: s
             trial = study.ask()
             study.tell(trial, result(trial))
     mine, other = shaken.ask(), calm.ask()
-    before, made = story(shaken), calls(lambda: calm.tell(other, result(other)))
+    before, log = story(shaken), Replayed.of(shaken)
+    made = calls(lambda: calm.tell(other, result(other)))
     for at in range(1, made - 2):
         for later in (1, 2, 3):  # while the first one is taken back
             assert interrupted(lambda: shaken.tell(mine, result(mine)), at, at + later)
             if at % 5 == 0:  # and while the model is made again
                 interrupted(lambda: shaken.table(), 5 * later)
             assert story(shaken) == before
-            check_is_its_log(shaken)
+            check_is_its_log(shaken, log)
     shaken.tell(mine, result(mine))
     assert story(shaken) == story(calm)
 

@@ -262,6 +262,7 @@ def test_groups_that_have_no_direction() -> None:
 # quantile normalisation, mask, cosine
 
 
+@pytest.mark.slow
 @given(matrices(ties=False))
 def test_quantile_normalization_gives_one_distribution(raw: pd.DataFrame) -> None:
     normal = quantile_normalize(raw)
@@ -273,6 +274,7 @@ def test_quantile_normalization_gives_one_distribution(raw: pd.DataFrame) -> Non
     np.testing.assert_allclose(quantile_normalize(normal), normal, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(matrices(ties=True), st.integers(0, 100))
 def test_quantile_normalization_with_ties(raw: pd.DataFrame, seed: int) -> None:
     normal = quantile_normalize(raw)
@@ -286,6 +288,7 @@ def test_quantile_normalization_with_ties(raw: pd.DataFrame, seed: int) -> None:
     pd.testing.assert_frame_equal(quantile_normalize(shuffled).loc[raw.index], normal)
 
 
+@pytest.mark.slow
 @given(binary, binary)
 def test_mask(profile: pd.Series, signature: pd.Series) -> None:
     masked = mask(profile, signature)
@@ -298,6 +301,7 @@ def test_mask(profile: pd.Series, signature: pd.Series) -> None:
     pd.testing.assert_series_equal(mask(masked, signature), masked)
 
 
+@pytest.mark.slow
 @given(genes, st.data())
 def test_cosine_is_a_cosine(names: list[str], data: Any) -> None:
     draw = lambda: pd.Series({gene: data.draw(finite) for gene in names})  # noqa: E731
@@ -358,6 +362,7 @@ def test_expression_that_is_not() -> None:
 # The baseline and its measures
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=12))
 def test_hit_rate_and_auc(drugs: list[tuple[int, bool]]) -> None:
     scores = pd.Series([float(score) for score, _ in drugs])
@@ -437,6 +442,7 @@ def epilepsy() -> Epilepsy:
     return Epilepsy(Path(REAL))
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_files_are_those_described(epilepsy: Epilepsy) -> None:
     assert epilepsy.patients.shape == (6940, 18)
@@ -450,6 +456,7 @@ def test_the_files_are_those_described(epilepsy: Epilepsy) -> None:
         read_expression(Path(REAL) / "GSE77578_patients.csv")
 
 
+@pytest.mark.slow
 @needs_data
 def test_all_logged_cases(epilepsy: Epilepsy) -> None:
     started = time.process_time()

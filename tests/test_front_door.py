@@ -63,6 +63,7 @@ def test_importing_loads_nothing_heavy() -> None:
     assert heavy.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_algorithms_is_a_package_and_a_function() -> None:
     out = python(
         "import shortlist.algorithms.gifa, shortlist; "
@@ -71,6 +72,7 @@ def test_algorithms_is_a_package_and_a_function() -> None:
     assert out.split() == [str(len(ALGORITHMS)), "True"]
 
 
+@pytest.mark.slow
 def test_a_second_start_is_quick() -> None:
     code = (
         "import time, shortlist; "
@@ -82,6 +84,7 @@ def test_a_second_start_is_quick() -> None:
     assert min(float(python(code)) for _ in range(2)) <= 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
 )
@@ -110,6 +113,7 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
 def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S)

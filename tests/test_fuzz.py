@@ -7,6 +7,7 @@ import pytest
 import fuzz
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", fuzz.KINDS)
 def test_a_mutated_file_is_read_or_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHORTLIST_MAX_SECONDS", "5")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import shortlist
+from error_rates import shown_below
+from shortlist.algorithms.catalog import find_algorithm
+from shortlist.simulation.instances import Instance
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import samples
@@ -18,13 +23,16 @@ RUNS = 200
 INSTANCES = samples.random_instances(20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", samples.proven_pairs(), ids=" ".join)
 def test_errors_stay_below_delta(pair: tuple[str, str]) -> None:
-    wrong = samples.errors_of(pair, 20, RUNS, DELTA)
-    assert len(wrong) == 20
-    for errors in wrong:
-        assert samples.improbability(errors, RUNS, DELTA) > 0.001
-    assert samples.improbability(sum(wrong), RUNS * len(wrong), DELTA) > 0.01
+    instances = samples.random_instances(20, find_algorithm(pair[0]).only_m)
+    assert len(instances) == 20
+    for k, instance in enumerate(instances):
+        shown_below(
+            DELTA,
+            lambda runs, seed: samples.errors_in(pair, instance, runs, DELTA, seed * 1000 + k),  # noqa: B023
+        )
 
 
 def test_the_test_can_fail() -> None:
@@ -32,11 +40,27 @@ def test_the_test_can_fail() -> None:
         return 0.5
 
     careless = shortlist.GIFA(threshold=narrow, name="careless")
-    wrong = [
-        int((~shortlist.compare(careless, i, runs=RUNS, progress=False).frame["correct"]).sum())
-        for i in INSTANCES[:5]
-    ]
+
+    def errors_in(instance: Instance, runs: int, seed: int) -> int:
+        frame = shortlist.compare(careless, instance, runs=runs, seed=seed, progress=False).frame
+        return int((~frame["correct"]).sum())
+
+    wrong = [errors_in(instance, RUNS, 0) for instance in INSTANCES[:5]]
     assert samples.improbability(sum(wrong), RUNS * 5, DELTA) < 1e-6
+    with pytest.raises(AssertionError, match=r"not shown to be below 0\.05"):
+        shown_below(DELTA, partial(errors_in, INSTANCES[int(np.argmax(wrong))]))
+
+
+@pytest.mark.parametrize(("rate", "shown"), [(0.05, 5), (0.005, 95)])
+def test_a_rate_is_shown_to_be_below_a_bound_as_often_as_said(rate: float, shown: int) -> None:
+    """Of 100: at the bound itself by mistake at most 5 are; at a tenth of it nearly all are."""
+    rng = np.random.default_rng(0)
+    count = 0
+    for _ in range(1000):
+        with suppress(AssertionError):
+            shown_below(DELTA, lambda runs, seed: int(rng.binomial(runs, rate)))
+            count += 1
+    assert (count <= 10 * shown + 20) if rate == DELTA else (count >= 10 * shown)
 
 
 def test_instances_are_of_many_shapes() -> None:
@@ -45,6 +69,7 @@ def test_instances_are_of_many_shapes() -> None:
     assert {instance.m == 1 for instance in INSTANCES} == {True, False}
 
 
+@pytest.mark.slow
 def test_samples_with_the_default_threshold() -> None:
     table = samples.default_samples(runs=500)
     print(table.to_string(index=False))

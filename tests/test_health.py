@@ -371,6 +371,7 @@ def alarms() -> Counter[tuple[str, float]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["S", "noise", "fit"])
 def test_false_alarms_are_rare(alarms: Counter[tuple[str, float]], name: str) -> None:
     assert alarms[name, 0.001] <= 3
@@ -378,6 +379,7 @@ def test_false_alarms_are_rare(alarms: Counter[tuple[str, float]], name: str) ->
     assert alarms[name, 0.05] <= 40
 
 
+@pytest.mark.slow
 def test_a_bend_is_found_in_most_studies() -> None:
     found: Counter[float] = Counter()
     for bend in (1.5, 3.0):

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forks
 import fuzz
 import shortlist
 from shortlist import arrow, repurposing
@@ -69,6 +70,7 @@ ACTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 def test_whatever_happens_to_the_reader_is_an_error_with_the_files_name(
     act: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -99,6 +101,7 @@ def test_whatever_happens_to_the_reader_is_an_error_with_the_files_name(
     assert read_expression(gctx(tmp_path / "good.gctx")).shape == (2, 2)  # the next one is read
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guard.end_reading()
     monkeypatch.setattr(guard, "BEGIN", "import time; time.sleep(1000)")
@@ -115,6 +118,7 @@ def test_an_interruption_ends_the_reader(tmp_path: Path, monkeypatch: pytest.Mon
     assert guard._CHILD is None
 
 
+@pytest.mark.slow
 def test_the_reader_is_kept_and_a_fork_gets_its_own(tmp_path: Path) -> None:
     path = gctx(tmp_path / "file.gctx")
     read_gctx(path)
@@ -135,6 +139,7 @@ def test_the_reader_is_kept_and_a_fork_gets_its_own(tmp_path: Path) -> None:
     assert done.stdout == "both\n", done.stderr
 
 
+@pytest.mark.slow
 def test_the_reader_ends_with_its_parent(tmp_path: Path) -> None:
     code = (
         "import os, signal\nfrom shortlist.repurposing.readers import read_gctx\n"
@@ -142,7 +147,7 @@ def test_the_reader_ends_with_its_parent(tmp_path: Path) -> None:
         f"read_gctx({str(gctx(tmp_path / 'file.gctx'))!r})\n"
         "print(guard._CHILD._process.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([*forks.python(), "-c", code], capture_output=True, text=True)
     child = int(done.stdout)
     for _ in range(100):
         stat = Path(f"/proc/{child}/stat")
@@ -226,6 +231,7 @@ def test_what_lies_in_another_file_is_not_read(tmp_path: Path) -> None:
         read_expression(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["matrix", "ids", "dense", "sparse"])
 def test_a_declared_shape_takes_no_memory(
     which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -270,6 +276,7 @@ def test_a_larger_limit_lets_a_file_in(tmp_path: Path, monkeypatch: pytest.Monke
     assert read_expression(path).shape == (2000, 2000)
 
 
+@pytest.mark.slow
 def test_many_rows_arrive_in_their_places(tmp_path: Path) -> None:
     """More than one part is sent, chunked or not, in any order."""
     rng = np.random.default_rng(0)
@@ -291,6 +298,7 @@ def test_many_rows_arrive_in_their_places(tmp_path: Path) -> None:
 # gzip and Parquet
 
 
+@pytest.mark.slow
 def test_a_small_gzip_cannot_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +322,7 @@ def test_a_large_text_file_is_no_bomb(tmp_path: Path, monkeypatch: pytest.Monkey
     assert read_expression(path).shape == (1000, 2)
 
 
+@pytest.mark.slow
 def test_a_parquet_file_that_repeats_one_number_cannot_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -530,6 +539,7 @@ def test_nul_in_a_screen_file(tmp_path: Path) -> None:
             described.storage if key == "storage" else (described.settings(), described.pilot())
 
 
+@pytest.mark.slow
 def test_a_user_whose_name_is_not_utf_8(tmp_path: Path) -> None:
     code = (
         "import shortlist\n"

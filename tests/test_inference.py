@@ -141,6 +141,7 @@ def puzzles(count: int) -> Iterator[tuple[int, AbstractNetwork, list[Experiment]
         yield seed, AbstractNetwork(rules, edges), experiments, steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", ["asynchronous", "synchronous"])
 def test_all_solutions_are_those_of_brute_force(update: str) -> None:
     synchronous = update == "synchronous"
@@ -173,6 +174,7 @@ def test_all_solutions_are_those_of_brute_force(update: str) -> None:
     assert counted > 2 * satisfiable
 
 
+@pytest.mark.slow
 def test_no_edge_is_chosen_that_its_rule_ignores() -> None:
     nothing = [Experiment("nothing seen", {})]
     for rule, signs in itertools.product(range(20), itertools.product((1, -1), repeat=3)):
@@ -330,6 +332,7 @@ def test_what_no_network_could_do_is_said_at_once() -> None:
 # Under a clock
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_the_search_and_keeps_what_was_found() -> None:
     candidate, _, experiments = planted()
     with pytest.raises(InferenceTimeout, match="0 of 1 solutions") as raised:
@@ -680,6 +683,7 @@ def test_the_papers_other_two_experiments_cannot_be_explained() -> None:
         assert reason in str(last.contradiction())
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_published_network_explains_the_papers_experiments() -> None:
     _, experiments = paper()
@@ -690,6 +694,7 @@ def test_the_published_network_explains_the_papers_experiments() -> None:
         assert replay(found.network, e, found.trajectories[e.name]) == []
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_network_is_inferred_from_the_papers_experiments() -> None:
     candidate, experiments = paper()

@@ -23,6 +23,7 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
+import forks
 import shortlist
 from shortlist.cli import outlook, plate
 from shortlist.cli import study as commands
@@ -98,6 +99,7 @@ def fingerprint() -> str:
 # A whole screen
 
 
+@pytest.mark.slow
 def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
     said = does("new", "screen.toml").stdout
     assert "Study 'screen' made, in screen.db." in said
@@ -134,6 +136,7 @@ def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
     assert study.statistic == report["statistic"]
 
 
+@pytest.mark.slow
 def test_every_command_twice(screen: Path) -> None:
     again = does("new", "screen.toml").stdout
     assert "is there already, in screen.db, with 0 evaluations. Nothing was changed." in again
@@ -163,6 +166,7 @@ def test_every_command_twice(screen: Path) -> None:
     assert states == ["told"] * 4 + ["failed", "cancelled", "cancelled"]
 
 
+@pytest.mark.slow
 def test_the_page_about_the_lab_is_true(folder: Path) -> None:
     """Every command of docs/lab.md is run, in order; what it is said to print, it prints."""
     page = (ROOT / "docs" / "lab.md").read_text()
@@ -185,13 +189,16 @@ def test_the_page_about_the_lab_is_true(folder: Path) -> None:
             assert doctest.OutputChecker().check_output(expected, said, doctest.ELLIPSIS), said
             said = ""
         elif kind == "sh":
-            assert "The study stopped after" in script(text)
+            assert "The study stopped after" in script(text, folder / "programs")
     assert ran >= {*COMMANDS} - {"reopen", "without-features", "with-misspecification"}
 
 
-def script(text: str) -> str:
+def script(text: str, programs: Path) -> str:
     """What the page's script prints, run by bash."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    programs.mkdir()
+    (programs / "shortlist").write_text(f'#!/bin/sh\nexec {shlex.join(forks.program())} "$@"\n')
+    (programs / "shortlist").chmod(0o755)
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-u", "-c", text], capture_output=True, text=True, env={**os.environ, "PATH": path}
     )
@@ -318,6 +325,7 @@ def test_arms_alone_make_a_classical_study(folder: Path) -> None:
     assert asked("new", "screen.toml")["made"] is False  # the very same study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indexed", [True, False])
 def test_features_from_parquet_are_those_from_csv(folder: Path, indexed: bool) -> None:
     does("new", "screen.toml")
@@ -339,6 +347,7 @@ def test_the_first_column_names_the_arms_even_if_it_holds_numbers(folder: Path) 
     assert shortlist.Study.load("screen.db").problem.names == ("101", "102", "103")
 
 
+@pytest.mark.slow
 def test_name_storage_and_lease_of_a_screen(folder: Path) -> None:
     Path("kept").mkdir()
     for name in ("first", "second"):
@@ -514,6 +523,7 @@ def test_if_the_plate_cannot_be_written_after_all_its_trials_are_open(
     assert len(shortlist.Study.load("screen.db").trials) == 3
 
 
+@pytest.mark.slow
 def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) -> None:
     dies = (
         "import os, signal\n"
@@ -526,7 +536,7 @@ def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) 
     killed = subprocess.run([sys.executable, "-c", dies.format("SIGKILL"), *ask, "killed.csv"])
     assert killed.returncode == -signal.SIGKILL
     interrupted = subprocess.run(
-        [sys.executable, "-c", dies.format("SIGINT"), *ask, "interrupted.csv"],
+        [*forks.python(), "-c", dies.format("SIGINT"), *ask, "interrupted.csv"],
         capture_output=True,
         text=True,
     )
@@ -610,6 +620,7 @@ PLATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLATES)
 def test_plates_of_many_kinds_are_read(plated: Path, kind: str) -> None:
     mark = plate.study_mark(shortlist.Study.load("screen.db"))
@@ -660,6 +671,7 @@ BAD_PLATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", BAD_PLATES)
 def test_a_bad_plate_is_named_by_line_and_nothing_of_it_is_taken(
     plated: Path, message: str
@@ -771,6 +783,7 @@ def test_a_result_with_a_key_counts_once(screen: Path) -> None:
     assert told() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_names_that_a_spreadsheet_needs_help_with(folder: Path) -> None:
     names = ["β-carotene", "2,4-D", 'say "x"', "a b", " padded "]
     pd.DataFrame({"x": [1.0, 2, 3, 4, 5], "y": [1.0, 0, 1, 0, 2]}, index=names).to_parquet(
@@ -855,6 +868,7 @@ def test_a_stopped_study_can_be_reopened(screen: Path) -> None:
 # Which study
 
 
+@pytest.mark.slow
 def test_the_environment_may_name_the_study(plated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails(run("status"), 2, "no study was named", "SHORTLIST_STUDY")
     fails(run("tell", "plate.csv"), 2, "name the study and the plate")
@@ -881,6 +895,7 @@ def test_a_study_that_was_not_begun(folder: Path) -> None:
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_storage_that_cannot_be_used_is_exit_code_5(screen: Path) -> None:
     fails(run("status", "features.csv"), 5, "features.csv is not a database")
     content = Path("screen.db").read_bytes()
@@ -900,6 +915,7 @@ def test_a_password_is_not_shown(screen: Path) -> None:
     assert "secret" not in result.output
 
 
+@pytest.mark.slow
 def test_a_screen_is_kept_in_either_kind_of_database(
     folder: Path, new_storage: Callable[[], str]
 ) -> None:
@@ -936,6 +952,7 @@ def test_a_screen_is_worked_on_from_another_folder(folder: Path) -> None:
 # Status, list
 
 
+@pytest.mark.slow
 def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
     stages = []
 
@@ -1062,6 +1079,7 @@ def test_export_refuses_to_overwrite_and_unknown_formats(plated: Path) -> None:
     assert Path("plate.csv").read_text() != before
 
 
+@pytest.mark.slow
 def test_report_writes_a_page(screen: Path) -> None:
     finish()
     assert does("report", "screen.toml", "--out", "page.html").stdout == "The page: page.html\n"

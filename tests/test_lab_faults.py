@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forks
 import shortlist
 from shortlist.study import database
 from test_cli import fails, run
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 def program(*words: object, **variables: str) -> subprocess.CompletedProcess[bytes]:
     """The program itself, its output in bytes."""
     return subprocess.run(
-        [sys.executable, "-c", "from shortlist.cli.app import main; main()", *map(str, words)],
+        [*forks.program(), *map(str, words)],
         capture_output=True,
         env={**os.environ, **variables},
         timeout=120,
@@ -54,6 +55,7 @@ def with_commas(file: str) -> None:
     Path(file).write_text(text.replace(",", ";").replace(".", ","))
 
 
+@pytest.mark.slow
 def test_decimal_commas_in_features_and_pilot_make_the_same_study(folder: Path) -> None:  # noqa: F811
     outlook = asked("new", "screen.toml")["outlook"]
     with_commas("features.csv")
@@ -119,6 +121,7 @@ def locked(plated: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:  # 
     other.close()
 
 
+@pytest.mark.slow
 def test_looking_waits_for_nobody_who_writes(locked: Path) -> None:
     fails(run("ask", "screen.toml"), 5, "locked by another process")  # so there is a lock
     for place in ("screen.toml", "screen.db"):
@@ -130,6 +133,7 @@ def test_looking_waits_for_nobody_who_writes(locked: Path) -> None:
     does("new", "screen.toml")
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(plated: Path) -> None:  # noqa: F811
     before = fingerprint(), Path("screen.db").read_bytes()
     for words in (["status"], ["list"], ["export"], ["report"], ["new"]):
@@ -178,6 +182,7 @@ def test_no_sign_is_lost_in_another_encoding(folder: Path) -> None:  # noqa: F81
 # Reports
 
 
+@pytest.mark.slow
 def test_only_a_page_of_the_same_study_is_replaced(plated: Path) -> None:  # noqa: F811
     does("report", "screen.toml")
     first = Path("report.html").read_bytes()
@@ -328,8 +333,10 @@ WAYS = [("status screen.toml", ""), ("export screen.toml --json", "1"), ("--help
 
 
 def into(output: Any, words: str, unbuffered: str) -> subprocess.CompletedProcess[str]:
+    # The help is quickly there from a true start too.
+    start = (sys.executable, "-c", "from shortlist.cli.app import main; main()")
     return subprocess.run(
-        [sys.executable, "-c", "from shortlist.cli.app import main; main()", *words.split()],
+        [*(start if words == "--help" else forks.program()), *words.split()],
         stdout=output,
         stderr=subprocess.PIPE,
         text=True,
@@ -411,6 +418,7 @@ def test_features_that_differ_in_size_are_counted_from_one(folder: Path) -> None
     fails(run("new", "other.toml"), 2, "there is no file other.toml")
 
 
+@pytest.mark.slow
 def test_a_missing_number_in_parquet_is_named_by_its_column(folder: Path) -> None:  # noqa: F811
     table = pd.read_csv("features.csv", index_col=0)
     table.loc["C04", "charge"] = np.nan

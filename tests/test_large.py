@@ -75,6 +75,7 @@ def peak(action: Callable[[], Any]) -> tuple[Any, int]:
 # A study
 
 
+@pytest.mark.slow
 def test_a_study_asks_and_tells_in_no_time(study: shortlist.Study) -> None:
     times = []
     for _ in range(30):
@@ -85,6 +86,7 @@ def test_a_study_asks_and_tells_in_no_time(study: shortlist.Study) -> None:
     assert np.median(times) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["m-LinGapE", None])
 def test_a_study_makes_no_second_table(algorithm: str | None) -> None:
     x = normal(30_000, 80)
@@ -98,6 +100,7 @@ def test_a_study_makes_no_second_table(algorithm: str | None) -> None:
     assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
 
 
+@pytest.mark.slow
 def test_what_is_shown_stays_small(study: shortlist.Study) -> None:
     assert len(study.table()) == 100_000
     assert len(str(study.shortlist).splitlines()) < 20
@@ -109,6 +112,7 @@ def test_what_is_shown_stays_small(study: shortlist.Study) -> None:
     assert "100,000 in all" in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_plane_draws_some(study: shortlist.Study) -> None:
     figure = shortlist.plot.plane(study)
     dots = [len(each.get_offsets()) for each in figure.axes[0].collections]
@@ -116,6 +120,7 @@ def test_the_plane_draws_some(study: shortlist.Study) -> None:
     shortlist.plot.figure.load_pyplot().close(figure)
 
 
+@pytest.mark.slow
 def test_a_report_of_every_arm_is_a_few_megabytes(study: shortlist.Study) -> None:
     page = shortlist.report.html(study)
     assert len(page.encode()) < 6_000_000
@@ -124,6 +129,7 @@ def test_a_report_of_every_arm_is_a_few_megabytes(study: shortlist.Study) -> Non
     assert json.loads(held)["name"] == ranked["name"].tolist()
 
 
+@pytest.mark.slow
 def test_a_history_keeps_no_table_of_every_moment(study: shortlist.Study) -> None:
     past, most = peak(study.history)
     assert len(past.frame) == study.evaluations
@@ -272,6 +278,7 @@ def test_an_offset_is_seen_however_the_features_are_scaled(skew: float) -> None:
 # Files and Arrow
 
 
+@pytest.mark.slow
 def test_a_memory_map_is_used_where_it_is(tmp_path: Path) -> None:
     x = normal(20_000, 60)
     np.save(tmp_path / "x.npy", x)
@@ -301,6 +308,7 @@ def test_what_is_copied() -> None:
     assert np.shares_memory(instance.problem(0.05, 0.0).reduced, x)
 
 
+@pytest.mark.slow
 def test_parquet_and_arrow(tmp_path: Path) -> None:
     x, names = normal(300, 3), [f"arm {k}" for k in range(300)]
     table = pa.table({"who": names, **{f"f{k}": x[:, k] for k in range(3)}})
@@ -387,6 +395,7 @@ print((memory("VmHWM") - before) / matrix.nbytes)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts the memory")
 @pytest.mark.parametrize(("kind", "most"), [("one", 2.0), ("many", 1.7), ("lists", 2.0)])
 def test_a_parquet_file_is_not_in_memory_beside_its_table(
@@ -522,6 +531,7 @@ class CountsBytes(ProcessPoolExecutor):
         return super().submit(function, *given, **named)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.parametrize("room", [True, False], ids=["with room", "without room"])

@@ -92,6 +92,7 @@ def gap_indices(posterior: Posterior, kind: Any, scale: float) -> Array:
 # Gap indices
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.sampled_from([paired, individual]), st.floats(0.0, 50.0), st.data())
 def test_lemma_1_the_mth_largest_is_at_most_the_largest_outside(
@@ -115,6 +116,7 @@ def test_paired_indices_are_at_most_the_individual_ones(past: Past, scale: float
     assert np.all(one <= other + 1e-9 * np.abs(other).max())
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.floats(0.1, 50.0))
 def test_an_index_bounds_the_gap_from_above_and_its_mirror_from_below(
@@ -141,6 +143,7 @@ def engine_of(features: Array, m: int, **settings: Any) -> Engine:
     return shortlist.GIFA(**settings).bind(problem).engine
 
 
+@pytest.mark.slow
 @SLOW
 @given(
     K=st.integers(3, 9),
@@ -191,6 +194,7 @@ def test_ugape_never_stops_later_than_lucb(
     assert stops.get("ugape", 60) <= stops.get("lucb", 60)
 
 
+@pytest.mark.slow
 @SLOW
 @given(K=st.integers(3, 9), N=st.integers(2, 6), seed=st.integers(0, 2**32), data=st.data())
 def test_ugape_stops_as_early_as_lucb_in_the_simulator(
@@ -220,6 +224,7 @@ def test_ugape_stops_as_early_as_lucb_in_the_simulator(
 # One arm
 
 
+@pytest.mark.slow
 @SLOW
 @given(
     K=st.integers(2, 10),
@@ -294,6 +299,7 @@ def test_a_vanishing_regularization_leaves_the_textbook(ridge: float) -> None:
     np.testing.assert_allclose(np.sqrt(posterior.variances), 1 / np.sqrt(counts), rtol=close)
 
 
+@pytest.mark.slow
 @SLOW
 @given(K=st.integers(3, 8), seed=st.integers(0, 2**32), data=st.data())
 def test_lucb_is_the_textbook_lucb(K: int, seed: int, data: st.DataObject) -> None:
@@ -342,6 +348,7 @@ def assert_close(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
         np.testing.assert_allclose(first, second, rtol=1e-8, atol=1e-8 * scale)
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.integers(0, 2**32))
 def test_the_order_of_evaluations_does_not_matter(past: Past, seed: int) -> None:
@@ -354,6 +361,7 @@ def test_the_order_of_evaluations_does_not_matter(past: Past, seed: int) -> None
     assert_close(figures(past.posterior(order)), figures(past.posterior()))
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(), st.integers(2, 9))
 def test_refresh_changes_nothing(past: Past, resident: int) -> None:
@@ -386,6 +394,7 @@ def test_means_and_g_are_those_of_the_explicit_inverse(past: Past) -> None:
     assert_close(figures(posterior)[:3], (means, np.diag(gram), gram))
 
 
+@pytest.mark.slow
 @PROVE
 @given(pasts(regularized=True), st.data())
 def test_greedy_takes_the_pull_that_most_shrinks_the_pair(past: Past, data: st.DataObject) -> None:

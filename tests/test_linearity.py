@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +13,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom
 
+import forks
 import shortlist
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
@@ -69,6 +69,7 @@ def drawn(kind, generator, shape):
     return np.where(high, large * (1 - share), -large * share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "coin", "skewed"])
 def test_an_audit_of_a_line_has_an_e_value_of_one_at_most(kind):
     generator = np.random.default_rng(5)
@@ -97,6 +98,7 @@ def test_an_audit_of_a_line_has_an_e_value_of_one_at_most(kind):
     assert binom.sf(np.sum(np.array(values) > 1.0 / LEVEL) - 1, len(values), LEVEL) > 0.001
 
 
+@pytest.mark.slow
 def test_results_of_a_line_hardly_ever_speak_against_it_at_any_time():
     generator = np.random.default_rng(3)
     features = generator.normal(size=(12, 3))
@@ -187,6 +189,7 @@ def test_the_least_e_value_over_theta_is_the_least():
     assert 0.5 * test._alone[4 + 3, 2] * z[2] ** 2 == pytest.approx(found, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [True, False], ids=["ends in the past", "all in the past"])
 def test_the_misfit_that_is_stated_is_found_nine_times_in_ten(ends):
     """A misfit of an arm that was evaluated before is in the estimate as well."""
@@ -330,6 +333,7 @@ def test_no_list_of_the_issue_is_called_proven(name, seed):
     assert study.evaluations < 1500  # it is noticed early
 
 
+@pytest.mark.slow
 def test_one_voice():
     study = rejected(BELL)
     words = study.shortlist.guarantee
@@ -350,6 +354,7 @@ def test_one_voice():
     assert trial.state == "told"
 
 
+@pytest.mark.slow
 def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     noise = np.random.default_rng(0)
     study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.1, epsilon=0.5, seed=0)
@@ -363,6 +368,7 @@ def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     assert "speak against what the guarantee assumes: noise" in str(study.why(0))
 
 
+@pytest.mark.slow
 def test_without_an_audit_linearity_is_called_assumed_and_not_tested():
     study = finished(BELL, audit=False)
     assert study.done
@@ -426,6 +432,7 @@ def test_an_audit_goes_on_where_it_was_after_a_crash(tmp_path):
     assert last.shortlist.guarantee == other.shortlist.guarantee
 
 
+@pytest.mark.slow
 def test_a_rejected_study_is_still_rejected_when_it_is_loaded(tmp_path):
     study = rejected(BELL, storage=tmp_path / "study.db")
     with pytest.warns(LinearityRejected):
@@ -607,6 +614,7 @@ def test_going_on_is_stored_beside_the_study_and_done_once(tmp_path):
 # Compare, settings, command line
 
 
+@pytest.mark.slow
 def test_compare_audits_if_asked_to():
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3, sigma=0.5)
     given = {"runs": 12, "seed": 1, "progress": False}
@@ -652,13 +660,14 @@ def test_a_study_that_was_stored_before_there_were_audits_loads_and_says_so(tmp_
 
 def command(*words, folder, code=0):
     done = subprocess.run(
-        [sys.executable, "-c", "from shortlist.cli.app import main; main()", *map(str, words)],
+        [*forks.program(), *map(str, words)],
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
     return done
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_the_audit(tmp_path):
     rows = "\n".join(f"d{k},{one:g},{dose:g}" for k, (one, dose) in enumerate(FEATURES))
     (tmp_path / "features.csv").write_text(f"name,one,dose\n{rows}\n")

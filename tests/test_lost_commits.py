@@ -59,6 +59,7 @@ def cut_everywhere(
             yield side, number, came
 
 
+@pytest.mark.slow
 def test_unasked_results_are_there_once_or_not_as_was_said(line: tuple[Proxy, str, str]) -> None:
     proxy, through, direct = line
     study = begin(through)
@@ -87,6 +88,7 @@ def test_unasked_results_are_there_once_or_not_as_was_said(line: tuple[Proxy, st
     assert len(acknowledged) > 3
 
 
+@pytest.mark.slow
 def test_asking_leaves_no_orphan(line: tuple[Proxy, str, str]) -> None:
     proxy, through, direct = line
     study = begin(through)
@@ -102,6 +104,7 @@ def test_asking_leaves_no_orphan(line: tuple[Proxy, str, str]) -> None:
     assert [t.number for t in shortlist.Study.load(direct).trials] == sorted([*asked, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("commits", [True, False])
 def test_a_server_that_stays_away_is_said_to_be_unknown(
     line: tuple[Proxy, str, str], monkeypatch: pytest.MonkeyPatch, commits: bool

@@ -317,6 +317,7 @@ def test_with_any_misspecification_the_stop_is_a_classical_one(kind: Any, c: flo
             assert at.statistic == pytest.approx(max(bounds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", ["pairs", "glr"])
 def test_a_misspecification_may_be_as_small_or_large_as_numbers_are(stop: Any) -> None:
     pulls = {
@@ -331,6 +332,7 @@ def test_a_misspecification_may_be_as_small_or_large_as_numbers_are(stop: Any) -
         assert 0.9 < ratio < 1.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", ["pairs", "glr"])
 def test_with_any_misspecification_features_do_not_matter(stop: Any) -> None:
     """Other features, the same pulls, run by run; and without any, as many but for ties."""
@@ -349,6 +351,7 @@ def test_with_any_misspecification_features_do_not_matter(stop: Any) -> None:
     np.testing.assert_allclose(shares[0], shares[2], atol=0.04)
 
 
+@pytest.mark.slow
 def test_without_misspecification_pulls_are_shared_as_by_lingame() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
     shares = {}
@@ -426,6 +429,7 @@ def covered(kind: Any, scale: float, c: float, runs: int) -> int:
     return held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [PairBounds, LikelihoodRatio])
 def test_bounds_hold_at_all_looks_and_others_do_not(kind: Any) -> None:
     runs = 60 if kind is PairBounds else 20  # the likelihood ratio solves programs for each bound
@@ -476,6 +480,7 @@ def errs(algorithm: Any, runs: int, instance: Instance = LIAR) -> int:
     return int((~results.frame["correct"]).sum())
 
 
+@pytest.mark.slow
 def test_where_a_linear_algorithm_errs_mislid_does_not() -> None:
     runs = 24
     for linear in ("m-LinGapE", MisLid(misspecification=0.0)):
@@ -488,6 +493,7 @@ def test_where_a_linear_algorithm_errs_mislid_does_not() -> None:
         assert binom.sf(errs(honest, runs) - 1, runs, 0.05) > 0.01
 
 
+@pytest.mark.slow
 def test_on_other_instances_it_does_not_err_either() -> None:
     """Random ones, a few runs of each, whose boundary is at least as wide as the lie."""
     wrong = runs = 0
@@ -588,6 +594,7 @@ def test_the_stop_is_where_the_gap_of_its_pair_ends(stop: Any) -> None:
     assert (last.table["gap"] <= last.table["gap_upper"]).all()
 
 
+@pytest.mark.slow
 def test_guarantee_and_reports_name_c() -> None:
     study = begin()
     words = study.bound.guarantee()

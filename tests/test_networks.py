@@ -240,6 +240,7 @@ def test_a_gene_without_regulators(rule: int) -> None:
     assert function == wanted.get(rule, Constant(int(rule >= 9)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", range(20))
 def test_a_rule_is_found_again(rule: int) -> None:
     for a, r in itertools.product(range(4), repeat=2):
@@ -284,6 +285,7 @@ def brute_percolation(network: BooleanNetwork) -> dict[str, int]:
         constants.update(new)
 
 
+@pytest.mark.slow
 @settings(STEADY, max_examples=60)
 @given(networks(5, leaves=5))
 def test_percolation_against_brute_force(network: BooleanNetwork) -> None:
@@ -422,6 +424,7 @@ def test_unknown_genes_are_named() -> None:
 # Files
 
 
+@pytest.mark.slow
 @settings(STEADY, max_examples=25)
 @given(network=ruled_networks())
 def test_round_trips_of_ruled_networks(

@@ -128,6 +128,7 @@ def test_a_pilot_that_is_set_aside_is_weighted_too() -> None:
     assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("threshold", ["self_normalized", "determinant", "pilot"])
 def test_equal_sigmas_are_one_sigma_bit_for_bit(name: str, threshold: str) -> None:
@@ -225,6 +226,7 @@ def test_shares_go_as_the_noise() -> None:
     assert 0.6 < shares["LinGame"] < 0.8  # its learner is slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["m-LinGapE", "m-LinGapE optimized", "LUCB", *TRACKING])
 def test_errors_with_noise_by_arm(name: str) -> None:
     sigma = [0.5, 0.05, 0.3, 0.1]
@@ -379,6 +381,7 @@ def test_replicates_that_are_all_equal_prove_nothing() -> None:
     assert "the replicates of every arm are equal" in study.shortlist.guarantee
 
 
+@pytest.mark.slow
 def test_a_comparison_estimates_as_a_study_does() -> None:
     instance = shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=0.4, arms=NAMES)
     frame = shortlist.compare(
@@ -420,12 +423,14 @@ def errors_of(degrees: int) -> tuple[int, int]:
     return wrong, 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degrees", [2, 60])
 def test_errors_with_an_estimate(degrees: int) -> None:
     wrong, runs = errors_of(degrees)
     assert improbability(wrong, runs, DELTA) > 0.01
 
 
+@pytest.mark.slow
 def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     def naive(replicates: list[list[float]], risk: float) -> Estimate:
         honest = bound_from_replicates(replicates, risk)
@@ -436,6 +441,7 @@ def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert improbability(wrong, runs, DELTA) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -469,6 +475,7 @@ KINDS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", KINDS, ids=str)
 @pytest.mark.parametrize("at", [20, 66, 100])
 def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
@@ -538,6 +545,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     return write
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "words"),
     [

@@ -58,6 +58,7 @@ def pulls_of(
     return pulls, study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("units", UNITS, ids=str)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_units_change_no_pull(algorithm: Any, units: tuple[float, ...]) -> None:
@@ -180,6 +181,7 @@ def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: f
     return round(float(got.summary()["error_rate"].iloc[0]) * runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.02])
 @pytest.mark.parametrize("apart", [1e-7, 1e-9, 1e-12])
 @pytest.mark.parametrize(("algorithm", "threshold"), SETTINGS, ids=str)
@@ -189,6 +191,7 @@ def test_nearly_equal_arms_are_not_told_apart_by_rounding(
     assert errors_among(apart, algorithm, threshold, epsilon) <= 3  # of 40 at δ = 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [1e-3, 1e-8, 1e-12])
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_no_study_of_nearly_equal_arms_raises(algorithm: Any, apart: float) -> None:
@@ -197,6 +200,7 @@ def test_no_study_of_nearly_equal_arms_raises(algorithm: Any, apart: float) -> N
         pulls_of(x, x @ theta, 1.0, 250, m=1, algorithm=algorithm, epsilon=epsilon)
 
 
+@pytest.mark.slow
 def test_a_plain_study_of_nearly_equal_arms_does_not_stop_by_rounding() -> None:
     wrong = 0
     for seed in range(10):

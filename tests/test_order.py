@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ def test_priority_is_that_of_the_integers(key: int, arm: int) -> None:
     assert int(priority(np.uint64(key), arm)) == rank(key, arm)
 
 
+@pytest.mark.slow
 @EXACT
 @given(values, st.data())
 def test_mth_largest_is_that_of_the_sorted_rest(numbers: list[float], data: st.DataObject) -> None:
@@ -75,6 +77,7 @@ def best_arms(numbers: list[float], sign: float, m: int, key: int) -> set[int]:
     return set(order[:m])
 
 
+@pytest.mark.slow
 @EXACT
 @given(values, st.sampled_from([1.0, -1.0]), keys, st.data())
 @example([1.0, 1.0, 1.0], 1.0, 0, None)
@@ -95,6 +98,7 @@ def test_mark_best_marks_the_first_of_the_sorted(
         assert set(np.flatnonzero(best)) == expected
 
 
+@pytest.mark.slow
 @EXACT
 @given(st.integers(2, 40), keys, keys)
 def test_marks_of_an_earlier_round_do_not_win_a_tie(K: int, first: int, second: int) -> None:
@@ -106,6 +110,7 @@ def test_marks_of_an_earlier_round_do_not_win_a_tie(K: int, first: int, second: 
         assert set(np.flatnonzero(best)) == best_arms(numbers, 1.0, m, key)
 
 
+@pytest.mark.slow
 @EXACT
 @given(values, keys, st.booleans(), st.data())
 def test_largest_among_is_the_first_of_the_sorted(
@@ -118,6 +123,7 @@ def test_largest_among_is_the_first_of_the_sorted(
     assert largest_among(column(numbers), np.array(mask), wanted, np.uint64(key)) == expected
 
 
+@pytest.mark.slow
 @EXACT
 @given(st.lists(tied, min_size=2, max_size=12), keys, st.data())
 def test_greedy_breaks_ties_by_priority(

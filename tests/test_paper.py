@@ -174,6 +174,7 @@ def parsed(page: Path) -> Page:
     return parser
 
 
+@pytest.mark.slow
 def test_all_with_five_runs_and_every_output_opens(drugs: None, tmp_path: Path) -> None:
     import matplotlib.image
 
@@ -292,6 +293,7 @@ def test_a_missing_extra_is_named_before_the_first_run(
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.slow
 def test_without_the_data_the_rest_is_done_and_the_page_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -324,6 +326,7 @@ def test_without_the_fetcher_the_rest_is_done_too(
 # --- how far it has come
 
 
+@pytest.mark.slow
 def test_progress_is_a_line_an_experiment_or_two_bars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -177,6 +177,7 @@ def test_the_chain_of_constants_is_false_here_and_is_not_taken_for_granted() -> 
         assert only.startswith(f"For m = 3: {word} ({values[0]:.0f}, {values[1]:.0f}, ")
 
 
+@pytest.mark.slow
 def test_the_cells_agree_with_the_published_counts(tmp_path: Path) -> None:
     cells = EXPERIMENTS["complexity-table"].cells
     for cell in cells:

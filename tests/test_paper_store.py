@@ -45,6 +45,7 @@ def same(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     return flat[0].equals(flat[1])
 
 
+@pytest.mark.slow
 def test_an_interrupted_reproduction_goes_on(
     counted: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_an_interrupted_reproduction_goes_on(
     assert counted == [(2, 2), (4, 2)] + [(0, 2), (2, 2), (4, 2)] * (rows - 2)
 
 
+@pytest.mark.slow
 def test_more_runs_make_only_those_that_are_missing(
     counted: list[tuple[int, int]], tmp_path: Path
 ) -> None:
@@ -86,6 +88,7 @@ def test_more_runs_make_only_those_that_are_missing(
     assert list(more["run"]) == list(range(6)) * 6
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_store(counted: list[tuple[int, int]], tmp_path: Path) -> None:
     one = appendix_random(tmp_path, 2)
     reproduce("appendix-random", runs=2, seed=1, out=tmp_path, workers=2, progress=False)
@@ -94,6 +97,7 @@ def test_another_seed_is_another_store(counted: list[tuple[int, int]], tmp_path:
     assert not set(one["seed"]) & set(other["seed"])
 
 
+@pytest.mark.slow
 def test_damaged_and_foreign_files_are_noticed_and_made_again(
     counted: list[tuple[int, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +130,7 @@ def name_of(file: Path) -> str:
     return file.stem.rpartition("-")[0]
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_noticed_or_harmless(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +167,7 @@ reproduce("appendix-random", runs=16, out=sys.argv[1], workers=2, progress=False
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill so")
 def test_a_killed_reproduction_goes_on(
     counted: list[tuple[int, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]

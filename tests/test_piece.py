@@ -46,6 +46,7 @@ ALGORITHMS = [
 SETTINGS: dict[str, Any] = {"runs": 40, "seed": 3, "max_samples": 2000, "progress": False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [pytest.param("fork", marks=FORKS), "spawn"])
 def test_comparisons_are_the_same_in_processes(start: str) -> None:
     here = shortlist.compare(ALGORITHMS, INSTANCE, **SETTINGS).frame

@@ -36,6 +36,7 @@ def direct(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, float]:
     return means, gram, log_det
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arms", "dimension"), [(10, 71), (100, 71), (300, 71), (100, 5)], ids=str)
 @pytest.mark.parametrize("ridge", [6e-4, 1.0])
 def test_a_million_rounds_do_not_drift(arms: int, dimension: int, ridge: float) -> None:

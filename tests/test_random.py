@@ -240,6 +240,7 @@ def symmetric_engine(candidates: str, selection: str) -> Engine:
     return algorithm.bind(Problem.of(np.eye(6), 2, sigma=1.0, S=1.0)).engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["top_means", "smallest_gap"])
 @pytest.mark.parametrize("selection", ["largest_variance", "greedy", "optimized"])
 def test_a_symmetric_problem_favours_no_arm(candidates: str, selection: str) -> None:

@@ -177,6 +177,7 @@ def validation() -> dict[str, list[Point]]:
     return found
 
 
+@pytest.mark.slow
 def test_half_way_the_projection_is_within_a_factor_of_two(
     validation: dict[str, list[Point]],
 ) -> None:
@@ -184,10 +185,12 @@ def test_half_way_the_projection_is_within_a_factor_of_two(
     assert within_a_factor_of_two(validation["quick"]), table(validation["quick"])
 
 
+@pytest.mark.slow
 def test_a_broken_projection_would_be_found_out(validation: dict[str, list[Point]]) -> None:
     assert not within_a_factor_of_two(validation["broken"]), table(validation["broken"])
 
 
+@pytest.mark.slow
 def test_the_range_holds_the_truth_about_as_often_as_it_says(
     validation: dict[str, list[Point]],
 ) -> None:
@@ -254,6 +257,7 @@ def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> 
     assert remaining(study).low >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", sorted(shortlist.algorithms()))
 def test_every_algorithm_has_a_projection(algorithm: str) -> None:
     study = small(algorithm, sigma=4.0, epsilon=0.01)
@@ -273,10 +277,10 @@ def test_looking_changes_nothing() -> None:
     one, other = small(sigma=2.0), small(sigma=2.0)
     for study in (one, other):
         tell(study, 80)
-    state = [array.copy() for array in one.posterior.state]
+    state = [array.copy() for array in one.posterior.state.arrays()]
     remaining(one)
     remaining(one, quick=True)
-    for before, after in zip(state, one.posterior.state, strict=True):
+    for before, after in zip(state, one.posterior.state.arrays(), strict=True):
         np.testing.assert_array_equal(before, after)
     assert one.fingerprint == other.fingerprint
     assert [t.arm for t in one.ask(5)] == [t.arm for t in other.ask(5)]
@@ -306,6 +310,7 @@ def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
     assert played.samples[0] == pytest.approx(study.evaluations, rel=0.02, abs=2)
 
 
+@pytest.mark.slow
 def test_arms_that_look_alike_have_a_wide_range() -> None:
     x = np.vstack([np.eye(3), [[1.0, 1.0, 1.0]]])
     study = shortlist.Study(x, m=1, sigma=1.0, seed=1, algorithm="m-LinGapE")
@@ -328,6 +333,7 @@ def test_arms_that_look_alike_have_a_wide_range() -> None:
     assert bounded.high < 10_000
 
 
+@pytest.mark.slow
 def test_a_hopeless_study_is_answered_at_once() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 100))

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,7 +33,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.report import pictures, reading, search
 from shortlist.report.assumptions import assumptions
 from shortlist.report.citations import REDA, SOURCES, algorithm_work, works
-from shortlist.report.markup import element, printable, text
+from shortlist.report.markup import Markup, element, printable, text
 from shortlist.report.methods import cited
 from shortlist.report.methods import methods as methods_of
 from shortlist.report.reading import Reading
@@ -148,6 +149,19 @@ def page_of(kind: str) -> str:
     return report.html(study_of(kind))
 
 
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """Pages with empty pictures: nearly all of a page's time goes into drawing them."""
+
+    def empty(draw: object, *, label: str, prefix: str) -> Markup:
+        given = {"viewBox": "0 0 1 1", "width": "1pt", "height": "1pt"}
+        return element("svg", **given, role="img", aria_label=label)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "svg", empty)
+        yield
+
+
 class Page(HTMLParser):
     """What a parser makes of a page; fails if its tags do not match."""
 
@@ -221,6 +235,7 @@ def test_markup_is_escaped_once() -> None:
 # The page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_the_page_is_well_formed_and_asks_for_nothing(kind: str) -> None:
     page = Page(page_of(kind))
@@ -248,6 +263,7 @@ def test_the_page_is_well_formed_and_asks_for_nothing(kind: str) -> None:
     assert str(policy).startswith("default-src 'none'; script-src 'sha256-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_the_page_can_be_read_aloud(kind: str) -> None:
     page = Page(page_of(kind))
@@ -260,6 +276,7 @@ def test_the_page_can_be_read_aloud(kind: str) -> None:
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in page.all("svg"))
 
 
+@pytest.mark.slow
 def test_sections_stand_in_the_order_of_reading() -> None:
     page = Page(page_of("stopped"))
     assert [section["id"] for section in page.all("section")] == [
@@ -268,11 +285,13 @@ def test_sections_stand_in_the_order_of_reading() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_hostile_names_change_no_tag() -> None:
     hostile = study_of("hostile")
     tame = played(len(HOSTILE), name="tame", fail=2, reason="tame", seed=3, most=250)
     page = Page(page_of("hostile"))
-    assert page.outside == Page(report.html(tame)).outside
+    with undrawn():
+        assert page.outside == Page(report.html(tame)).outside
     names = page.text("bdi")
     for name in (*hostile.problem.names, hostile.name, EVIL):
         assert printable(name) in names
@@ -281,6 +300,7 @@ def test_hostile_names_change_no_tag() -> None:
     assert r"$\alpha$" in inside
 
 
+@pytest.mark.slow
 def test_hostile_names_of_everything_else(tmp_path: Path) -> None:
     def threshold(t: int, log_det: float, constants: np.ndarray) -> float:
         return 3.0
@@ -289,7 +309,8 @@ def test_hostile_names_of_everything_else(tmp_path: Path) -> None:
     study = played(algorithm=shortlist.GIFA(name=EVIL), threshold=threshold, name=EVIL)
     tame = played(algorithm=shortlist.GIFA(name="tame"), threshold=TAME, name="tame")
     page = Page(report.html(study))
-    assert page.outside == Page(report.html(tame)).outside
+    with undrawn():
+        assert page.outside == Page(report.html(tame)).outside
     assert page.text("bdi").count(EVIL) >= 3  # the study, the algorithm, the threshold
     file = tmp_path / "<img src=x onerror=alert(1)>.db"
     stored = Page(report.html(played(storage=file, most=5)))
@@ -313,6 +334,7 @@ def badges(kind: str) -> list[str]:
     return re.findall(r'<span class="badge (\w+)">([^<]+)<', source[: source.index("<nav")])
 
 
+@pytest.mark.slow
 def test_the_answer() -> None:
     study, words = study_of("stopped"), words_of("stopped")
     assert badges("stopped") == [("good", "Stopped"), ("plain", "Proven if linear: untested")]
@@ -326,6 +348,7 @@ def test_the_answer() -> None:
     assert "stopped after" in words
 
 
+@pytest.mark.slow
 def test_a_running_study_has_no_guarantee() -> None:
     words = words_of("running")
     assert badges("running") == [("plain", "Running"), ("plain", "No guarantee yet")]
@@ -338,6 +361,7 @@ def test_a_running_study_has_no_guarantee() -> None:
     assert "No evaluation has failed" not in words
 
 
+@pytest.mark.slow
 def test_a_study_without_results() -> None:
     assert badges("just made") == [("plain", "Not started"), ("plain", "No guarantee yet")]
     assert "No shortlist yet: 0 of 100 initial pulls are told." in words_of("just made")
@@ -346,6 +370,7 @@ def test_a_study_without_results() -> None:
     assert "nan" not in words_of("just made")
 
 
+@pytest.mark.slow
 def test_what_is_heuristic_is_called_so() -> None:
     assert badges("heuristic") == [("good", "Stopped"), ("warn", "Heuristic")]
     assert '<div class="box warn">' in page_of("heuristic")
@@ -354,6 +379,7 @@ def test_what_is_heuristic_is_called_so() -> None:
     assert badges("heuristic, running")[1] == ("warn", "No guarantee yet, then heuristic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_health_hash_and_settings(kind: str) -> None:
     study, words = study_of(kind), words_of(kind)
@@ -364,8 +390,10 @@ def test_health_hash_and_settings(kind: str) -> None:
         assert value in words
 
 
+@pytest.mark.slow
 def test_warnings_stand_beside_the_guarantee() -> None:
-    source = report.html(played(sigma=0.05, most=120))
+    with undrawn():
+        source = report.html(played(sigma=0.05, most=120))
     words = " ".join(Page(source).text().split())
     assert "Mind the warnings (noise" in words
     assert '<span class="badge warn">warning</span> noise' in source
@@ -412,6 +440,7 @@ def methods(study: shortlist.Study) -> str:
     return methods_of(Reading(study))
 
 
+@pytest.mark.slow
 def test_methods_hold_the_numbers() -> None:
     study = study_of("running")
     words = methods(study)
@@ -436,6 +465,7 @@ def test_methods_hold_the_numbers() -> None:
     assert "Heuristic: no proof covers" in methods(study_of("heuristic"))
 
 
+@pytest.mark.slow
 def test_a_report_by_default_speaks_of_plans() -> None:
     for kind in ("by default", "by default, running", "by default, begun"):
         study, words = study_of(kind), words_of(kind)
@@ -464,6 +494,7 @@ def test_a_report_by_default_speaks_of_plans() -> None:
     assert f"No shortlist yet: {told}" in words_of("by default, begun")
 
 
+@pytest.mark.slow
 def test_everything_is_cited() -> None:
     for name, about in algorithms().items():
         author = re.match(r"(\w+)", about)
@@ -571,7 +602,8 @@ class Screen:
 @cache
 def screened(kind: str, most: int | None) -> tuple[Screen, Page]:
     screen = Screen(kind, most)
-    return screen, Page(report.html(screen.study))
+    with undrawn():
+        return screen, Page(report.html(screen.study))
 
 
 def shows(cell: str, value: float) -> bool:
@@ -691,8 +723,10 @@ def test_the_hash_is_that_of_the_same_data() -> None:
 # After the stop, out of order, reopened
 
 
+@pytest.mark.slow
 def test_results_after_the_stop_are_said_to_be() -> None:
-    screen, page = screened("self_normalized", None)
+    screen, _ = screened("self_normalized", None)
+    page = Page(report.html(screen.study))
     words = " ".join(page.text().split())
     stop = screen.stop
     assert f"{stop} evaluations to the stop and 3 after it" in words
@@ -710,13 +744,15 @@ def test_results_after_the_stop_are_said_to_be() -> None:
     assert "after the stop" not in words_of("running")
     # The answer is the one of the stop, whatever came later.
     study = played()
-    before = Page(report.html(study)).tables
-    study.tell(arm=study.shortlist.names[0], value=-100.0)
-    after = Page(report.html(study)).tables
+    with undrawn():
+        before = Page(report.html(study)).tables
+        study.tell(arm=study.shortlist.names[0], value=-100.0)
+        after = Page(report.html(study)).tables
     assert after["answer"] == before["answer"]
     assert after["arms"] != before["arms"]
 
 
+@pytest.mark.slow
 def test_only_what_was_done_is_said() -> None:
     def course(study: shortlist.Study) -> str:
         return methods(study).split("\n\n")[1]
@@ -778,6 +814,7 @@ def test_reopenings_are_said() -> None:
     assert "after the stop" not in methods(study)
 
 
+@pytest.mark.slow
 def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
 
@@ -803,6 +840,7 @@ def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> No
 # Many arms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "first"), [(10, 0), (900, 400), (1990, 1000)])
 def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first: int) -> None:
     study = played(2000, m, most=41)
@@ -824,6 +862,7 @@ def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first
     assert len(source.encode()) < 1_500_000
 
 
+@pytest.mark.slow
 def test_before_the_first_result_the_first_thousand_arms_are_listed() -> None:
     page = Page(report.html(played(1200, 2, most=0)))
     assert [row[0] for row in page.tables["arms"][1:]] == [f"compound {k}" for k in range(1000)]
@@ -831,6 +870,7 @@ def test_before_the_first_result_the_first_thousand_arms_are_listed() -> None:
     assert "200 of 1,200 are not listed" in " ".join(page.text().split())
 
 
+@pytest.mark.slow
 def test_two_hundred_arms_are_below_two_megabytes() -> None:
     assert len(report.html(played(200, 10, most=600)).encode()) < 2_000_000
 
@@ -848,11 +888,13 @@ def every_arm(source: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 41])
 def test_the_page_of_a_large_study_holds_every_arm(most: int) -> None:
     names = [*HOSTILE, *(f"compound {k}" for k in range(1200 - len(HOSTILE)))]
     study = played(1200, 30, most=most, arms=names)
-    page = Page(source := report.html(study))
+    with undrawn():
+        page = Page(source := report.html(study))
     held, table = every_arm(source), study.table()
     if most:
         table = table.sort_values("mean", ascending=False, kind="stable")
@@ -877,6 +919,7 @@ def shows_roughly(cell: str, value: float) -> bool:
     return abs(float(cell) - value) <= 0.501 * 10.0 ** -len(cell.partition(".")[2])
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), min_size=21, max_size=40, unique_by=printable))
 def test_any_names_are_held_and_end_no_script(names: list[str]) -> None:
     arms = pd.DataFrame({"name": names, "pulls": 0, "in_shortlist": False})
@@ -889,23 +932,27 @@ def test_any_names_are_held_and_end_no_script(names: list[str]) -> None:
     source.encode()
 
 
+@pytest.mark.slow
 def test_hostile_names_of_many_arms_change_no_tag() -> None:
     rest = [f"compound {k}" for k in range(1100 - len(HOSTILE))]
-    pages = [
-        Page(report.html(played(1100, 3, most=45, arms=[*first, *rest])))
-        for first in (HOSTILE, [f"tame {k}" for k in range(len(HOSTILE))])
-    ]
-    assert pages[0].outside == pages[1].outside
+    tame = [f"tame {k}" for k in range(len(HOSTILE))]
+    page = Page(report.html(played(1100, 3, most=45, arms=[*HOSTILE, *rest])))
+    with undrawn():
+        other = Page(report.html(played(1100, 3, most=45, arms=[*tame, *rest])))
+    assert page.outside == other.outside
 
 
+@pytest.mark.slow
 def test_the_search_of_few_and_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "arm-search" not in page_of("stopped").partition("<script")[0]
-    source = report.html(played(21, 3, most=45))
+    with undrawn():
+        source = report.html(played(21, 3, most=45))
     assert "Search all 21 arms by name" in Page(source).text("label")
     assert "every-arm" not in source.partition("<script")[0]  # they are in the table
     study = played(1200, 3, most=45)
     monkeypatch.setattr(search, "MOST", 1100 * (len("compound 999") + search.NUMBERS))
-    source = report.html(study)
+    with undrawn():
+        source = report.html(study)
     held = every_arm(source)["name"]
     assert 1050 < len(held) < 1150
     best = study.table().sort_values("mean", ascending=False, kind="stable")["name"]
@@ -916,6 +963,7 @@ def test_the_search_of_few_and_of_too_many(monkeypatch: pytest.MonkeyPatch) -> N
 # Writing
 
 
+@pytest.mark.slow
 def test_the_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "report.html"
     study = study_of("just made")
@@ -980,6 +1028,7 @@ def test_without_matplotlib_there_is_a_page_all_the_same(monkeypatch: pytest.Mon
     assert "No pictures: pictures need matplotlib" in page.text("p")
 
 
+@pytest.mark.slow
 def test_colours_can_be_told_apart() -> None:
     style = Page(page_of("stopped")).text("style")
     light, dark = re.findall(r":root \{(.*?)\}", style, flags=re.S)
@@ -1048,6 +1097,7 @@ def saved(kind: str, folder: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_hostile_names_do_nothing_in_a_browser(
     fresh: Chromium, outside: tuple[str, list[str]], tmp_path: Path
 ) -> None:
@@ -1077,6 +1127,7 @@ def test_hostile_names_do_nothing_in_a_browser(
     assert {"/image", "/script", "/frame", "/link"} <= set(calls)
 
 
+@pytest.mark.slow
 def test_the_policy_stops_what_would_slip_through(
     fresh: Chromium, outside: tuple[str, list[str]], tmp_path: Path
 ) -> None:
@@ -1096,6 +1147,7 @@ def test_the_policy_stops_what_would_slip_through(
     assert any("Content Security Policy" in complaint for complaint in fresh.complaints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_is_seen(kind: str, dark: bool, fresh: Chromium, tmp_path: Path) -> None:
@@ -1114,6 +1166,7 @@ def test_the_page_is_seen(kind: str, dark: bool, fresh: Chromium, tmp_path: Path
     assert ink[600:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stopped", "running", "hostile"])
 @pytest.mark.parametrize("width", [320, 400, 1000])
 def test_only_tables_scroll_sideways(
@@ -1129,6 +1182,7 @@ def test_only_tables_scroll_sideways(
     assert outside == []
 
 
+@pytest.mark.slow
 def test_tables_are_sorted_by_a_click(fresh: Chromium, tmp_path: Path) -> None:
     fresh.open(saved("stopped", tmp_path))
     study = study_of("stopped")
@@ -1162,12 +1216,14 @@ def typed(page: Chromium, words: str) -> tuple[str, list[list[str]]]:
     return page.run("document.querySelector('#arms caption').textContent"), page.run(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [60, 1300])
 def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> None:
     names = [*HOSTILE, *(f"Compound {k}" for k in range(K - len(HOSTILE)))]
     study = played(K, 5, most=60, arms=names)
     ranked = study.table().sort_values("mean", ascending=False, kind="stable")
-    place = report.write(study, tmp_path / "report.html")
+    with undrawn():
+        place = report.write(study, tmp_path / "report.html")
     fresh.open(place)
     before = typed(fresh, "")
     assert len(before[1]) == min(K, 1000)
@@ -1204,8 +1260,10 @@ def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> N
     assert [each for each in fresh.requests if not each.startswith("data:")] == [place.as_uri()]
 
 
+@pytest.mark.slow
 def test_without_scripts_there_is_no_search(fresh: Chromium, tmp_path: Path) -> None:
-    place = report.write(played(1100, 3, most=45), tmp_path / "report.html")
+    with undrawn():
+        place = report.write(played(1100, 3, most=45), tmp_path / "report.html")
     seen = "document.getElementById('arm-search').checkVisibility()"
     fresh.open(place)
     assert fresh.run(seen)
@@ -1219,6 +1277,7 @@ def test_without_scripts_there_is_no_search(fresh: Chromium, tmp_path: Path) -> 
         fresh.do("Emulation.setScriptExecutionDisabled", value=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clipboard", [True, False], ids=["clipboard", "selection"])
 def test_the_methods_are_copied(clipboard: bool, fresh: Chromium, tmp_path: Path) -> None:
     fresh.open(saved("stopped", tmp_path))
@@ -1233,6 +1292,7 @@ def test_the_methods_are_copied(clipboard: bool, fresh: Chromium, tmp_path: Path
         assert fresh.run("getSelection().toString()").startswith("We looked for")
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_script(fresh: Chromium, tmp_path: Path) -> None:
     fresh.do("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -1253,6 +1313,7 @@ def test_the_page_needs_no_script(fresh: Chromium, tmp_path: Path) -> None:
     assert fresh.run(dead) == 6 + 2  # headings of the table, and copies
 
 
+@pytest.mark.slow
 def test_it_prints_on_a4(fresh: Chromium, tmp_path: Path) -> None:
     fresh.screen(1000, 900, dark=True)
     fresh.open(saved("stopped", tmp_path))

@@ -193,6 +193,7 @@ def escapes(share: float, draw: Callable[[np.random.Generator], np.ndarray], mea
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.5, 0.05])
 def test_the_mixture_holds_at_all_times_and_a_quarter_of_it_does_not(mean: float) -> None:
     draws = [
@@ -253,6 +254,7 @@ def oracle(name: str, kth: Callable[[int, int], float], task: Task) -> tuple[lis
             plan = sorted(open_arms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIVALS)
 @pytest.mark.parametrize("epsilon", [0.0, 0.07])
 def test_every_round_is_that_of_the_definition(name: str, epsilon: float) -> None:
@@ -361,6 +363,7 @@ def test_ties_go_to_everybody(name: str) -> None:
 # What they prove
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIVALS)
 @pytest.mark.parametrize(
     "instance",
@@ -397,6 +400,7 @@ class CarelessRace(Classical):
     interval, races = replace(NORMAL, formula=lambda task: [0.0, 2.0 * task.sigma**2]), True
 
 
+@pytest.mark.slow
 def test_the_test_of_errors_can_fail() -> None:
     own = {"name": "Careless", "threshold": KL.threshold, "classical": True}
     instance = coins(0.6 - 0.02 * np.arange(10), 1)
@@ -543,6 +547,7 @@ def test_racing_takes_the_sigma_of_the_noisiest_arm() -> None:
     assert [t.arm for t in one.trials] == [t.arm for t in each.trials]
 
 
+@pytest.mark.slow
 def test_racing_uses_sigma_and_says_so() -> None:
     narrow, wide = begin("Racing", sigma=0.5), begin("Racing", sigma=1.0)
     for study in (narrow, wide):
@@ -570,6 +575,7 @@ def test_the_table_has_the_intervals_that_stop_the_study(name: str) -> None:
     assert look.table["upper"][look.c] == pytest.approx(highest_mean(total / count, level))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIVALS)
 def test_the_rest_is_foreseen(name: str) -> None:
     """Played on with coins where the algorithm is for them: the stop lies in the range, mostly."""

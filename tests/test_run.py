@@ -342,6 +342,7 @@ def test_threads_that_end_in_reverse_count_in_the_order_they_were_asked_for() ->
     assert [trial.number for trial in s.taken] == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_completion_order_is_biased_where_good_results_take_long() -> None:
     """The mean of the first n results: what a stopping rule would look at."""
     first: dict[str, list[float]] = {"asked": [], "completion": []}
@@ -468,6 +469,7 @@ def test_processes_forked_from_one_state_would_draw_the_same(tmp_path: Path) -> 
     assert drawn[0] == drawn[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "objective"),
     [
@@ -1121,6 +1123,7 @@ def test_results_that_come_after_the_end_of_a_run_are_written_down_too(
     assert sorted(read_untold(file)) == [(0, 0.0), (1, 1.0), (2, 2.0)]
 
 
+@pytest.mark.slow
 def test_a_damaged_storage_is_not_waited_for(tmp_path: Path) -> None:
     study = begin_stored(tmp_path / "study.db")
 

@@ -124,6 +124,7 @@ def test_a_pull_is_the_paper_s_algorithm(data: DataSet) -> None:
     assert len(seen) == 10  # every patient in every network
 
 
+@pytest.mark.slow
 def test_pulls_and_the_simulation_of_all_agree(data: DataSet) -> None:
     screen = data.screen(seed=3)
     rewards = screen.simulate(200)
@@ -140,6 +141,7 @@ def test_pulls_and_the_simulation_of_all_agree(data: DataSet) -> None:
         assert np.mean(pulls) == pytest.approx(rewards[index].mean(), abs=4 * error + 1e-12)
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_the_mean_of_its_networks() -> None:
     parts = switch_data()
     # Where A keeps its value, setting it is enough: 1 in this network, ½ in the other.
@@ -196,6 +198,7 @@ def test_the_baseline_is_algorithm_3(data: DataSet) -> None:
     assert other.baseline().tolist() == data.screen().baseline().tolist()
 
 
+@pytest.mark.slow
 def test_without_a_baseline_the_rest_stands() -> None:
     parts = switch_data()
     full = pd.DataFrame({"half": {"G1": 1.0}, "both": {"G2": 1.0}})
@@ -264,6 +267,7 @@ def test_measures_count_labelled_drugs_only() -> None:
 # The cache
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_goes_on_with_the_same_pulls(
     data: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,6 +456,7 @@ def test_bad_pulls_are_named() -> None:
 # The outcome and the command
 
 
+@pytest.mark.slow
 def test_the_picture(data: DataSet) -> None:
     screen = data.screen()
     study = screen.study(2, epsilon=0.3)
@@ -492,6 +497,7 @@ def files(tmp_path: Path) -> list[object]:
     return [*words, "-m", 2, "--epsilon", 0.3, "--out", tmp_path / "out", "--repeats", 3]
 
 
+@pytest.mark.slow
 def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path) -> None:
     first = run(*files)
     assert first.exit_code == 0, first.output
@@ -526,6 +532,7 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     assert report["drugs"][0]["name"] in report["shortlist"]
 
 
+@pytest.mark.slow
 def test_the_command_overwrites_another_answer_only_by_force(
     files: list[object], tmp_path: Path
 ) -> None:
@@ -566,6 +573,7 @@ def test_the_command_without_matplotlib(
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["drugs.csv", "pulls.csv"]
 
 
+@pytest.mark.slow
 def test_the_command_stops_early_and_without_features(files: list[object]) -> None:
     result = run(*files, "--classical", "--max-evaluations", 50)
     assert result.exit_code == 0, result.output
@@ -574,6 +582,7 @@ def test_the_command_stops_early_and_without_features(files: list[object]) -> No
     assert "nothing is assumed of them" in result.stdout
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_what_the_study_says() -> None:
     screen = synthetic(drugs=8, m=3, seed=2).screen()
     rewards = screen.simulate(repeats=3)
@@ -597,6 +606,7 @@ def test_chance_is_not_taken_for_a_misfit(repeats: int) -> None:
     assert "do not rely on the guarantee" in words[1]
 
 
+@pytest.mark.slow
 def test_a_label_above_the_heading_and_a_dollar_in_a_name(
     files: list[object], tmp_path: Path
 ) -> None:
@@ -617,6 +627,7 @@ def test_a_label_above_the_heading_and_a_dollar_in_a_name(
     assert "rewards.png" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_command_with_names_and_some_drugs(files: list[object], tmp_path: Path) -> None:
     labels = tmp_path / "data" / "labels.csv"
     table = pd.read_csv(labels, index_col=0)
@@ -720,6 +731,7 @@ def test_logged_states_get_their_logged_rewards(epilepsy: DrugScreen) -> None:
     assert np.allclose(ours, logged, atol=1e-12)
 
 
+@pytest.mark.slow
 @needs_data
 def test_what_is_true_about_the_epilepsy_case(epilepsy: DrugScreen) -> None:
     """Asynchronous walks, free genes uniform: 200 walks of each drug and patient."""
@@ -738,6 +750,7 @@ def test_what_is_true_about_the_epilepsy_case(epilepsy: DrugScreen) -> None:
     assert auc(baseline, hits) == pytest.approx(0.438, abs=5e-4)
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_script_of_the_docs_prints_its_figures() -> None:
     said = program("examples/epilepsy.py", "stored", "files")
@@ -751,6 +764,7 @@ def test_the_script_of_the_docs_prints_its_figures() -> None:
         assert words in said
 
 
+@pytest.mark.slow
 def test_the_demo_runs(tmp_path: Path) -> None:
     said = program("examples/demo.py", str(tmp_path / "demo.png"))
     for words in ("reverser 1", "Proven", "baseline", "LUCB"):

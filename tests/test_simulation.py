@@ -59,6 +59,7 @@ def test_rewards_have_the_means_they_claim(noise: str) -> None:
         np.testing.assert_allclose(draws.std(axis=1), 0.4, atol=0.02)
 
 
+@pytest.mark.slow
 def test_recorded_rewards_are_drawn_evenly() -> None:
     table = np.array([[0.0, 10.0], [1.0, 20.0], [2.0, 40.0]])
     instance = shortlist.instances.recorded(np.eye(2), table, m=1, sigma=5.0)

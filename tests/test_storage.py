@@ -20,6 +20,7 @@ import sqlalchemy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import forks
 import shortlist
 from history import check_replay
 from shortlist.errors import (
@@ -72,7 +73,9 @@ def assert_same(one: shortlist.Study, other: shortlist.Study) -> None:
     assert [t.number for t in one.taken] == [t.number for t in other.taken]
     assert [t.number for t in one.pending] == [t.number for t in other.pending]
     assert [t.number for t in one.waiting] == [t.number for t in other.waiting]
-    for mine, others in zip(one.posterior.state, other.posterior.state, strict=True):
+    for mine, others in zip(
+        one.posterior.state.arrays(), other.posterior.state.arrays(), strict=True
+    ):
         np.testing.assert_array_equal(mine, others)
     assert one.done == other.done
     assert one.statistic == other.statistic
@@ -98,6 +101,7 @@ ALGORITHMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_a_stored_study_is_the_study_in_memory(
     algorithm: str | shortlist.GIFA, tmp_path: Path
@@ -144,6 +148,7 @@ def test_rows_made_on_demand_are_replayed_bit_for_bit(tmp_path: Path) -> None:
     assert_same(shortlist.Study.load(path), study)
 
 
+@pytest.mark.slow
 def test_two_openings_see_each_other(new_storage: NewStorage) -> None:
     storage = new_storage()
     one, other, memory = begin(storage), begin(storage), begin()
@@ -163,6 +168,7 @@ def test_two_openings_see_each_other(new_storage: NewStorage) -> None:
     assert_same(shortlist.Study.load(storage, "study"), memory)
 
 
+@pytest.mark.slow
 def test_a_stop_elsewhere_is_seen_at_the_next_ask(new_storage: NewStorage) -> None:
     storage = new_storage()
     one, other = begin(storage), begin(storage)
@@ -177,6 +183,7 @@ def test_a_stop_elsewhere_is_seen_at_the_next_ask(new_storage: NewStorage) -> No
     assert not other.done
 
 
+@pytest.mark.slow
 def test_telling_twice_counts_once(new_storage: NewStorage) -> None:
     storage = new_storage()
     one, other = begin(storage), begin(storage)
@@ -191,6 +198,7 @@ def test_telling_twice_counts_once(new_storage: NewStorage) -> None:
         one.tell(5, 1.0)
 
 
+@pytest.mark.slow
 def test_several_results_are_taken_whole_or_not_at_all(new_storage: NewStorage) -> None:
     study = begin(new_storage())
     trials = study.ask(4)
@@ -307,6 +315,7 @@ def test_a_lease_that_is_over_is_given_again_and_a_late_result_counts_once(
         begin(lease=-1)
 
 
+@pytest.mark.slow
 def test_the_trials_of_a_process_that_has_ended_are_given_again(tmp_path: Path) -> None:
     path = str(tmp_path / "study.db")
     code = f"""
@@ -316,7 +325,7 @@ study = shortlist.Study(X, m=3, sigma=0.4, seed=7, storage={path!r})
 study.ask()
 study.run(lambda trial: os._exit(0), progress=False)
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([*forks.python(), "-c", code], check=True)
     study = shortlist.Study.load(path)
     assert [t.process is None for t in study.pending] == [True, False]
     # The first was asked for by hand: whoever did may still be at it. The second died with its run.
@@ -365,6 +374,7 @@ def test_a_child_loses_nothing_when_its_parent_closes(tmp_path: Path) -> None:
     assert [t.value for t in shortlist.Study.load(path).trials] == [1.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_child_forked_while_another_thread_asks_can_ask(stored: bool, tmp_path: Path) -> None:
@@ -520,7 +530,7 @@ def test_a_study_on_a_read_only_mount_can_be_read(
     if left == "killed":
         code = f"import os, shortlist; s = shortlist.Study.load({str(folder / 'study.db')!r})"
         code += f"; s.tell({trial.number}, 1.0); os.kill(os.getpid(), 9)"
-        subprocess.run([sys.executable, "-c", code])
+        subprocess.run([*forks.python(), "-c", code])
         assert (folder / "study.db-wal").stat().st_size
         study.refresh()
         study.close()
@@ -635,6 +645,7 @@ def test_threads_may_share_a_study(new_storage: NewStorage) -> None:
     assert study.evaluations == 40
 
 
+@pytest.mark.slow
 def test_opening_a_file_twice_in_a_process_keeps_its_locks(tmp_path: Path) -> None:
     """A second look at the file must not drop the locks of the first: its results would be lost."""
     path = tmp_path / "study.db"
@@ -643,10 +654,10 @@ def test_opening_a_file_twice_in_a_process_keeps_its_locks(tmp_path: Path) -> No
     shortlist.Study.load(path)
     study_names(path)
     other = f"import shortlist; shortlist.Study.load({str(path)!r}).tell(0, 1.0)"
-    subprocess.run([sys.executable, "-c", other], check=True)
+    subprocess.run([*forks.python(), "-c", other], check=True)
     study.tell(trials[1], 2.0)
     subprocess.run(
-        [sys.executable, "-c", other.replace("tell(0, 1.0)", "tell(2, 3.0)")], check=True
+        [*forks.python(), "-c", other.replace("tell(0, 1.0)", "tell(2, 3.0)")], check=True
     )
     seen = f"import shortlist; print([t.value for t in shortlist.Study.load({str(path)!r}).trials])"
     out = subprocess.run([sys.executable, "-c", seen], check=True, capture_output=True, text=True)
@@ -677,11 +688,13 @@ print(study.ask().number)
 """
 
 
+@pytest.mark.slow
 def test_sixteen_processes_open_a_new_study_at_once(new_storage: NewStorage) -> None:
     storage = new_storage()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [sys.executable, "-c", OPEN.format(X=X.tolist()), storage]
-    children = [subprocess.Popen(command, text=True, **pipes) for _ in range(16)]  # type: ignore[call-overload]
+    start = ["-c", OPEN.format(X=X.tolist()), storage]
+    commands = [[sys.executable, *start], *([*forks.python(), *start] for _ in range(15))]
+    children = [subprocess.Popen(each, text=True, **pipes) for each in commands]  # type: ignore[call-overload]
     for child in children:
         assert child.stdout.readline() == "ready\n"
     for child in children:
@@ -765,6 +778,7 @@ TAMPERED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", TAMPERED)
 def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> None:
     shortlist.Study.load(file).close()
@@ -777,6 +791,7 @@ def test_a_tampered_file_is_refused_and_left_as_it_is(what: str, file: Path) -> 
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_no_state_can_be_altered_unnoticed(tmp_path: Path) -> None:
     """Every trial, in every state, to every other state, with and without a value."""
     path = tmp_path / "study.db"
@@ -816,6 +831,7 @@ def test_a_file_altered_while_it_is_open_is_refused(file: Path) -> None:
         study.ask()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [1, 50, 99, 100, 4096, 0.3, 0.6, 0.9, -1])
 def test_a_truncated_file_is_refused_and_left_as_it_is(kept: float, file: Path) -> None:
     whole = file.read_bytes()
@@ -1060,7 +1076,7 @@ def test_results_in_turn_wait_for_those_before_them(
     steps = book.settle()
     assert [t.number for t in book.taken] == expected
     assert book.fingerprint == study.fingerprint
-    assert [v for v, k in zip(steps[2], steps[0], strict=True) if k == 0] == [
+    assert [v for v, k in zip(steps.values, steps.kinds, strict=True) if k == 0] == [
         float(k) for k in expected
     ]
 

@@ -92,6 +92,7 @@ def test_no_error_holds_a_password(address: str, password: str, tmp_path: Path) 
         leaves_no_trace(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_no_command_prints_a_password(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -157,6 +158,7 @@ def escaping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     study.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -278,6 +280,7 @@ NASTY = st.text(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -329,6 +332,7 @@ def test_the_reproduce_page_has_a_content_policy(tmp_path: Path) -> None:
     assert "script-src" not in page  # none at all: the default is none
 
 
+@pytest.mark.slow
 def test_the_pictures_of_the_reproduce_page_are_shown(tmp_path: Path) -> None:
     if chromium.program() is None:
         missing("Chromium")

@@ -15,6 +15,7 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 import shortlist
+from error_rates import shown_below
 from shortlist import errors, plot
 from shortlist.algorithms.catalog import ALGORITHMS, find_algorithm
 from shortlist.algorithms.contrast_design import TOLERANCE, contrast_design, spread_design
@@ -110,6 +111,7 @@ def random_instance(seed: int, K: int, N: int, m: int, sigma: float = 0.5) -> In
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda each: find_algorithm(each).name)
 class TestContract:
+    @pytest.mark.slow
     def test_a_study_makes_the_runs_of_a_comparison(self, name: str) -> None:
         """Pull by pull from outside, or plan by plan in the loop: the same data, the same answer."""
         engine = begin(name).bound.engine
@@ -143,6 +145,7 @@ class TestContract:
         assert study.statistic == pytest.approx(now.strategy.statistic, rel=1e-9)
         assert np.array_equal(course(study).inside, now.inside)
 
+    @pytest.mark.slow
     def test_plans_are_what_is_asked_for(self, name: str) -> None:
         study = begin(name)
         while not study.done and study.evaluations < 400:
@@ -172,6 +175,7 @@ class TestContract:
         assert "is part of a plan to tell arms apart, above all" in words
         assert "challenger" in words
 
+    @pytest.mark.slow
     def test_batches_of_any_size_end_in_the_same_answer(self, name: str) -> None:
         answers = []
         for batch in (1, 7, 64):
@@ -249,6 +253,7 @@ class TestContract:
         assert filled.any() or now.strategy.plan.sum() == 1  # such a plan is never half full
         assert twin.strategy.statistic != now.strategy.statistic
 
+    @pytest.mark.slow
     def test_a_stored_study_is_replayed_bit_for_bit(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "study.db"
         study = begin(name, storage=path, epsilon=0.3)
@@ -270,6 +275,7 @@ class TestContract:
         assert again.shortlist.names == loaded.shortlist.names
         assert again.shortlist.evaluations == loaded.shortlist.evaluations
 
+    @pytest.mark.slow
     def test_a_reopened_study_stops_after_a_result(self, name: str) -> None:
         study = begin(name)
         study.run(results_for(name), progress=False)
@@ -282,6 +288,7 @@ class TestContract:
         assert study.evaluations == evaluations + 1
         assert study.shortlist.names == names
 
+    @pytest.mark.slow
     def test_what_comes_after_the_stop_has_no_part_in_the_answer(
         self, name: str, tmp_path: Path
     ) -> None:
@@ -303,6 +310,7 @@ class TestContract:
         assert loaded.done == study.done
         assert loaded.shortlist.evaluations == study.shortlist.evaluations > evaluations + len(X)
 
+    @pytest.mark.slow
     def test_pictures_history_and_words(self, name: str) -> None:
         study = begin(name)
         study.run(results_for(name), progress=False, max_evaluations=30)
@@ -343,6 +351,7 @@ class TestContract:
             )
 
 
+@pytest.mark.slow
 def test_runs_are_the_same_wherever_they_are_made() -> None:
     def frames(executor: Any = None) -> list[Any]:
         settings: dict[str, Any] = {"runs": 12, "seed": 3, "progress": False, "executor": executor}
@@ -472,6 +481,7 @@ def covered(scale: float, runs: int = 400) -> int:
     return held
 
 
+@pytest.mark.slow
 def test_bounds_hold_at_all_looks_and_half_of_them_do_not() -> None:
     assert binom.cdf(covered(1.0), 400, 0.8) > 0.01
     assert binom.cdf(covered(0.5), 400, 0.8) < 1e-6
@@ -620,11 +630,13 @@ def test_settled_arms_are_let_go() -> None:
     assert now.strategy._contrasts.accepted[0]
 
 
-def errors_of(instances: list[Instance], runs: int, delta: float) -> int:
+def errors_of(instances: list[Instance], runs: int, delta: float, seed: int = 0) -> int:
+    """Errors in so many runs, as many on each instance as on any other, give or take one."""
     return sum(
-        int((~shortlist.compare("Phased", each, runs=runs, delta=delta, progress=False)
-             .frame["correct"]).sum())
-        for each in instances
+        int((~shortlist.compare("Phased", each, runs=len(share), delta=delta, seed=seed,
+                                progress=False).frame["correct"]).sum())
+        for each, share in zip(instances, np.array_split(range(runs), len(instances)), strict=True)
+        if len(share)
     )  # fmt: skip
 
 
@@ -642,21 +654,24 @@ def hard_instances(count: int) -> list[Instance]:
     return found
 
 
+@pytest.mark.slow
 def test_errors_stay_below_delta() -> None:
-    wrong = errors_of(hard_instances(8), runs=30, delta=0.1)
-    assert binom.sf(wrong - 1, 8 * 30, 0.1) > 0.01
+    instances = hard_instances(8)
+    shown_below(0.1, lambda runs, seed: errors_of(instances, runs, 0.1, seed), confidence=0.99)
 
 
+@pytest.mark.slow
 def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     def narrow(level: float, growth: Any) -> Any:
         return 0.5 * mixture(level, growth)
 
     monkeypatch.setattr("shortlist.algorithms.contrasts.mixture", narrow)
     monkeypatch.setattr("shortlist.algorithms.phased.mixture", narrow)
-    wrong = errors_of(hard_instances(8), runs=60, delta=0.1)
+    wrong = errors_of(hard_instances(8), runs=8 * 60, delta=0.1)
     assert binom.sf(wrong - 1, 8 * 60, 0.1) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("K", "m", "omega", "most"),
     [(4, 2, np.pi / 6, 1500), (3, 1, 0.1, 1600), (4, 2, np.pi / 3, 112)],
@@ -669,6 +684,7 @@ def test_few_samples_on_the_classic_instances(K: int, m: int, omega: float, most
     assert frame["samples"].mean() >= lower_bound(instance, 0.05).samples
 
 
+@pytest.mark.slow
 def test_in_many_dimensions_a_fifth_of_the_samples_will_do() -> None:
     instance = random_instance(0, 60, 50, 5)
     phased = shortlist.compare("Phased", instance, runs=8, progress=False).frame

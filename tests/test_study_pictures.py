@@ -95,6 +95,7 @@ def texts(figure: Any) -> str:
 # --- the history
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name_of)
 def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
     s, value = study(algorithm, epsilon=0.05), measured()
@@ -132,6 +133,7 @@ def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
             assert (row["b"], row["c"]) == (following.b, following.c)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [ONCE, "LUCB both", "LinGIFA", ALGORITHMS[-1]], ids=name_of)
 @pytest.mark.parametrize("seed", range(4))
 def test_failures_batches_late_and_unasked_results_and_reopenings(
@@ -267,6 +269,7 @@ def test_a_long_study_is_read_out_at_fewer_evaluations(
     assert thin.frame["statistic"].iloc[-1] == s.statistic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [0, 2], ids=["as it stopped", "results after the stop"])
 @pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB", "Phased"], ids=name_of)
 def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
@@ -471,6 +474,7 @@ def test_intervals_on_axes_that_are_given() -> None:
 # --- over time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB"], ids=name_of)
 def test_bands_are_the_intervals_at_the_checkpoints(algorithm: object) -> None:
     s = tell_some(study(algorithm), 300)
@@ -507,6 +511,7 @@ def test_the_statistic_over_time() -> None:
     assert "Projected" not in texts(ax.figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("guess", "low", "high", "words"),
     [
@@ -561,6 +566,7 @@ def test_a_stopped_study_has_no_projection() -> None:
     assert f"it stopped after {s.evaluations}" in texts(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [ONCE, "LUCB"], ids=name_of)
 def test_results_after_the_stop_are_right_of_a_line(algorithm: object) -> None:
     s = tell_some(study(algorithm, epsilon=0.5, sigma=0.3), 900)
@@ -595,6 +601,7 @@ def test_results_after_the_stop_are_right_of_a_line(algorithm: object) -> None:
     assert f"δ = 0.05; {stop:,} evaluations, stopped" in texts(plot.intervals(s))
 
 
+@pytest.mark.slow
 def test_a_start_far_above_all_later_ones_is_cut_and_said() -> None:
     s = tell_some(study("LUCB", sigma=2.0, epsilon=0.1), 2500)
     figure = plot.stopping(s, projection=None)
@@ -652,6 +659,7 @@ def test_the_plane_shows_principal_components_means_and_the_pair() -> None:
     assert len(ax.texts) == len(X)
 
 
+@pytest.mark.slow
 def test_features_of_one_dimension_and_none() -> None:
     line = np.linspace(0.5, 2.0, 5)[:, None] * [[1.0, 2.0]]
     s = tell_some(study(ONCE, line), 20)
@@ -674,6 +682,7 @@ def test_features_of_one_dimension_and_none() -> None:
 PICTURES = [plot.intervals, plot.shrinking, plot.pulls, plot.stopping, plot.plane]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", PICTURES)
 def test_before_the_first_result_a_sentence(draw: Any) -> None:
     empty = shortlist.Study(arms=list("abc"), sigma=1.0)
@@ -693,6 +702,7 @@ def test_before_the_first_result_a_sentence(draw: Any) -> None:
     draw(tell_some(ready, 1)).canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", PICTURES)
 def test_odd_names_are_drawn_as_they_are(draw: Any, tmp_path: Path) -> None:
     s = tell_some(study(arms=ODD), 40)
@@ -734,6 +744,7 @@ def boxes(ax: Any, rows: bool) -> list[Any]:
     return [Text.get_window_extent(text) for text in labels if text.get_text()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", PICTURES)
 @pytest.mark.parametrize("arms", [2, 9, 1000])
 def test_few_arms_and_many(draw: Any, arms: int) -> None:
@@ -780,6 +791,7 @@ def check_nothing_is_cut_or_covered(figure: Any, draw: Any) -> None:
 LONG = "N-acetyl-5-methoxytryptamine from the second batch of May, plate {}, well C{}, MMMMMM"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", PICTURES)
 @pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB"], ids=name_of)
 def test_long_names_cut_no_caption(draw: Any, algorithm: object) -> None:

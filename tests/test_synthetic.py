@@ -45,6 +45,7 @@ def test_the_planted_drugs_are_the_best_and_the_baseline_is_misled(seed: int) ->
 
 
 # The means are not quite linear in the features, and a study may say so.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
 @pytest.mark.parametrize("seed", range(3))
 def test_studies_find_what_was_planted(seed: int) -> None:
@@ -60,6 +61,7 @@ def test_studies_find_what_was_planted(seed: int) -> None:
     assert hit_rate(screen.baseline(), hits, 3) < 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_confidence_holds_over_many_runs(seed: int) -> None:
     data = synthetic(seed=seed)

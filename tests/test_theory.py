@@ -177,6 +177,7 @@ def count_of_table_4(K: int, N: int, instances: int) -> int:
     return smaller
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("K", "N", "published"), [(10, 5, 0.2995), (20, 10, 0.0095), (30, 15, 0.0005)]
 )

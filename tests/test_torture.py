@@ -14,6 +14,8 @@ import torture
 from conftest import missing
 from server import Server, running_server, server_programs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:

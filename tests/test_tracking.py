@@ -367,6 +367,7 @@ def test_a_batch_is_what_results_at_their_means_would_lead_to(name: str, told: i
     assert batch == one_by_one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRACKING)
 @pytest.mark.parametrize("instance", CLASSIC.values(), ids=CLASSIC)
 def test_the_pulls_become_optimal(name: str, instance: Any) -> None:
@@ -432,6 +433,7 @@ def test_results_that_tell_nothing_are_shared_out_evenly(name: str) -> None:
     assert np.ptp(study.posterior.pulls) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "arms"), [("FWS", 8), (TRACKING[2], 8), (TRACKING[2], 80)])
 def test_what_remains_is_projected(name: str, arms: int) -> None:
     features = np.random.default_rng(0).standard_normal((arms, 3))

@@ -7,7 +7,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import matplotlib
 import numpy as np
 import pytest
 
+import forks
 import shortlist
 from shortlist import report
 from shortlist.errors import InvalidSetting
@@ -58,7 +58,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
         place = folder / "plate.csv"
         if replace == "replace":
             place.write_bytes(b"old")
-        words = [sys.executable, "-c", KILLED, str(place), str(moment), replace]
+        words = [*forks.python(), "-c", KILLED, str(place), str(moment), replace]
         ended = subprocess.run(words, capture_output=True, text=True)
         found = place.read_bytes() if place.exists() else None
         seen.add(found)
@@ -174,6 +174,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, what: str) -> None:
 ALLOWED = {"files/writing.py", "repurposing/rewards.py", "data/locate.py"}
 
 
+@pytest.mark.slow
 def test_there_is_one_writer() -> None:
     """No module opens a file for writing by itself."""
     found = []

@@ -98,9 +98,10 @@ class Record:
         return replace(self, **changes)
 
     def arrays(self) -> list[NDArray[Any]]:
-        """The arrays of the record itself, in order."""
+        """The arrays of the record and of the records within, in order."""
         values = [getattr(self, field.name) for field in fields(self)]
-        return [each for each in values if isinstance(each, np.ndarray)]
+        found = [v.arrays() if isinstance(v, Record) else [v] for v in values]
+        return [each for part in found for each in part if isinstance(each, np.ndarray)]
 
     def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
         """The same record, each array of it and of the records within replaced by another."""
