@@ -5,30 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shortlist.core.rule import Rule, rule
+from shortlist.core.rule import REGISTRY, Rule, rule
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.rules import ambiguous, candidates, indices, selection, stopping
+from shortlist.rules import (  # noqa: F401  (their rules are entered in REGISTRY)
+    ambiguous,
+    candidates,
+    indices,
+    selection,
+    stopping,
+)
 from shortlist.rules.threshold import Threshold
 from shortlist.rules.thresholds import THRESHOLDS, user_threshold
 
-
-def _named(*rules: Rule) -> dict[str, Rule]:
-    return {each.name: each for each in rules}
-
-
-RULES: dict[str, dict[str, Rule]] = {
-    "indices": _named(indices.paired, indices.individual),
-    "candidates": _named(candidates.top_means, candidates.smallest_gap),
-    "ambiguous": _named(ambiguous.largest_gap, ambiguous.mth_gap),
-    "selection": _named(
-        selection.largest_variance,
-        selection.greedy,
-        selection.optimized,
-        selection.both,
-        selection.tracking,
-    ),
-    "stopping": _named(stopping.lucb, stopping.ugape, stopping.lucb_lagged),
-}
+KINDS = ("indices", "candidates", "ambiguous", "selection", "stopping")
+RULES: dict[str, dict[str, Rule]] = {kind: REGISTRY[kind] for kind in KINDS}
 
 Choice = str | Rule | Callable[..., Any]
 

@@ -43,7 +43,7 @@ SIGNATURES: dict[str, Any] = {
 }
 POINTERS: dict[str, Any] = {kind: Address(s) for kind, s in SIGNATURES.items()}
 
-OWN = -1
+OWN = -1  # the number of a rule that is called by its address
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ class Rule:
         )
 
 
+REGISTRY: dict[str, dict[str, Rule]] = {kind: {} for kind in SIGNATURES}  # those with a number
+
 NEEDS: dict[str, frozenset[str]] = {
     "candidates": frozenset({"mth_gaps"}),
     "ambiguous": frozenset({"mth_gaps", "outside_gaps"}),
@@ -139,7 +141,7 @@ def rule(
     traits : iterable of str, optional
         How the loop treats it.
     number : int, optional
-        For the rules of this package, which are compiled into the loop.
+        For the rules of this package, which are compiled into the loop and known by name.
 
     Examples
     --------
@@ -155,7 +157,7 @@ def rule(
     wanted = NEEDS.get(kind, frozenset()) if needs is None else frozenset(needs)
 
     def decorate(function: Callable[..., Any]) -> Rule:
-        return Rule(
+        made = Rule(
             kind=kind,
             name=function.__name__,
             summary=(function.__doc__ or "").strip().split("\n")[0],
@@ -165,6 +167,9 @@ def rule(
             traits=frozenset(traits),
             number=number,
         )
+        if number != OWN:
+            REGISTRY[kind][made.name] = made
+        return made
 
     return decorate
 

@@ -30,10 +30,6 @@ def mth_gap(
     return largest_among(mth_gaps, inside, True, key)
 
 
-_largest_gap = largest_gap.function
-_mth_gap = mth_gap.function
-
-
 @compiled()
 def most_ambiguous(
     number: int,
@@ -45,7 +41,7 @@ def most_ambiguous(
 ) -> int:
     """b_t by the rule of this number, or by the user's own."""
     if number == 0:
-        return _largest_gap(inside, mth_gaps, outside_gaps, key)
+        return largest_gap(inside, mth_gaps, outside_gaps, key)
     if number == 1:
-        return _mth_gap(inside, mth_gaps, outside_gaps, key)
+        return mth_gap(inside, mth_gaps, outside_gaps, key)
     return own(inside, mth_gaps, outside_gaps, key)

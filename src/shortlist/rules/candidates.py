@@ -37,10 +37,6 @@ def smallest_gap(
     mark_best(mth_gaps, -1.0, m, key, scratch, inside)
 
 
-_top_means = top_means.function
-_smallest_gap = smallest_gap.function
-
-
 @compiled()
 def mark_candidates(
     number: int,
@@ -54,8 +50,8 @@ def mark_candidates(
 ) -> None:
     """J(t) by the rule of this number, or by the user's own."""
     if number == 0:
-        _top_means(m, means, mth_gaps, key, scratch, inside)
+        top_means(m, means, mth_gaps, key, scratch, inside)
     elif number == 1:
-        _smallest_gap(m, means, mth_gaps, key, scratch, inside)
+        smallest_gap(m, means, mth_gaps, key, scratch, inside)
     else:
         own(m, means, mth_gaps, key, scratch, inside)

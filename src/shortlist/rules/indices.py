@@ -71,9 +71,6 @@ def individual(
         column[i] = means[i] - mean + scale * (own + width)
 
 
-_individual = individual.function
-
-
 @compiled()
 def fill_column(
     number: int,
@@ -90,6 +87,6 @@ def fill_column(
     if number == 0:
         paired_column(j, means, variances, row, scale, floor, column)
     elif number == 1:
-        _individual(j, means, variances, row, scale, column)
+        individual(j, means, variances, row, scale, column)
     else:
         own(j, means, variances, row, scale, column)

@@ -140,13 +140,6 @@ def tracking(
     return best
 
 
-_largest_variance = largest_variance.function
-_greedy = greedy.function
-_optimized = optimized.function
-_both = both.function
-_tracking = tracking.function
-
-
 @compiled()
 def select(
     number: int,
@@ -162,13 +155,13 @@ def select(
 ) -> int:
     """a_t by the rule of this number, or by the user's own."""
     if number == 0:
-        return _largest_variance(b, c, row_b, row_c, variances, pulls, design, key)
+        return largest_variance(b, c, row_b, row_c, variances, pulls, design, key)
     if number == 1:
-        return _greedy(b, c, row_b, row_c, variances, pulls, design, key)
+        return greedy(b, c, row_b, row_c, variances, pulls, design, key)
     if number == 2:
-        return _optimized(b, c, row_b, row_c, variances, pulls, design, key)
+        return optimized(b, c, row_b, row_c, variances, pulls, design, key)
     if number == 3:
-        return _both(b, c, row_b, row_c, variances, pulls, design, key)
+        return both(b, c, row_b, row_c, variances, pulls, design, key)
     if number == 4:
-        return _tracking(b, c, row_b, row_c, variances, pulls, design, key)
+        return tracking(b, c, row_b, row_c, variances, pulls, design, key)
     return own(b, c, row_b, row_c, variances, pulls, design, key)

@@ -36,11 +36,6 @@ def lucb_lagged(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
     return gap
 
 
-_lucb = lucb.function
-_ugape = ugape.function
-_lucb_lagged = lucb_lagged.function
-
-
 @compiled()
 def stopping_statistic(
     number: int,
@@ -51,9 +46,9 @@ def stopping_statistic(
 ) -> float:
     """The statistic by the rule of this number, or by the user's own."""
     if number == 0:
-        return _lucb(gap, inside, mth_gaps)
+        return lucb(gap, inside, mth_gaps)
     if number == 1:
-        return _ugape(gap, inside, mth_gaps)
+        return ugape(gap, inside, mth_gaps)
     if number == 2:
-        return _lucb_lagged(gap, inside, mth_gaps)
+        return lucb_lagged(gap, inside, mth_gaps)
     return own(gap, inside, mth_gaps)

@@ -239,17 +239,6 @@ def user_threshold(function: Rule) -> Threshold:
     )
 
 
-_self_normalized = self_normalized.function
-_determinant = determinant.function
-_frequentist = frequentist.function
-_lucb1 = lucb1.function
-_heuristic = heuristic.function
-_pilot = pilot.function
-_two_arms = two_arms.function
-_levels = levels.function
-_all_arms = all_arms.function
-
-
 @compiled()
 def evaluate(
     number: int,
@@ -260,23 +249,23 @@ def evaluate(
 ) -> float:
     """C by the threshold of this number, or by the user's own."""
     if number == 0:
-        return _self_normalized(t, log_det, constants)
+        return self_normalized(t, log_det, constants)
     if number == 1:
-        return _determinant(t, log_det, constants)
+        return determinant(t, log_det, constants)
     if number == 2:
-        return _frequentist(t, log_det, constants)
+        return frequentist(t, log_det, constants)
     if number == 3:
-        return _lucb1(t, log_det, constants)
+        return lucb1(t, log_det, constants)
     if number == 4:
-        return _heuristic(t, log_det, constants)
+        return heuristic(t, log_det, constants)
     if number == 5:
-        return _pilot(t, log_det, constants)
+        return pilot(t, log_det, constants)
     if number == 6:
-        return _two_arms(t, log_det, constants)
+        return two_arms(t, log_det, constants)
     if number == 7:
-        return _levels(t, log_det, constants)
+        return levels(t, log_det, constants)
     if number == 8:
-        return _all_arms(t, log_det, constants)
+        return all_arms(t, log_det, constants)
     return own(t, log_det, constants)
 
 
