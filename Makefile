@@ -1,4 +1,4 @@
-.PHONY: demo test quick lint fuzz torture bench bench-samples reproduce docs clean
+.PHONY: demo test quick oldest lint fuzz torture bench bench-samples reproduce docs clean
 PYTHON ?= python3
 BIN := .venv/bin
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
@@ -27,6 +27,17 @@ test: .venv/installed
 quick: .venv/installed
 	$(BIN)/shortlist compile
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
+
+# The oldest Numba that is supported: core/parts.py and core/cache.py lean on what is private to Numba.
+.venv-oldest/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --no-compile --editable . 'numba==0.61.*' \
+	  pytest hypothesis
+	touch $@
+
+oldest: .venv-oldest/installed
+	.venv-oldest/bin/python -m pytest -q tests/test_first_use.py tests/test_posterior.py \
+	  tests/test_order.py tests/test_random.py $(ARGS)
 
 # Kills, power cuts, server crashes, cut lines, wrong clocks, forks and a full disk: minutes.
 torture: .venv/installed
@@ -72,5 +83,5 @@ docs: .venv/installed
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis site build dist
+	rm -rf .venv .venv-oldest .mypy_cache .pytest_cache .ruff_cache .hypothesis site build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
