@@ -1,7 +1,8 @@
 .PHONY: demo test quick oldest lint fuzz torture bench bench-samples reproduce docs clean
 PYTHON ?= python3
 BIN := .venv/bin
-SIDE_BY_SIDE := --numprocesses auto --dist worksteal
+# One process more than there are cores: some tests wait for others, for servers and for clocks.
+SIDE_BY_SIDE := --numprocesses $(shell expr $$(nproc) + 1) --dist worksteal
 
 # The demo needs less than the tests do, and pip need not compile what it does not import.
 .venv/made: pyproject.toml

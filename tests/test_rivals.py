@@ -334,7 +334,7 @@ def standing(means: list[float], m: int, epsilon: float) -> list[int]:
     """Who has left a race after a round where all intervals are the averages ± 0.05."""
     count, level = 4000, 5.0
     square = 0.05**2 * count / (level + ALPHA * math.log(1.0))
-    now = contest.new_contest(4)._replace(pulls=np.full(4, count), sums=count * np.array(means))
+    now = contest.new_contest(4).replace(pulls=np.full(4, count), sums=count * np.array(means))
     rules = np.array([NORMAL_RATE, 1, 1, m], np.int64)
     contest.look(now, epsilon, rules, np.array([level, square]), np.uint64(0))
     return now.standing.tolist()
