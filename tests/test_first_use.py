@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -16,10 +19,12 @@ import pytest
 
 import shortlist
 from shortlist.core import cache, jit
-from shortlist.core.cache import MachineCode, fingerprint
+from shortlist.core.cache import MachineCode, Unstable, fingerprint
 from shortlist.core.jit import Function, compile_at_once, compiled
+from shortlist.core.posterior import Posterior
 from shortlist.core.random import fill_seeds
 from shortlist.core.records import (
+    INTEGER,
     REAL,
     REALS,
     Address,
@@ -96,6 +101,26 @@ def test_what_would_give_other_last_digits_is_not_interpreted(patience: Any) -> 
     assert observe_whole.sparing(1) is not observe_whole
 
 
+def test_no_compiled_function_takes_a_small_power() -> None:
+    """Numba multiplies, and NumPy calls pow: their last bits differ."""
+    found = []
+    for path in Path(shortlist.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            names = [ast.unparse(each) for each in node.decorator_list]
+            if any(name.startswith(("compiled(", "rule(")) for name in names):
+                found += [
+                    (path.name, node.name)
+                    for each in ast.walk(node)
+                    if isinstance(each, ast.BinOp)
+                    and isinstance(each.op, ast.Pow)
+                    and isinstance(each.right, ast.Constant)
+                    and isinstance(each.right.value, int)
+                ]
+    assert not found
+
+
 # The stamp
 
 SCALE = 2.0
@@ -135,6 +160,109 @@ def test_the_stamp_sees_what_a_callee_is_made_of(monkeypatch: pytest.MonkeyPatch
     assert len({before, with_constant, with_code}) == 3
     assert with_words == before
     assert fingerprint(total.py_func, "another CPU") != before
+
+
+def test_the_stamp_tells_apart_what_reads_alike() -> None:
+    """Each pair differs in one thing only, and in no character of its description."""
+    pairs: list[tuple[Any, Any]] = [
+        (lambda x: x * 1.0 + 23.0, lambda x: x * 1.02 + 3.0),
+        (lambda x: (x, 3, 45), lambda x: (x, 34, 5)),
+        (lambda x, y=1.0: x + y, lambda x, y=2.0: x + y),
+        (lambda x, *, y=1.0: x + y, lambda x, *, y=2.0: x + y),
+        (_adding(1.0), _adding(2.0)),
+        (lambda x: called(x), lambda x: called_fast(x)),
+        (lambda x: called(x), lambda x: called_otherwise(x)),
+    ]
+    for one, other in pairs:
+        other.__qualname__ = one.__qualname__
+        assert fingerprint(one) != fingerprint(other)
+
+
+def _adding(more: float) -> Callable[[float], float]:
+    return lambda x: x + more
+
+
+def _same(x: float) -> float:
+    return x
+
+
+called = Function(_same, REAL(REAL))
+called_fast = Function(_same, REAL(REAL), fast=True)
+called_otherwise = Function(_same, INTEGER(INTEGER))
+
+
+def test_the_stamp_sees_the_constants_of_other_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    def far(x: float) -> float:
+        return jit.STEP * x
+
+    before = fingerprint(far)
+    monkeypatch.setattr(jit, "STEP", 4e-7)
+    assert fingerprint(far) != before
+
+
+class Nameless:
+    """Has its address in its description."""
+
+
+NAMELESS = Nameless()
+
+
+def test_what_has_no_lasting_description_is_not_kept(tmp_path: Path) -> None:
+    def strange(x: float) -> float:
+        return x if NAMELESS else 0.0
+
+    with pytest.raises(Unstable):
+        fingerprint(strange)
+    kept = MachineCode(strange, "python", REAL(REAL), {})
+    assert not kept.holds(REAL(REAL))
+    kept.save_overload(REAL(REAL), None)
+
+
+def test_damaged_machine_code_is_made_anew(tmp_path: Path) -> None:
+    script = (
+        "import numpy as np\n"
+        "from shortlist.core.jit import compile_at_once\n"
+        "from shortlist.core.random import fill_seeds\n"
+        "compile_at_once()\n"
+        "seeds = np.zeros(2, np.uint64)\n"
+        "fill_seeds(np.uint64(7), 0, seeds)\n"
+        "print(seeds.tolist())\n"
+    )
+    (tmp_path / "use.py").write_text(script)
+    kept = tmp_path / "kept"
+    expected = run(tmp_path, "use.py", NUMBA_CACHE_DIR=str(kept))
+    for pattern, content in (("*.nbc", b"cut"), ("*.nbi", b""), ("*.nbc", b""), ("*.nbi", b"cut")):
+        for file in kept.rglob(pattern):
+            file.write_bytes(content)
+        assert run(tmp_path, "use.py", NUMBA_CACHE_DIR=str(kept)) == expected
+        assert all(len(file.read_bytes()) > 100 for file in kept.rglob("*.nb[ic]"))
+
+
+@pytest.mark.parametrize("place", ["/proc/none", "relative", "closed"])
+def test_a_cache_that_cannot_be_used_is_no_obstacle(tmp_path: Path, place: str) -> None:
+    (tmp_path / "closed").write_text("a file, not a folder")
+    (tmp_path / "use.py").write_text(
+        "import os\n"
+        "from shortlist.core.jit import compile_at_once\n"
+        "from shortlist.core.least_squares import price\n"
+        "compile_at_once()\n"
+        "os.environ.pop('HOME', None)\n"
+        "price(1)\n"
+        "os.chdir('/')\n"
+        "from shortlist.core.random import run_seeds\n"
+        "print(price(2) > 0.0, len(run_seeds(1, 2)))\n"
+    )
+    assert run(tmp_path, "use.py", NUMBA_CACHE_DIR=place) == "True 2"
+
+
+def test_a_copy_of_a_record_has_arrays_of_its_own() -> None:
+    posterior = Posterior(np.eye(3), regularization=1.0)
+    posterior.observe(0, 1.0)
+    assert posterior.state._address
+    for twin in (copy.deepcopy(posterior), pickle.loads(pickle.dumps(posterior))):
+        twin.observe(1, 2.0)
+        assert twin.pulls.tolist() == [1, 1, 0]
+        assert posterior.pulls.tolist() == [1, 0, 0]
 
 
 def test_no_old_machine_code_after_an_edit(tmp_path: Path) -> None:
@@ -274,8 +402,6 @@ def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
         "print(posterior.means.tolist(), posterior.variances.tolist())\n"
     )
     kept = str(tmp_path / "kept")
-    from shortlist.core.posterior import Posterior
-
     posterior = Posterior(np.eye(3) + 0.1, regularization=1.0)
     for t in range(50):
         posterior.observe(t % 3, 0.1 * t)

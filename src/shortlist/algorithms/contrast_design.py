@@ -82,7 +82,8 @@ def descend(
             if y < NEAR * both:  # hardly a digit of it is left: without squares first, there are
                 y = NOTHING * both
                 for k in range(rank):
-                    y += (white[k, b[p]] - white[k, c[p]]) ** 2
+                    apart = white[k, b[p]] - white[k, c[p]]
+                    y += apart * apart
             norms[p] = needs[p] * y
             largest = max(largest, norms[p])
         if largest < least:

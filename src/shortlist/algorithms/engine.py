@@ -297,10 +297,10 @@ class Engine:
 
     def _standing(self, marks: NDArray[np.int64]) -> Standing:
         """The record of these marks: kept, since a study has the same ones all the time."""
-        last = self._last_standing
-        if last[0].marks is not marks:
-            last[0] = Standing(self.wanted, self.after_pilot, marks)
-        return last[0]
+        last = self._last_standing[0]
+        if last.marks is not marks:
+            last = self._last_standing[0] = Standing(self.wanted, self.after_pilot, marks)
+        return last
 
     @cached_property
     def _last_standing(self) -> list[Standing]:

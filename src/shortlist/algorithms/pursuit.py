@@ -45,7 +45,8 @@ def measure_largest(state: State, screen: Screen) -> None:
     """The largest variance in units of the arm's noise, at the last refresh."""
     largest = 0.0
     for a in range(state.lagging.deviations.shape[0]):
-        largest = max(largest, state.lagging.deviations[a] ** 2 / state.noise[a])
+        deviation = state.lagging.deviations[a]
+        largest = max(largest, deviation * deviation / state.noise[a])
     screen.figures[LARGEST] = largest
 
 
@@ -70,7 +71,7 @@ def list_gaining(
     noise, deviations = state.noise[first:end], state.lagging.deviations[first:end]
     if count_gaining(products, noise, deviations, gains[SHORT - 1]):
         for a in range(end - first):
-            gain = products[a] * products[a] / (noise[a] + deviations[a] ** 2)
+            gain = products[a] * products[a] / (noise[a] + deviations[a] * deviations[a])
             insert(gains, listed, gain, first + a, key)
 
 
@@ -136,7 +137,8 @@ def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
 def gain_of(state: State, screen: Screen, a: int, y: Reals) -> float:
     """By how much a pull of the arm shrinks the pair's square width."""
     look_up(state, screen, a)
-    return inner(state.features, a, y) ** 2 / (state.noise[a] + state.variances[a])
+    product = inner(state.features, a, y)
+    return product * product / (state.noise[a] + state.variances[a])
 
 
 @compiled()
@@ -145,7 +147,8 @@ def may_gain(state: State, screen: Screen, a: int, least: float, product: float)
 
     By Cauchy and Schwarz (x_aᵀy)² ≤ G_aa ‖y‖²_V, the last of which is the pair's square width.
     """
-    known = state.lagging.deviations[a] ** 2 / (1.0 + shrinkage(state))
+    deviation = state.lagging.deviations[a]
+    known = deviation * deviation / (1.0 + shrinkage(state))
     square = product * product
     variance = max(known, square / screen.figures[PAIR_SQUARE])
     return square >= least * (state.noise[a] + variance) * (1.0 - GUARD)

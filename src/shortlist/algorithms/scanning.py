@@ -204,7 +204,8 @@ def count_gaining(
 @compiled(inline=False)
 def gain_in_rows(state: State, row_b: Reals, row_c: Reals, a: int) -> float:
     """By how much an evaluation of arm a shrinks ‖x_b − x_c‖²."""
-    return (row_b[a] - row_c[a]) ** 2 / (state.noise[a] + state.variances[a])
+    product = row_b[a] - row_c[a]
+    return (product * product) / (state.noise[a] + state.variances[a])
 
 
 @compiled(inline=False)

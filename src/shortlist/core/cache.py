@@ -2,9 +2,9 @@
 
 Numba's own cache looks at the file of a function, not at those of the functions it calls. Here the stamp
 of a function is a hash of all the code it is made of: its own, that of all it calls, the values of
-the constants they use and the layout of the records they read. So an edit or an upgrade never runs old
-machine code, and an edit of other code compiles nothing anew. The CPU and the version of Numba are in
-Numba's own index.
+the constants they use, the layout of the records they read, and the files that say how to compile. So an
+edit or an upgrade never runs old machine code, and an edit of other code compiles nothing anew. The CPU is
+in Numba's own index.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from pickle import UnpicklingError
 from types import CodeType, FunctionType, ModuleType
 from typing import IO, Any
 
@@ -32,25 +33,39 @@ except ImportError:  # pragma: no cover  (Windows: two processes may compile the
     fcntl = None  # type: ignore[assignment]
 
 
-def fingerprint(function: Callable[..., Any], *more: object) -> str:
+class Unstable(Exception):
+    """A function uses something that has another description at every start."""
+
+
+def fingerprint(function: Any, *more: object) -> str:
     """A hash of all the code that a function is made of, and of ``more``."""
-    digest = hashlib.sha256(repr((numba.__version__, llvmlite.__version__, more)).encode())
-    pending, seen = [_written(function)], set()
+    described: list[object] = [numba.__version__, llvmlite.__version__, _compiler(), more]
+    pending: list[Any] = [function]
+    seen: set[FunctionType] = set()
     while pending:
-        written = pending.pop()
+        value = pending.pop()
+        written = _written(value)
         if written is None or written in seen:
             continue
         seen.add(written)
-        digest.update(written.__qualname__.encode())
-        _add_code(digest, written.__code__, written.__doc__)
-        for name, value in used(written).items():
-            called = _written(value)
-            if called is not None:
-                digest.update(f"{name}={called.__module__}.{called.__qualname__}".encode())
-                pending.append(called)
-            else:
-                digest.update(f"{name}={_constant(value)}".encode())
-    return digest.hexdigest()
+        cells = [cell.cell_contents for cell in written.__closure__ or ()]
+        defaults = [*(written.__defaults__ or ()), *(written.__kwdefaults__ or {}).items()]
+        named = used(written)
+        pending += [each for each in (*named.values(), *cells) if _written(each) is not None]
+        described += [
+            (written.__module__, written.__qualname__, _stated(value)),
+            _code(written.__code__, written.__doc__),
+            [(name, _constant(each)) for name, each in named.items()],
+            [_constant(each) for each in (*cells, *defaults)],
+        ]
+    return hashlib.sha256(repr(described).encode()).hexdigest()
+
+
+@cache
+def _compiler() -> str:
+    """A hash of the files that say how functions are compiled."""
+    files = [Path(__file__).with_name(f"{name}.py") for name in ("jit", "parts", "records")]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _written(value: Any) -> FunctionType | None:
@@ -59,35 +74,51 @@ def _written(value: Any) -> FunctionType | None:
     return written if isinstance(written, FunctionType) else None
 
 
+def _stated(value: Any) -> str:
+    """What a compiled function or a rule states of its types and options."""
+    return str(getattr(getattr(value, "function", value), "stated", ""))
+
+
 def used(function: Callable[..., Any]) -> dict[str, Any]:
-    """What a function as written uses of its module, by name."""
+    """What a function as written uses of its module, by name; of other modules, their attributes."""
     names: set[str] = set()
     pending = [function.__code__]
     while pending:
         code = pending.pop()
         names.update(code.co_names)
         pending += [each for each in code.co_consts if isinstance(each, CodeType)]
-    return {
-        name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())
-    }
+    found = {name: function.__globals__[name] for name in names & function.__globals__.keys()}
+    for module in [each for each in found.values() if isinstance(each, ModuleType)]:
+        for name in names & vars(module).keys():
+            found[f"{module.__name__}.{name}"] = vars(module)[name]
+    return dict(sorted(found.items()))
 
 
-def _add_code(digest: Any, code: CodeType, doc: str | None) -> None:
-    digest.update(code.co_code)
-    digest.update(repr((code.co_names, code.co_freevars)).encode())
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            _add_code(digest, constant, None)
-        elif constant is None or constant != doc:
-            digest.update(repr(constant).encode())
+def _code(code: CodeType, doc: str | None) -> tuple[object, ...]:
+    constants = [
+        _code(each, None) if isinstance(each, CodeType) else (type(each).__name__, repr(each))
+        for each in code.co_consts
+        if each is None or each != doc
+    ]
+    return code.co_code, code.co_names, code.co_freevars, constants
 
 
-def _constant(value: Any) -> str:
+def _constant(value: Any) -> object:
+    """The same for equal values at every start."""
     if isinstance(value, np.ndarray):
-        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+        return str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+    if isinstance(value, tuple | list):
+        return [_constant(each) for each in value]
     if isinstance(value, ModuleType):
         return value.__name__
-    return repr(value)
+    written = _written(value)
+    named = value if written is None else written
+    if callable(value) and hasattr(named, "__qualname__"):
+        return getattr(named, "__module__", ""), named.__qualname__
+    described = repr(value)
+    if " at 0x" in described:
+        raise Unstable(described)
+    return type(value).__name__, described
 
 
 @cache
@@ -95,7 +126,10 @@ def places(beside: Path) -> tuple[Path, ...]:
     """Where machine code may be: $NUMBA_CACHE_DIR, or beside the source and in the user's own cache."""
     own = hashlib.sha256(str(beside).encode()).hexdigest()[:16]
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    return (Path(chosen, own),) if chosen else (beside / "__pycache__", _users() / own)
+    if chosen:
+        return (Path(chosen, own).absolute(),)
+    users = _users()
+    return (beside / "__pycache__", *([] if users is None else [users / own]))
 
 
 @cache
@@ -111,24 +145,27 @@ def writable(beside: Path) -> Path | None:
     return None
 
 
-def _users() -> Path:
+def _users() -> Path | None:
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a home, as in some containers
+        return None
     if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
+        base = home / "Library" / "Caches"
     elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "shortlist"
+        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return (base / "shortlist").absolute()
 
 
 class _Cached(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one function, in this place and under this stamp."""
 
     def __init__(self, function: Callable[..., Any], place: Path, kind: str, stamp: str) -> None:
-        # Functions of this package have one name each, and new code takes the place of the old. Those
-        # of others may share a name.
-        own = function.__module__.startswith("shortlist.")
-        name = kind if own else f"{kind}-{stamp[:16]}"
+        # Numba writes the index before the code: with the stamp in their names, an index never points
+        # at what an earlier version has left.
+        name = f"{kind}-{stamp[:16]}"
 
         class Locator(_CacheLocator):  # type: ignore[misc]
             _py_file = function.__code__.co_filename
@@ -157,21 +194,36 @@ class _Cached(FunctionCache):  # type: ignore[misc]
         key = self._index_key(signature, cpu_target.target_context.codegen())
         return key in self._cache_file._load_index()
 
+    def forget_others(self) -> None:
+        """Delete what earlier versions of the function have left."""
+        base = self._impl.filename_base
+        name, _, rest = base.rpartition("-")
+        for file in Path(self.cache_path).glob(f"{name}-*{rest[16:]}.*"):
+            if not file.name.startswith(base):
+                file.unlink(missing_ok=True)
+
 
 class MachineCode(NullCache):  # type: ignore[misc]
-    """The cache that a function of Numba is given: reads wherever there is something, writes where it may."""
+    """The cache that a function of Numba is given: reads wherever it can, writes where it may.
 
-    def __init__(
-        self, function: Callable[..., Any], kind: str, signature: Any, options: dict[str, Any]
-    ) -> None:
-        beside = Path(function.__code__.co_filename).parent
-        self._function, self._kind = function, kind
+    What cannot be read or written, be it damaged, closed to this user or on a full disk, is as if it were
+    not there: then the function is compiled.
+    """
+
+    def __init__(self, function: Any, kind: str, signature: Any, options: dict[str, Any]) -> None:
+        written = _written(function)
+        assert written is not None
+        self._function, self._kind, self._stamp = written, kind, ""
+        self._places: list[Path] = []
+        self._writable: Path | None = None
         stated = sorted((name, str(value)) for name, value in options.items())
-        self._stamp = fingerprint(function, str(signature), stated)
+        source = Path(written.__code__.co_filename)
         # What was typed at a prompt has no file, and is not kept.
-        from_file = os.path.exists(function.__code__.co_filename)
-        self._writable = writable(beside) if from_file else None
-        self._places = [place for place in places(beside) if place.is_dir()] if from_file else []
+        with suppress(Unstable, OSError):
+            self._stamp = fingerprint(function, kind, str(signature), stated)
+            if source.exists():
+                self._writable = writable(source.parent)
+                self._places = list(places(source.parent))
 
     def _in(self, place: Path) -> _Cached:
         return _Cached(self._function, place, self._kind, self._stamp)
@@ -181,37 +233,48 @@ class MachineCode(NullCache):  # type: ignore[misc]
         for place in self._places:
             # Numba would first load all that it knows of types, which takes half a second: what is
             # compiled already needs none of it.
-            found = self._in(place)._load_overload(sig, target_context)
-            if found is not None:
-                return found
+            with suppress(Exception):
+                found = self._in(place)._load_overload(sig, target_context)
+                if found is not None:
+                    return found
         return None
 
     def holds(self, signature: Any) -> bool:
         """Whether machine code for this signature is there."""
-        return any(self._in(place).holds(signature) for place in self._places)
+        for place in self._places:
+            with suppress(Exception):
+                if self._in(place).holds(signature):
+                    return True
+        return False
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep it; a full disk only means that the next start compiles again."""
-        if self._writable is not None:
-            with suppress(OSError):
-                self._in(self._writable).save_overload(sig, data)
+        """Keep it, and forget what earlier versions have left."""
+        if self._writable is None:
+            return
+        with suppress(Exception):
+            kept = self._in(self._writable)
+            try:
+                kept.save_overload(sig, data)
+            except (EOFError, UnpicklingError):  # a damaged index
+                kept.flush()
+                kept.save_overload(sig, data)
+            if self._function.__module__.startswith("shortlist."):
+                kept.forget_others()  # functions of this package have one name each
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Let one process compile this function while others wait for what it makes."""
-        if self._writable is None or fcntl is None:
-            yield
-            return
-        lock, place = _lock(self._writable), int(self._stamp[:7], 16)  # a byte of the file for each
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX, 1, place)
-        except OSError:  # a file system without locks: both compile
-            yield
-            return
+        held = None
+        if self._writable is not None and fcntl is not None:
+            with suppress(OSError):  # a file system without locks, or another user's: both compile
+                place = int(self._stamp[:7], 16)  # a byte of the file for each function
+                fcntl.lockf(_lock(self._writable), fcntl.LOCK_EX, 1, place)
+                held = place
         try:
             yield
         finally:
-            fcntl.lockf(lock, fcntl.LOCK_UN, 1, place)
+            if held is not None and self._writable is not None:
+                fcntl.lockf(_lock(self._writable), fcntl.LOCK_UN, 1, held)
 
 
 @cache

@@ -111,11 +111,17 @@ class Function(Generic[Arguments, Result]):
         if fast:
             self._options["fastmath"] = REASSOCIATE
 
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """Its types and options, as far as they decide what it is compiled to."""
+        options = sorted((name, str(value)) for name, value in self._options.items())
+        return str(self.signature), str(self._inline), str(options)
+
     def __call__(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
         """Run it, as machine code unless within ``interpreting``."""
         if _mode.interpreting or numba.config.DISABLE_JIT:
             return self.py_func(*arguments, **names)
-        return cast(Result, self._machine_code(*arguments))
+        return cast(Result, self._machine_code(*arguments, **names))
 
     @cached_property
     def _machine_code(self) -> Callable[..., Any]:
@@ -151,8 +157,9 @@ class Function(Generic[Arguments, Result]):
 
         ``steps`` is about how often its innermost loops go round, and ``called`` are the functions that
         it calls by address. ``exact`` says that the interpreter gives the same bits for these arguments;
-        by default it is thought to where nothing that could be called is ``fast``. As for who rents until the rent paid is the price: interpreting and
-        compiling together never take much more than twice what the better of the two would have taken.
+        by default it does where nothing that could be called is ``fast``. As in the
+        ski-rental problem, compiling begins when interpreting has cost as much: together they never
+        take much more than twice what the better of the two would have taken.
         """
         if (
             _interpreted.seconds + steps * STEP > PATIENCE
@@ -181,11 +188,11 @@ class Function(Generic[Arguments, Result]):
     @cached_property
     def _kept(self) -> MachineCode:
         """What is kept on disk for calls with arrays from Python."""
-        return MachineCode(self.py_func, "python", self.signature, self._options)
+        return MachineCode(self, "python", self.signature, self._options)
 
     @cached_property
     def _kept_by_address(self) -> MachineCode:
-        return MachineCode(self.py_func, "address", self.signature, self._options)
+        return MachineCode(self, "address", self.signature, self._options)
 
     def is_kept(self, *, by_address: bool = False) -> bool:
         """Whether its machine code is loaded, or can be without compiling."""
@@ -244,7 +251,8 @@ class Function(Generic[Arguments, Result]):
         if self.py_func.__module__.startswith("shortlist."):
             return _find, (self.py_func.__module__, self.py_func.__qualname__)
         options = self._inline, self._fast, self._options["_nrt"]
-        return _revive, (numba.njit(self.py_func), self.signature, *options)
+        sent = self.py_func if numba.config.DISABLE_JIT else numba.njit(self.py_func)
+        return _revive, (sent, self.signature, *options)
 
 
 class Pointer:
@@ -284,7 +292,8 @@ def _find(module: str, name: str) -> Any:
 
 
 def _revive(function: Any, signature: Any, inline: bool, fast: bool, counts: bool) -> Any:
-    return Function(function.py_func, signature, inline=inline, fast=fast, counts=counts)
+    written = getattr(function, "py_func", function)
+    return Function(written, signature, inline=inline, fast=fast, counts=counts)
 
 
 def compiled(

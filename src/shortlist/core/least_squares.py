@@ -428,7 +428,7 @@ def observe_lagging(state: State, arm: int, value: float) -> None:
         lagging.recent[turn, k] = scratch[k]
     lagging.growths[turn] = growth
     clock[BEHIND] += 1
-    state.scalars[TRACE] += lagging.deviations[arm] ** 2 / noise
+    state.scalars[TRACE] += lagging.deviations[arm] * lagging.deviations[arm] / noise
     downdate(state.kept.inverse, scratch, growth)
     update_shifted(state, arm, value, growth)
 

@@ -295,7 +295,8 @@ def distance(target: Reals, work: Workspace) -> float:
     """½ Σ_a w_a (target_a − λ_a)²."""
     total = 0.0
     for a in range(target.shape[0]):
-        total += 0.5 * work.weights[a] * (target[a] - work.means[a]) ** 2
+        off = target[a] - work.means[a]
+        total += 0.5 * work.weights[a] * (off * off)
     return total
 
 
@@ -333,7 +334,8 @@ def nearest(
         give = curvature(features, target, i, j, work)
         direct(features, target, i, j, gap, give, 0.0, 0.0, work)
         after = complementarity(reach(work), work)
-        aim = before / (2 * arms) * (after / before) ** 3  # Mehrotra's
+        ratio = after / before
+        aim = before / (2 * arms) * (ratio * (ratio * ratio))  # Mehrotra's
         d_price = direct(features, target, i, j, gap, give, aim, 1.0, work)
         step = reach(work)
         move(features, step, d_price, work)

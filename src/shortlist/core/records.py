@@ -114,6 +114,10 @@ class Record:
                 changes[field.name] = value.mapped(change)
         return replace(self, **changes)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle takes along: not the table, which holds addresses."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @cached_property
     def _words(self) -> NDArray[np.int64]:
         words: list[int] = []

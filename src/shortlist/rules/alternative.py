@@ -105,7 +105,8 @@ def nearest_pair(means: Reals, inside: np.ndarray, epsilon: float, pairs: Pairs)
             j = sides[m + n]
             margin, square = max(means[i] - means[j] + epsilon, 0.0), 0.0
             for d in range(whitened.shape[1]):
-                square += (whitened[i, d] - whitened[j, d]) ** 2
+                away = whitened[i, d] - whitened[j, d]
+                square += away * away
             distances[k, n] = margin * margin / square if square > 0.0 else np.inf
             if distances[k, n] < least:
                 nearest, least = k * others + n, distances[k, n]

@@ -142,7 +142,8 @@ def optimistic_gains(
     """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t."""
     for a in range(shift.shape[0]):
         width = math.sqrt(2.0 * most * max(variances[a], 0.0))
-        gains[a] = min(0.5 * (abs(shift[a]) / sigma + width) ** 2 / noise[a], most)
+        reach = abs(shift[a]) / sigma + width
+        gains[a] = min(0.5 * (reach * reach) / noise[a], most)
 
 
 @compiled(VOID(REALS, REALS, REAL, REALS))
@@ -150,7 +151,8 @@ def published_gains(shift: Reals, variances: Reals, most: float, gains: Reals) -
     """The gains of the published runs: no σ, and the root of the norm where the norm is meant."""
     for a in range(shift.shape[0]):
         width = math.sqrt(2.0 * most * math.sqrt(max(variances[a], 0.0)))
-        gains[a] = min(0.5 * (abs(shift[a]) + width) ** 2, most)
+        reach = abs(shift[a]) + width
+        gains[a] = min(0.5 * (reach * reach), most)
 
 
 @compiled(INTEGER(MASK, GAME_STATE))

@@ -34,7 +34,8 @@ def reduction(
     a: int, row_b: np.ndarray, row_c: np.ndarray, variances: np.ndarray, noise: np.ndarray
 ) -> float:
     """By how much an evaluation of arm a shrinks the square norm of x_b − x_c (Sherman–Morrison)."""
-    return (row_b[a] - row_c[a]) ** 2 / (noise[a] + variances[a])
+    product = row_b[a] - row_c[a]
+    return (product * product) / (noise[a] + variances[a])
 
 
 @compiled()
