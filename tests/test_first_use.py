@@ -162,6 +162,18 @@ def test_the_stamp_sees_what_a_callee_is_made_of(monkeypatch: pytest.MonkeyPatch
     assert fingerprint(total.py_func, "another CPU") != before
 
 
+def test_the_stamp_is_the_same_at_every_start(tmp_path: Path) -> None:
+    (tmp_path / "stamp.py").write_text(
+        "from shortlist.algorithms.follow import follow\n"
+        "from shortlist.algorithms.screening import decide_lagging\n"
+        "from shortlist.core.cache import fingerprint\n"
+        "from shortlist.rules.allocation import allocate\n"
+        "print([fingerprint(each) for each in (follow, decide_lagging, allocate)])\n"
+    )
+    stamps = {run(tmp_path, "stamp.py", PYTHONHASHSEED=str(seed)) for seed in (0, 1, 2)}
+    assert len(stamps) == 1
+
+
 def test_the_stamp_tells_apart_what_reads_alike() -> None:
     """Each pair differs in one thing only, and in no character of its description."""
     pairs: list[tuple[Any, Any]] = [
@@ -213,7 +225,7 @@ def test_what_has_no_lasting_description_is_not_kept(tmp_path: Path) -> None:
 
     with pytest.raises(Unstable):
         fingerprint(strange)
-    kept = MachineCode(strange, "python", REAL(REAL), {})
+    kept = MachineCode(strange, "python")
     assert not kept.holds(REAL(REAL))
     kept.save_overload(REAL(REAL), None)
 
@@ -323,9 +335,9 @@ def test_a_folder_that_cannot_be_written_to(
         assert cache.places(package)[0] == package / "__pycache__"
         monkeypatch.setattr(cache, "places", lambda beside: (package / "__pycache__",))
         cache.writable.cache_clear()
-        made = MachineCode(total.py_func, "python", total.signature, {})
+        made = MachineCode(total, "python")
         monkeypatch.setattr(cache, "writable", lambda beside: None)
-        blocked = MachineCode(total.py_func, "python", total.signature, {})
+        blocked = MachineCode(total, "python")
         with blocked.alone():
             blocked.save_overload(total.signature, None)  # nowhere: says nothing
         assert not blocked.holds(total.signature)

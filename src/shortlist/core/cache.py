@@ -109,6 +109,8 @@ def _constant(value: Any) -> object:
         return str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()
     if isinstance(value, tuple | list):
         return [_constant(each) for each in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))  # in an order that does not change from start to start
     if isinstance(value, ModuleType):
         return value.__name__
     written = _written(value)
@@ -210,17 +212,16 @@ class MachineCode(NullCache):  # type: ignore[misc]
     not there: then the function is compiled.
     """
 
-    def __init__(self, function: Any, kind: str, signature: Any, options: dict[str, Any]) -> None:
+    def __init__(self, function: Any, kind: str) -> None:
         written = _written(function)
         assert written is not None
         self._function, self._kind, self._stamp = written, kind, ""
         self._places: list[Path] = []
         self._writable: Path | None = None
-        stated = sorted((name, str(value)) for name, value in options.items())
         source = Path(written.__code__.co_filename)
         # What was typed at a prompt has no file, and is not kept.
         with suppress(Unstable, OSError):
-            self._stamp = fingerprint(function, kind, str(signature), stated)
+            self._stamp = fingerprint(function, kind)
             if source.exists():
                 self._writable = writable(source.parent)
                 self._places = list(places(source.parent))

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 # Compiled code only reads and writes arrays that its caller holds, so that counting references to them
 # would be pure cost: many times that of a whole round with four arms.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-REASSOCIATE = {"reassoc", "contract", "nsz"}
+REASSOCIATE = {"contract", "nsz", "reassoc"}
 
 
 # How Python's arguments become C's, and what these are.
@@ -114,8 +114,8 @@ class Function(Generic[Arguments, Result]):
     @property
     def stated(self) -> tuple[str, ...]:
         """Its types and options, as far as they decide what it is compiled to."""
-        options = sorted((name, str(value)) for name, value in self._options.items())
-        return str(self.signature), str(self._inline), str(options)
+        options = [self._inline, self._fast, self._options["_nrt"]]
+        return str(self.signature), *map(str, options)
 
     def __call__(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
         """Run it, as machine code unless within ``interpreting``."""
@@ -188,11 +188,11 @@ class Function(Generic[Arguments, Result]):
     @cached_property
     def _kept(self) -> MachineCode:
         """What is kept on disk for calls with arrays from Python."""
-        return MachineCode(self, "python", self.signature, self._options)
+        return MachineCode(self, "python")
 
     @cached_property
     def _kept_by_address(self) -> MachineCode:
-        return MachineCode(self, "address", self.signature, self._options)
+        return MachineCode(self, "address")
 
     def is_kept(self, *, by_address: bool = False) -> bool:
         """Whether its machine code is loaded, or can be without compiling."""
