@@ -170,9 +170,8 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, what: str) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
-# One appends to a file of its own, a line at a time; one fills the draft that Pooch renames; one opens
-# an empty file that processes lock.
-ALLOWED = {"files/writing.py", "repurposing/rewards.py", "data/locate.py", "core/cache.py"}
+# One appends to a file of its own, a line at a time; one fills the draft that Pooch renames.
+ALLOWED = {"files/writing.py", "repurposing/rewards.py", "data/locate.py"}
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from pickle import UnpicklingError
 from types import CodeType, FunctionType, ModuleType
-from typing import IO, Any
+from typing import Any
 
 import llvmlite
 import numba
@@ -279,6 +279,6 @@ class MachineCode(NullCache):  # type: ignore[misc]
 
 
 @cache
-def _lock(place: Path) -> IO[bytes]:
+def _lock(place: Path) -> int:
     """The file that processes lock, opened once: closing it would give up all its locks."""
-    return (place / "shortlist.lock").open("ab")
+    return os.open(place / "shortlist.lock", os.O_RDWR | os.O_CREAT, 0o666)
