@@ -24,9 +24,8 @@ test: .venv/installed
 	$(BIN)/shortlist compile
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
-# While editing: all but the tests that take long, in less than two minutes.
+# While editing: all but the tests that take long, in about two minutes.
 quick: .venv/installed
-	$(BIN)/shortlist compile
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
 # The oldest Numba that is supported: core/parts.py and core/cache.py lean on what is private to Numba.
