@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shortlist.core.jit import compile_at_once
+
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
@@ -36,11 +38,12 @@ def test_the_parts_of_a_round_are_measured(
 def test_a_tell_is_short() -> None:
     """It was 64 calls in 13 files."""
     ask_tell = importlib.import_module("ask_tell")
+    compile_at_once()  # interpreted, a round is hundreds of calls
     study, means = ask_tell.begin()
     ask_tell.ask_and_tell(study, means, 300)  # and no look of the audit is due
     assert study.stage == "rounds"
     calls, files = ask_tell.passed_by_a_tell(study)
-    assert calls <= 40
+    assert calls <= 32
     assert files <= 9
 
 

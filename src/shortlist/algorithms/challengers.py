@@ -14,10 +14,7 @@ from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED
-from shortlist.core.records import (
-    Integers,
-    Reals,
-)
+from shortlist.core.records import Integers, Reals
 from shortlist.core.state import FLOOR, OBSERVED, State
 from shortlist.rules.indices import paired_index, square_of
 

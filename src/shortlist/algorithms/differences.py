@@ -6,9 +6,7 @@ import numpy as np
 
 from shortlist.algorithms.round import NOBODY, Round
 from shortlist.core.posterior import Posterior
-from shortlist.core.records import (
-    Reals,
-)
+from shortlist.core.records import Reals
 from shortlist.core.rule import Rule
 from shortlist.core.state import FLOOR
 from shortlist.rules.indices import paired

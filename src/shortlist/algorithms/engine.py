@@ -30,10 +30,7 @@ from shortlist.core.lines import on_own_line, on_own_lines
 from shortlist.core.pilot import pilot_threshold
 from shortlist.core.posterior import Posterior, width_floor
 from shortlist.core.random import seed_stream
-from shortlist.core.records import (
-    ABSENT,
-    Reals,
-)
+from shortlist.core.records import ABSENT, Reals
 from shortlist.core.rule import OWN, Rule
 from shortlist.core.state import LAGGING, WHOLE
 from shortlist.rules.allocation import NONE, allocate, apart, exploration, make_allocation
@@ -425,7 +422,16 @@ class Engine:
         return {layout: Routines(*called[:3]) for layout, called in self._called.items()}
 
     def _follower(self, layout: int, steps: int) -> Callable[..., int]:
+        if layout in self._compiled_for:
+            return follow
         if not self.compiled:
             return follow.interpret
         whole = layout == WHOLE and not self._screens
-        return follow.sparing(steps, *self._called[layout], exact=whole)
+        chosen = follow.sparing(steps, *self._called[layout], exact=whole)
+        if chosen is follow:  # from here on it is machine code
+            self._compiled_for.add(layout)
+        return chosen
+
+    @cached_property
+    def _compiled_for(self) -> set[int]:
+        return set()

@@ -32,10 +32,7 @@ from shortlist.algorithms.steps import (
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of
 from shortlist.core.pilot import missing
-from shortlist.core.records import (
-    INTEGER,
-    KEY,
-)
+from shortlist.core.records import INTEGER, KEY
 from shortlist.core.state import ASIDE, OBSERVED, READY, STATE, State
 
 

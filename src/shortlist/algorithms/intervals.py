@@ -33,12 +33,7 @@ from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, SHARE, one_sided_le
 from shortlist.algorithms.strategy import Reals, Task
 from shortlist.core.jit import compiled
 from shortlist.core.kl import highest_mean, lowest_mean
-from shortlist.core.records import (
-    BOOLEAN,
-    INTEGER,
-    REAL,
-    REALS,
-)
+from shortlist.core.records import BOOLEAN, INTEGER, REAL, REALS
 from shortlist.core.rule import Rule
 from shortlist.rules.threshold import Threshold
 

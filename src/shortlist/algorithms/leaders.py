@@ -9,9 +9,7 @@ from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of, renew_means
 from shortlist.core.order import comes_before, mark_anew
 from shortlist.core.passes import SCANNED
-from shortlist.core.records import (
-    Integers,
-)
+from shortlist.core.records import Integers
 from shortlist.core.state import State
 
 ROUNDING = 1e-9

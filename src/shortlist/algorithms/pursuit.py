@@ -30,9 +30,7 @@ from shortlist.core.lagging import bilinear, metric_norm, shrinkage
 from shortlist.core.least_squares import apply
 from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED, inner
-from shortlist.core.records import (
-    Reals,
-)
+from shortlist.core.records import Reals
 from shortlist.core.state import State
 
 Y, REST = PAIRS, PAIRS + 1  # in ``directions``

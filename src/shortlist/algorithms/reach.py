@@ -29,10 +29,7 @@ from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of, renew_variance
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import SCANNED, inner, products_of_quarters
-from shortlist.core.records import (
-    Integers,
-    Reals,
-)
+from shortlist.core.records import Integers, Reals
 from shortlist.core.state import FLOOR, OBSERVED, RECENT, REFRESHED, State
 from shortlist.rules.indices import paired_index, square_of
 

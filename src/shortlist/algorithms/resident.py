@@ -5,9 +5,7 @@ from __future__ import annotations
 from shortlist.algorithms import signals
 from shortlist.algorithms.screen import testifying
 from shortlist.core.posterior import keeps_all_rows
-from shortlist.core.records import (
-    Table,
-)
+from shortlist.core.records import Table
 
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
 SPARE = 8  # rows beside those of candidates and witnesses

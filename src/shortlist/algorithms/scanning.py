@@ -15,9 +15,7 @@ from shortlist.algorithms.screen import NOBODY, Screen
 from shortlist.core.jit import compiled
 from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED
-from shortlist.core.records import (
-    Reals,
-)
+from shortlist.core.records import Reals
 from shortlist.core.rows import row
 from shortlist.core.state import FLOOR, TICK, State
 from shortlist.rules.indices import paired_index, square_of

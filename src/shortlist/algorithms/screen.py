@@ -8,14 +8,7 @@ import numpy as np
 
 from shortlist.core.jit import compiled
 from shortlist.core.passes import SCANNED
-from shortlist.core.records import (
-    Grid,
-    Integers,
-    Reals,
-    Record,
-    Table,
-    record_type,
-)
+from shortlist.core.records import Grid, Integers, Reals, Record, Table, record_type
 
 NOBODY = -1
 EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR, PAIR_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7

@@ -30,8 +30,8 @@ class Settings(Record):
     """An algorithm on its problem, for the compiled rounds.
 
     ``flags`` are bits of ``signals``; ``constants`` are the threshold's; ``numbers`` are those of the rules
-    of this package, by kind, or ``OWN``. Rules of the user's own are called by their address; in place of the others is
-    ABSENT.
+    of this package, by kind, or ``OWN``. Rules of the user's own are called by their address; the
+    others are ABSENT here.
     """
 
     m: Integer

@@ -17,10 +17,7 @@ from shortlist.core.jit import compiled
 from shortlist.core.least_squares import apply
 from shortlist.core.order import insert, mark_best
 from shortlist.core.passes import SCANNED, inner
-from shortlist.core.records import (
-    Integers,
-    Reals,
-)
+from shortlist.core.records import Integers, Reals
 from shortlist.core.rows import row
 from shortlist.core.state import FLOOR, ROWS, WHOLE, State
 from shortlist.rules.indices import paired_index, square_of

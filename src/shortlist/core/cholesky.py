@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.core.jit import compiled
-from shortlist.core.records import (
-    BOOLEAN,
-    REALS,
-    TABLE,
-    VOID,
-)
+from shortlist.core.records import BOOLEAN, REALS, TABLE, VOID
 
 Reals = NDArray[np.float64]
 Table = NDArray[np.float64]

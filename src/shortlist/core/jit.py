@@ -140,7 +140,7 @@ class Function(Generic[Arguments, Result]):
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Whether all arguments are numbers and records: C's, so to speak."""
+        """Whether all arguments are numbers and records, which a call to C can pass."""
         taken = () if self.signature is None else self.signature.args
         plain = [each in _CONVERTED or isinstance(each, RecordType) for each in taken]
         return len(plain) > 0 and all(plain)
@@ -157,8 +157,7 @@ class Function(Generic[Arguments, Result]):
 
         ``steps`` is about how often its innermost loops go round, and ``called`` are the functions that
         it calls by address. ``exact`` says that the interpreter gives the same bits for these arguments;
-        by default it does where nothing that could be called is ``fast``. As in the
-        ski-rental problem, compiling begins when interpreting has cost as much: together they never
+        by default it does where nothing that could be called is ``fast``. As in the ski-rental problem, compiling begins when interpreting has cost as much: together they never
         take much more than twice what the better of the two would have taken.
         """
         if (

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 from shortlist.core.jit import compiled
-from shortlist.core.records import (
-    REAL,
-)
+from shortlist.core.records import REAL
 
 STEPS = 64  # a few do
 NEAR = 1e-9  # of the width: a step as short is not worth its logarithms

@@ -13,9 +13,7 @@ import numpy as np
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import apply, lags
 from shortlist.core.passes import inner, products
-from shortlist.core.records import (
-    Reals,
-)
+from shortlist.core.records import Reals
 from shortlist.core.state import BEHIND, OBSERVED, RECENT, TRACE, State
 
 GUARD = 1e-9  # relative: far above what rounding does

@@ -11,15 +11,7 @@ import math
 from shortlist.core.cholesky import cholesky, solve_factor
 from shortlist.core.jit import compiled
 from shortlist.core.passes import absorb, inner, norms, products
-from shortlist.core.records import (
-    BOOLEAN,
-    INTEGER,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
-    Reals,
-)
+from shortlist.core.records import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, Reals
 from shortlist.core.state import (
     ASIDE,
     BEHIND,

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import factorize, invert, log_determinant, price
-from shortlist.core.records import (
-    REAL,
-    VOID,
-)
+from shortlist.core.records import REAL, VOID
 from shortlist.core.state import LEVEL, LOG_DET, NEXT_CLIMB, OBSERVED, SHIFT, STATE, STEP, State
 
 SELDOM = 16  # a look costs as much as a refresh without rows: after a sixteenth more evaluations

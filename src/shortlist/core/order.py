@@ -6,16 +6,7 @@ import numpy as np
 
 from shortlist.core.jit import compiled
 from shortlist.core.random import priority
-from shortlist.core.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    KEY,
-    MASK,
-    REAL,
-    REALS,
-    VOID,
-)
+from shortlist.core.records import BOOLEAN, INTEGER, INTEGERS, KEY, MASK, REAL, REALS, VOID
 
 SORTED_UP_TO = 16
 

@@ -9,14 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.core.jit import compiled
-from shortlist.core.records import (
-    INTEGER,
-    INTEGERS,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
-)
+from shortlist.core.records import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID
 
 BLOCK = 1024
 SCANNED = 128  # at once, where a find makes it necessary to look closely

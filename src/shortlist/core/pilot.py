@@ -6,12 +6,7 @@ import math
 
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import excess_of, factorize, log_determinant
-from shortlist.core.records import (
-    REAL,
-    VOID,
-    Integers,
-    Reals,
-)
+from shortlist.core.records import REAL, VOID, Integers, Reals
 from shortlist.core.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, READY, STATE, State
 
 NOBODY = -1

@@ -8,11 +8,7 @@ from shortlist.core.lagging import all_variances
 from shortlist.core.least_squares import OBSERVE, REFRESH
 from shortlist.core.passes import products
 from shortlist.core.pilot import set_aside, surprise
-from shortlist.core.records import (
-    ABSENT,
-    Integers,
-    Reals,
-)
+from shortlist.core.records import ABSENT, Integers, Reals
 from shortlist.core.rows import row
 from shortlist.core.state import (
     ASIDE,

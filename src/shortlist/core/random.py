@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.core.jit import compiled
-from shortlist.core.records import (
-    INTEGER,
-    KEY,
-    KEYS,
-    REAL,
-    VOID,
-)
+from shortlist.core.records import INTEGER, KEY, KEYS, REAL, VOID
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

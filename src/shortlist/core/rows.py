@@ -5,9 +5,7 @@ from __future__ import annotations
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import apply
 from shortlist.core.passes import products
-from shortlist.core.records import (
-    INTEGER,
-)
+from shortlist.core.records import INTEGER
 from shortlist.core.state import STATE, TICK, WHOLE, State
 
 

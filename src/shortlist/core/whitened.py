@@ -11,16 +11,7 @@ import numpy as np
 
 from shortlist.core.cholesky import cholesky
 from shortlist.core.jit import compiled
-from shortlist.core.records import (
-    BOOLEAN,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
-    Integers,
-    Reals,
-    Table,
-)
+from shortlist.core.records import BOOLEAN, REAL, REALS, TABLE, VOID, Integers, Reals, Table
 from shortlist.errors import SingularDesign
 
 

@@ -7,15 +7,7 @@ from numba import types
 
 from shortlist.core.jit import compiled
 from shortlist.core.random import next_word, run_seed, seed_stream, uniform
-from shortlist.core.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    KEY,
-    KEYS,
-    MASK,
-    VOID,
-)
+from shortlist.core.records import BOOLEAN, INTEGER, INTEGERS, KEY, KEYS, MASK, VOID
 from shortlist.repurposing.program import AT_LEAST, NEGATE, PUSH_GENE
 
 BIT = types.uint8

@@ -9,14 +9,7 @@ import math
 
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import factorize
-from shortlist.core.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    REALS,
-    Integers,
-    Reals,
-)
+from shortlist.core.records import BOOLEAN, INTEGER, INTEGERS, REALS, Integers, Reals
 from shortlist.core.state import OBSERVED, STATE, State
 
 FLOOR, CERTIFIED = 0, 1

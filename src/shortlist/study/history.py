@@ -11,9 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.algorithms.steps import TAKE, Steps
-from shortlist.core.records import (
-    Reals,
-)
+from shortlist.core.records import Reals
 from shortlist.study.look import Difference, Look, glance_at, look_at
 from shortlist.study.model import Model
 from shortlist.study.trial import NOBODY, Trial

@@ -14,9 +14,7 @@ from shortlist.algorithms.decision import Decision
 from shortlist.algorithms.engine import Engine
 from shortlist.algorithms.round import NOBODY
 from shortlist.core.posterior import Posterior
-from shortlist.core.records import (
-    Reals,
-)
+from shortlist.core.records import Reals
 from shortlist.study.answer import arm_table
 
 GAPS = ("gap", "gap_lower", "gap_upper")
