@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from shortlist._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from shortlist import data as data
     from shortlist import errors as errors
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from shortlist.simulation.comparison import compare as compare
     from shortlist.study.study import Study as Study
 
-__version__ = "0.1.0"
 
 __all__ = [
     "GIFA",

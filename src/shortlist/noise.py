@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_name
 from shortlist.rules.replicates import DEGREES, SHARE, Estimate, bound_from_replicates
-
-Reals = NDArray[np.float64]
 
 WORDS = ("bounded", "estimate")
 GIVEN = "the noise is σ-sub-Gaussian"  # as the thresholds' assumptions have it

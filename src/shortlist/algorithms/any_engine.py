@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from shortlist.algorithms.decision import Decision
 from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.steps import Steps
+from shortlist.arrays import Integers, Reals
 from shortlist.core.posterior import Posterior
 from shortlist.core.rule import Rule
-
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class AnyEngine(Protocol):

@@ -12,7 +12,8 @@ from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.halving import Halving
 from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
 from shortlist.algorithms.stepwise import Course, StepwiseEngine
-from shortlist.algorithms.strategy import Integers, Reals, Strategy
+from shortlist.algorithms.strategy import Strategy
+from shortlist.arrays import Integers, Reals
 from shortlist.core.least_squares import OBSERVE
 from shortlist.core.posterior import Posterior
 

@@ -10,7 +10,8 @@ import numpy as np
 from shortlist.algorithms import contest
 from shortlist.algorithms.contest import ACCEPTED, REJECTED, Contest
 from shortlist.algorithms.intervals import Interval, end, exploration
-from shortlist.algorithms.strategy import Compiled, Integers, Reals, Task
+from shortlist.algorithms.strategy import Compiled, Task
+from shortlist.arrays import Integers, Reals
 
 BOUND = 250.0  # nanoseconds of an end of an interval
 

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.algorithms.strategy import Integers, Mask, Reals, Task
+from shortlist.algorithms.strategy import Task
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.core.rule import Rule
 from shortlist.core.whitened import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting

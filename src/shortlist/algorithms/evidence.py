@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from shortlist.algorithms.strategy import Integers, Mask, Reals, Task
+from shortlist.algorithms.strategy import Task
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.core.nearest import NOBODY, nearest
 from shortlist.core.posterior import width_floor
 from shortlist.rules.misspecified_alternative import alternatives, measure

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.algorithms.strategy import Integers, Reals, Strategy, Task
+from shortlist.algorithms.strategy import Strategy, Task
 from shortlist.algorithms.xy_design import rounded, xy_design
+from shortlist.arrays import Integers, Reals
 from shortlist.core.triangle import solve_lower
 from shortlist.rules.initialization import span
 

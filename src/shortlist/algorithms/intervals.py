@@ -30,7 +30,8 @@ import numpy as np
 
 from shortlist.algorithms.bound import OWN_INTERVAL
 from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, SHARE, one_sided_level
-from shortlist.algorithms.strategy import Reals, Task
+from shortlist.algorithms.strategy import Task
+from shortlist.arrays import Reals
 from shortlist.core.jit import compiled
 from shortlist.core.kl import highest_mean, lowest_mean
 from shortlist.core.records import BOOLEAN, INTEGER, REAL, REALS

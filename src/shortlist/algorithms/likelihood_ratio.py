@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.algorithms.evidence import Boundary, Evidence, mixture
-from shortlist.algorithms.strategy import Mask, Reals, Task
+from shortlist.algorithms.strategy import Task
+from shortlist.arrays import Mask, Reals
 from shortlist.core.nearest import nearest, workspace
 from shortlist.rules.misspecified_alternative import alternatives, closest
 

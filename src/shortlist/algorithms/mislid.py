@@ -22,7 +22,8 @@ from shortlist.algorithms.evidence import Boundary, Evidence, mixture
 from shortlist.algorithms.likelihood_ratio import LikelihoodRatio
 from shortlist.algorithms.pair_bounds import PairBounds
 from shortlist.algorithms.planned import Planned
-from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
+from shortlist.algorithms.strategy import Strategy, Task
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.core.rule import Rule
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN

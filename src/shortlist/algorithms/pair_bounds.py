@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.algorithms.evidence import SHARE, Boundary, Evidence, mixture
-from shortlist.algorithms.strategy import Mask, Reals, Task
+from shortlist.algorithms.strategy import Task
+from shortlist.arrays import Mask, Reals
 from shortlist.rules.pairs import Widths, fill_bounds, level, linear_bound, two_arm_bound
 
 

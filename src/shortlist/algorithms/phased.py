@@ -15,7 +15,8 @@ import numpy as np
 from shortlist.algorithms.contrast_design import contrast_design, spread_design
 from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
 from shortlist.algorithms.planned import Planned
-from shortlist.algorithms.strategy import Integers, Mask, Reals, Strategy, Task
+from shortlist.algorithms.strategy import Strategy, Task
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.rules.initialization import span
 
 FIRST = 4.0  # pulls a dimension in the first phase

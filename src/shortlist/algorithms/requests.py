@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.round import NOBODY, B, C, Round, design_slot
+from shortlist.arrays import Mask, Reals
 from shortlist.core.state import OBSERVED, State
 from shortlist.rules.allocation import SOLVED, make_room
 
-Reals = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Design = Callable[[int, int], Reals]
 Shares = Callable[[Reals, Mask], Reals | None]
 

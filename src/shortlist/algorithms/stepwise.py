@@ -16,7 +16,8 @@ from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.onward import either, normal
 from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, IS_IN, NEXT, STOPPED, Steps
-from shortlist.algorithms.strategy import Compiled, Integers, Mask, Reals, Strategy, Task
+from shortlist.algorithms.strategy import Compiled, Strategy, Task
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.core.least_squares import OBSERVE
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream

@@ -6,12 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from shortlist.arrays import Integers, Mask, Reals
 
 
 class Task(NamedTuple):

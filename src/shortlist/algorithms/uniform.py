@@ -6,7 +6,8 @@ import numpy as np
 
 from shortlist.algorithms.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
 from shortlist.algorithms.planned import Planned
-from shortlist.algorithms.strategy import Reals, Strategy, Task
+from shortlist.algorithms.strategy import Strategy, Task
+from shortlist.arrays import Reals
 
 GROWTH = 1.05  # of all pulls from one look to the next; looks are free, and late ones cost pulls
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.algorithms.strategy import Integers, Reals
+from shortlist.arrays import Integers, Reals
 from shortlist.core.triangle import solve_lower, solve_upper
 from shortlist.rules.initialization import span
 from shortlist.theory.interior_point import optimal_design

@@ -106,7 +106,7 @@ reach), 6 the output cannot be written, 130 interrupted.""",
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from shortlist import __version__
+        from shortlist._version import __version__
 
         say(f"shortlist {__version__}")
         raise typer.Exit

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shortlist.arrays import Reals
 from shortlist.core.jit import compiled
 from shortlist.core.records import BOOLEAN, REALS, TABLE, VOID
 
-Reals = NDArray[np.float64]
-Table = NDArray[np.float64]
-
 
 @compiled(BOOLEAN(TABLE))
-def cholesky(factor: Table) -> bool:
+def cholesky(factor: Reals) -> bool:
     """The Cholesky factor of a matrix, in place of its lower half; False if not positive."""
     for i in range(factor.shape[0]):
         diagonal = factor[i, i]
@@ -33,7 +28,7 @@ def cholesky(factor: Table) -> bool:
 
 
 @compiled(VOID(TABLE, REALS))
-def solve_factor(factor: Table, vector: Reals) -> None:
+def solve_factor(factor: Reals, vector: Reals) -> None:
     """Solve in place with a Cholesky factor."""
     rank = factor.shape[0]
     for i in range(rank):

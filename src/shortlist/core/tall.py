@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from shortlist.arrays import Integers, Reals
 
 BLOCK = 1 << 18  # entries: 2 MB
 WHOLE = 1 << 20  # entries: beyond, passes over a table are quicker than decomposing all of it

@@ -7,9 +7,8 @@ threads: 20 ms were seen where this takes a tenth of one.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
+from shortlist.arrays import Reals
 
 
 def solve_lower(lower: Reals, right: Reals) -> Reals:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from shortlist import __version__
+from shortlist._version import __version__
 from shortlist.files.writing import write_file
 from shortlist.paper.document import (
     Block,

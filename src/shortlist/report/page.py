@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from shortlist import __version__
+from shortlist._version import __version__
 from shortlist.report.markup import Markup, element, joined, name_of
 from shortlist.report.methods import plain
 from shortlist.report.pictures import pictures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numba
 import numpy
 
-from shortlist import __version__
+from shortlist._version import __version__
 from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:

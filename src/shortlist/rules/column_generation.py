@@ -9,15 +9,12 @@ among all arms is lighter: the optimum is that of the program of all of them.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shortlist.arrays import Integers, Reals
 from shortlist.core.tall import gram, orthonormal_basis, triangle_of
 from shortlist.errors import SingularDesign
 from shortlist.rules.initialization import span
 from shortlist.rules.vertex import arrive, fresh_vertex, stand_in
-
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NEGLIGIBLE = 1e-9  # of the largest weight
 ADDED = 4  # times the rank: arms that join in one go

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.arrays import Integers, Reals
 from shortlist.study.linearity import (
     LEVEL,
     WHILE_RUNNING,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from shortlist.study.model import Model
     from shortlist.study.trial import Trial
 
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FEWEST = 20  # evaluations of an audit; with few arms twice their number
 SHARE = 10  # audits are a tenth of the evaluations so far, if that is more

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.arrays import Integers, Reals
 from shortlist.core.triangle import solve_lower
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
 
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 DRAWS = 10_000  # a share of 1 % is then known to a tenth of it
 NEAR = 64  # arms on either side of the boundary that are drawn

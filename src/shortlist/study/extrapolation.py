@@ -6,13 +6,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
+from shortlist.arrays import Integers, Reals
 from shortlist.core.triangle import solve_lower
-
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST = 10**8  # beyond, a projection is of no use to anybody
 NEAR = 64  # arms on either side of the boundary whose pairs are looked at

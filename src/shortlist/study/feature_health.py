@@ -9,8 +9,8 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shortlist.arrays import Reals
 from shortlist.core.tall import (
     blocks,
     condition,
@@ -24,8 +24,6 @@ from shortlist.core.tall import (
 )
 from shortlist.errors import UnhealthyFeatures
 from shortlist.problem import Problem
-
-Reals = NDArray[np.float64]
 
 UNEVEN, ILL, LOST = 100.0, 1e3, 1e6  # columns' sizes; condition numbers to note, to warn of
 FAR = 500  # powers of two: the squares of such columns are out of range

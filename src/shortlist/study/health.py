@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.arrays import Reals
 from shortlist.study.feature_health import Finding as Finding
 from shortlist.study.feature_health import examine_features as examine_features
 from shortlist.study.feature_health import is_classical
@@ -17,7 +18,6 @@ from shortlist.study.guarantee import advice, is_linearity_tested, passed
 if TYPE_CHECKING:
     from shortlist.study.view import View
 
-Reals = NDArray[np.float64]
 
 ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
+from shortlist.arrays import Reals
 
 LEVEL = 0.01
 WHILE_RUNNING = 0.2  # the share of the level for the test while results come in

@@ -158,7 +158,7 @@ def machine() -> str:
     import numba
     from llvmlite import binding
 
-    from shortlist import __version__
+    from shortlist._version import __version__
 
     versions = f"shortlist {__version__}, numba {numba.__version__}"
     return f"{versions}, {platform.machine()} {binding.get_host_cpu_name()}"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.any_engine import AnyEngine
+from shortlist.arrays import Reals
 from shortlist.core.posterior import Posterior
 from shortlist.core.triangle import solve_lower, solve_upper
 from shortlist.study.audit import audit_size, is_audited
@@ -26,7 +27,6 @@ from shortlist.study.stage import makes_plans
 if TYPE_CHECKING:
     from shortlist.study.view import View
 
-Reals = NDArray[np.float64]
 
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10

@@ -340,7 +340,7 @@ class StoredStudy:
 
     def join(self, name: str, settings: Settings, standing: Standing) -> Settings:
         """Begin the study of this name, or find the one that is there; returns its settings."""
-        from shortlist import __version__
+        from shortlist._version import __version__
 
         with self._connected(writing=True) as connection:
             if connection.dialect.name == "postgresql":

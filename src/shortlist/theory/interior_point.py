@@ -14,12 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from shortlist.arrays import Reals
 from shortlist.core.triangle import solve_lower
-
-Reals = NDArray[np.float64]
 
 STEPS = 100
 SHORT_OF_THE_WALL = 0.9

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.arrays import Integers, Reals
 from shortlist.core.triangle import solve_lower, solve_upper
 from shortlist.errors import InvalidSetting
 from shortlist.rules.initialization import span
 from shortlist.theory.interior_point import Design, optimal_design
 from shortlist.theory.truth import ROUNDING, Instance, Truth
-
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ARMS = 400  # how many arms are looked at from the start; half as many may join in a round
 FEW_ARMS = 48  # where it is solved again and again: a threaded library then works, and waits, alone
