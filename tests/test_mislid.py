@@ -21,8 +21,9 @@ from shortlist.algorithms.evidence import SHARE, Evidence, mixture
 from shortlist.algorithms.likelihood_ratio import LikelihoodRatio
 from shortlist.algorithms.pair_bounds import PairBounds
 from shortlist.algorithms.strategy import Task
+from shortlist.arrays import NO_ARM
 from shortlist.cli.app import app
-from shortlist.core.nearest import NOBODY, nearest, workspace
+from shortlist.core.nearest import nearest, workspace
 from shortlist.problem import Problem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
@@ -80,7 +81,7 @@ def test_the_estimate_is_that_of_bounded_least_squares(seed: int) -> None:
     rng = np.random.default_rng(seed + 1000)
     target = means + rng.standard_normal(len(means))
     work = workspace(*features.shape)
-    value = nearest(features, c, weights, target, NOBODY, NOBODY, 0.0, work)
+    value = nearest(features, c, weights, target, NO_ARM, NO_ARM, 0.0, work)
     root = np.sqrt(weights)
     rank, K = features.shape[1], len(means)
     free, box = np.full(rank, np.inf), np.full(K, c)
@@ -372,7 +373,7 @@ def test_the_estimate_is_as_near_as_the_proof_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     averages = means + rng.standard_normal(len(means)) / np.sqrt(pulls)
     work = workspace(*features.shape)
-    nearest(features, c, pulls, averages, NOBODY, NOBODY, 0.0, work)
+    nearest(features, c, pulls, averages, NO_ARM, NO_ARM, 0.0, work)
 
     def square(v: np.ndarray) -> float:
         return float((pulls * v * v).sum())

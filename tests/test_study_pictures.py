@@ -20,7 +20,7 @@ from matplotlib.text import Text
 
 import shortlist
 from shortlist import plot
-from shortlist.algorithms.round import NOBODY
+from shortlist.arrays import NO_ARM
 from shortlist.plot.arms import CHALLENGER
 from shortlist.study import history as histories
 from shortlist.study.history import history, last_look
@@ -307,7 +307,7 @@ def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> No
     s = tell_some(study(algorithm), 200)
     look = last_look(s)
     assert look is not None
-    c = NOBODY if algorithm == "LinGIFA" else look.c
+    c = NO_ARM if algorithm == "LinGIFA" else look.c
     columns = s.bound.engine.differences(s.posterior, s.round, look.boundary, c)
     found = look.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
     assert np.abs(np.nan_to_num(found - np.array(columns))).max() < 1e-13

@@ -1,4 +1,4 @@
-"""Types of arrays, for signatures."""
+"""Types of arrays, for signatures, and the arm number that means none."""
 
 from __future__ import annotations
 
@@ -8,3 +8,5 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+NO_ARM = -1

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.algorithms.reach import ROUNDING, count_attaining, is_among, look_up, shorten
-from shortlist.algorithms.screen import (
-    NOBODY,
-    SCALE,
-    Screen,
-)
+from shortlist.algorithms.reach import count_attaining, is_among, look_up, shorten
+from shortlist.algorithms.round import ROUNDING
+from shortlist.algorithms.screen import SCALE, Screen
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.order import comes_before, insert
@@ -23,7 +21,7 @@ from shortlist.rules.indices import paired_index, square_of
 def note(i: int, j: int, gap: float, challengers: Integers, gaps: Reals, key: np.uint64) -> None:
     """Arm i challenges j with this gap index, if none before did with a larger."""
     best = challengers[j]
-    if best == NOBODY or gap > gaps[j]:
+    if best == NO_ARM or gap > gaps[j]:
         challengers[j] = i
         gaps[j] = gap
     elif i != best and comes_before(gap, i, gaps[j], best, key):
@@ -88,7 +86,7 @@ def challenge(
     ahead, size = -np.inf, 0.0
     for k in range(m):
         place = screen.places[candidates[k]]
-        challengers[candidates[k]] = NOBODY
+        challengers[candidates[k]] = NO_ARM
         gaps[candidates[k]] = -np.inf
         ahead = max(ahead, ratio * screen.anchors[place] - screen.means[place])
         size = max(size, abs(screen.means[place]))
@@ -97,11 +95,11 @@ def challenge(
     rivals = screen.rivals.shape[0]
     for k in range(rivals):
         screen.past_rivals[k] = screen.rivals[k]
-        screen.rivals[k] = NOBODY
+        screen.rivals[k] = NO_ARM
         screen.rival_gaps[k] = -np.inf
     for k in range(rivals):
         i = screen.past_rivals[k]
-        if i != NOBODY and not inside[i]:
+        if i != NO_ARM and not inside[i]:
             look_up(state, screen, i)
             shorten(state, screen, i)
             best = confront(

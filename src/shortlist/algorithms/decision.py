@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from shortlist.algorithms.round import ARM, GAP, NOBODY, QUEUED, STATISTIC, THRESHOLD, B, C
+from shortlist.algorithms.round import ARM, GAP, QUEUED, STATISTIC, THRESHOLD, B, C
+from shortlist.arrays import NO_ARM
 
 
 class Decision(NamedTuple):
@@ -40,6 +41,6 @@ def decision_of(now: Decided, *, stop: bool) -> Decision:
     if isinstance(pair, np.ndarray):  # a list is read in a third of the time
         pair, figures = pair.tolist(), figures.tolist()
     arm, queued = pair[ARM], pair[QUEUED]
-    queued = None if queued == NOBODY else queued
+    queued = None if queued == NO_ARM else queued
     read = figures[THRESHOLD], figures[GAP], figures[STATISTIC]
     return Decision(stop, arm, queued, pair[B], pair[C], *read)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.algorithms.round import NOBODY, Round
+from shortlist.algorithms.round import Round
+from shortlist.arrays import NO_ARM
 from shortlist.core.posterior import Posterior
 from shortlist.core.records import Reals
 from shortlist.core.rule import Rule
@@ -35,7 +36,7 @@ def differences(
         return np.minimum(filled, now.least[j]) if len(now.least) else filled
 
     gap, upper = means - means[b], column(b)
-    if c == NOBODY:
+    if c == NO_ARM:
         turned, gap[b], upper[b] = np.empty(0, np.int64), np.nan, np.nan
     else:
         turned = np.flatnonzero(now.inside)
@@ -44,7 +45,7 @@ def differences(
     if "symmetric" in indices.traits and not len(now.least):
         return gap, 2.0 * gap - upper, upper
     lower = np.array([-column(i)[b] for i in range(len(means))])
-    if c == NOBODY:
+    if c == NO_ARM:
         lower[b] = np.nan
     else:
         lower[turned] = -column(c)[turned]

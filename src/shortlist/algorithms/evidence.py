@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.algorithms.strategy import Task
-from shortlist.arrays import Integers, Mask, Reals
-from shortlist.core.nearest import NOBODY, nearest
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.core.nearest import nearest
 from shortlist.core.posterior import width_floor
 from shortlist.rules.misspecified_alternative import alternatives, measure
 from shortlist.rules.pairs import Known, reliance
@@ -95,7 +95,7 @@ class Evidence(ABC):
         features, counts = self.task.features, pulls.astype(np.float64)
         averages = sums / counts
         scratch = alternatives(*features.shape)
-        nearest(features, self.c, counts, averages, NOBODY, NOBODY, 0.0, scratch.work)
+        nearest(features, self.c, counts, averages, NO_ARM, NO_ARM, 0.0, scratch.work)
         means = scratch.work.means.copy()
         measure(features, counts, averages, scratch.rivals)
         rivals = scratch.rivals
@@ -116,7 +116,7 @@ class Evidence(ABC):
     def model_widths(self, linear: float) -> Reals:
         """How far each mean may be from its estimate, by least squares with width ``linear``."""
         known = self.known
-        bias = np.array([reliance(known, a, NOBODY) for a in range(len(self.means))])
+        bias = np.array([reliance(known, a, NO_ARM) for a in range(len(self.means))])
         off = np.abs(known.fitted - self.means)
         noise = linear * np.sqrt(np.maximum(np.diagonal(known.gram), 0.0))
         with np.errstate(over="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.algorithms.round import NOBODY, ROUND, Round
+from shortlist.algorithms.round import ROUND, Round
 from shortlist.algorithms.settings import ROUTINES, SETTINGS, Routines, Settings
 from shortlist.algorithms.signals import (
     BAD_CANDIDATES,
@@ -29,6 +29,7 @@ from shortlist.algorithms.steps import (
     Standing,
     Steps,
 )
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of
 from shortlist.core.pilot import missing
@@ -62,7 +63,7 @@ def follow(
         decides = kind in (TAKE, LOOK)
         if decides and marks[INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
-                decides = missing(state, standing.again) == NOBODY
+                decides = missing(state, standing.again) == NO_ARM
             else:
                 for a in range(standing.wanted.shape[0]):
                     if state.pulls[a] < standing.wanted[a]:

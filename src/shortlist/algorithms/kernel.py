@@ -13,7 +13,6 @@ from shortlist.algorithms.round import (
     GAP,
     LAST_B,
     LAST_C,
-    NOBODY,
     QUEUED,
     REMEMBERS,
     ROUND,
@@ -65,6 +64,7 @@ from shortlist.algorithms.signals import (
     TARGET,
     THRESHOLD_RULE,
 )
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import start
 from shortlist.core.levels import climb
@@ -220,7 +220,7 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
     )
     if numbers[SELECTION_RULE] == OWN and not 0 <= pair[ARM] < arms:
         return BAD_SELECTION
-    pair[QUEUED] = c if flags & BOTH else NOBODY
+    pair[QUEUED] = c if flags & BOTH else NO_ARM
     pair[LAST_B], pair[LAST_C] = b, c
     return PULL
 
@@ -261,7 +261,7 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
         forget_screen(now.screen)
     now.least[:] = np.inf
     now.inside[:] = False
-    now.pair[:] = NOBODY
+    now.pair[:] = NO_ARM
 
 
 @compiled(INTEGER(STATE, ROUND, SETTINGS, ROUTINES, SIMULATION))
@@ -282,16 +282,16 @@ def replicate(
             seed_stream(runs.seeds[run], runs.stream)
         runs.stopped[run] = EXHAUSTED
         while True:
-            arm = NOBODY
+            arm = NO_ARM
             if clock[ASIDE] > 0 and clock[READY] == 0:
                 arm = missing(state, runs.again)
-            if arm != NOBODY:
+            if arm != NO_ARM:
                 pass
             elif clock[OBSERVED] < runs.initial.shape[0]:
                 arm = runs.initial[clock[OBSERVED]]
-            elif pair[QUEUED] != NOBODY:
+            elif pair[QUEUED] != NO_ARM:
                 arm = pair[QUEUED]
-                pair[QUEUED] = NOBODY
+                pair[QUEUED] = NO_ARM
             else:
                 if clock[READY] == 0 and not routines.refresh(state):
                     return SINGULAR

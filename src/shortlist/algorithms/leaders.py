@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shortlist.algorithms.round import ROUNDING
 from shortlist.algorithms.screen import LOOKED_UP, Screen
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of, renew_means
@@ -11,8 +12,6 @@ from shortlist.core.order import comes_before, mark_anew
 from shortlist.core.passes import SCANNED
 from shortlist.core.records import Integers
 from shortlist.core.state import State
-
-ROUNDING = 1e-9
 
 
 @compiled(inline=False)

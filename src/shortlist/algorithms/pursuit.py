@@ -19,12 +19,12 @@ from shortlist.algorithms.screen import (
     LARGEST,
     LOOKED_UP,
     NEXT_PAIR,
-    NOBODY,
     PAIR_SQUARE,
     PAIRS,
     SHORT,
     Screen,
 )
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import bilinear, metric_norm, shrinkage
 from shortlist.core.least_squares import apply
@@ -113,7 +113,7 @@ def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
     products = screen.products
     quarter = x.shape[0] // 4
     for k in range(SHORT):
-        screen.shortlists[place, k] = NOBODY
+        screen.shortlists[place, k] = NO_ARM
         screen.shortlist_gains[k] = -1.0
     for first in range(0, quarter, SCANNED):
         size = min(SCANNED, quarter - first)
@@ -156,10 +156,10 @@ def may_gain(state: State, screen: Screen, a: int, least: float, product: float)
 def best_listed(state: State, screen: Screen, place: int, key: np.uint64) -> int:
     """The arm of most gain in the list of the pair in this place."""
     y = screen.directions[Y]
-    best, largest = NOBODY, -1.0
+    best, largest = NO_ARM, -1.0
     for k in range(SHORT):
         a = screen.shortlists[place, k]
-        if a == NOBODY:
+        if a == NO_ARM:
             break
         if not may_gain(state, screen, a, largest, inner(state.features, a, y)):
             continue
@@ -174,7 +174,7 @@ def most_unlisted(state: State, screen: Screen, place: int) -> float:
     """What no arm outside the list of the pair in this place can gain more than."""
     y, past, rest = screen.directions[Y], screen.directions[place], screen.directions[REST]
     rank = y.shape[0]
-    if screen.shortlists[place, SHORT - 1] == NOBODY:
+    if screen.shortlists[place, SHORT - 1] == NO_ARM:
         return -1.0
     square = bilinear(state.lagging.metric, past, past)
     along = bilinear(state.lagging.metric, past, y)
@@ -210,11 +210,11 @@ def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
         y[k] = image[k] - screen.directions[REST, k]
     square = inner(state.features, b, y) - inner(state.features, c, y)
     screen.figures[PAIR_SQUARE] = max(square, TINY)
-    place = NOBODY
+    place = NO_ARM
     for k in range(PAIRS):
         if (pairs[k, 0] == b and pairs[k, 1] == c) or (pairs[k, 0] == c and pairs[k, 1] == b):
             place = k
-    if place != NOBODY:
+    if place != NO_ARM:
         best = best_listed(state, screen, place, key)
         if most_unlisted(state, screen, place) < gain_of(state, screen, best, y) * (1.0 - GUARD):
             return best

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.algorithms.reach import (
-    ROUNDING,
     count_attaining,
     gap_index,
     is_among,
     look_up,
     shorten,
 )
-from shortlist.algorithms.round import Round
-from shortlist.algorithms.screen import COMPANIONS, NOBODY, SCALE, Screen
+from shortlist.algorithms.round import ROUNDING, Round
+from shortlist.algorithms.screen import COMPANIONS, SCALE, Screen
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import drift, mean_of
 from shortlist.core.order import insert
@@ -35,17 +35,17 @@ def enlist_again(state: State, screen: Screen, place: int, scale: float, key: np
     """The arms of its last list, or of another companion's if it has none, with their gap indices now."""
     arms, past = screen.tops[place], screen.past_tops
     other = place
-    if arms[0] == NOBODY:
+    if arms[0] == NO_ARM:
         for p in range(int(screen.figures[COMPANIONS])):
-            if screen.tops[p, 0] != NOBODY:
+            if screen.tops[p, 0] != NO_ARM:
                 other = p
     for k in range(arms.shape[0]):
         past[k] = screen.tops[other, k]
     for k in range(arms.shape[0]):
-        arms[k] = NOBODY
+        arms[k] = NO_ARM
         screen.gaps[place, k] = -np.inf
     for k in range(arms.shape[0]):
-        if past[k] != NOBODY and past[k] != screen.companions[place]:
+        if past[k] != NO_ARM and past[k] != screen.companions[place]:
             enlist(screen, place, past[k], gap_index(state, screen, past[k], place, scale), key)
 
 

@@ -17,14 +17,8 @@ import math
 
 import numpy as np
 
-from shortlist.algorithms.screen import (
-    COMPANIONS,
-    EPOCH,
-    NOBODY,
-    SCALE,
-    SPENT,
-    Screen,
-)
+from shortlist.algorithms.screen import COMPANIONS, EPOCH, SCALE, SPENT, Screen
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of, renew_variance
 from shortlist.core.least_squares import apply
@@ -34,7 +28,6 @@ from shortlist.core.state import FLOOR, OBSERVED, RECENT, REFRESHED, State
 from shortlist.rules.indices import paired_index, square_of
 
 GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
-ROUNDING = 1e-9
 
 
 @compiled()
@@ -140,10 +133,10 @@ def accompany(state: State, screen: Screen, j: int) -> None:
     place = int(screen.figures[COMPANIONS])
     screen.companions[place] = j
     screen.places[j] = place
-    screen.measured_at[place] = NOBODY
+    screen.measured_at[place] = NO_ARM
     measure_companion(state, screen, place)
     screen.anchors[place] = screen.means[place]
-    screen.tops[place, 0] = NOBODY
+    screen.tops[place, 0] = NO_ARM
     screen.gaps[place, :] = -np.inf
     screen.figures[COMPANIONS] += 1.0
 
@@ -152,7 +145,7 @@ def accompany(state: State, screen: Screen, j: int) -> None:
 def forget_companions(state: State, screen: Screen) -> None:
     """Nobody is a companion."""
     for place in range(int(screen.figures[COMPANIONS])):
-        screen.places[screen.companions[place]] = NOBODY
+        screen.places[screen.companions[place]] = NO_ARM
     screen.figures[COMPANIONS] = 0.0
 
 
@@ -162,7 +155,7 @@ def dismiss(state: State, screen: Screen, place: int) -> None:
     j, last = screen.companions[place], int(screen.figures[COMPANIONS]) - 1
     other = screen.companions[last]
     screen.places[other] = place
-    screen.places[j] = NOBODY
+    screen.places[j] = NO_ARM
     screen.companions[place] = other
     screen.anchors[place] = screen.anchors[last]
     screen.means[place] = screen.means[last]
@@ -184,7 +177,7 @@ def keep_company(
     figures = screen.figures
     added = 0
     for k in range(m):
-        added += screen.places[candidates[k]] == NOBODY
+        added += screen.places[candidates[k]] == NO_ARM
     dear = figures[SPENT] > m * screen.reach.shape[0] or 2 * added > m
     if dear or figures[COMPANIONS] + added > screen.companions.shape[0]:
         for place in range(int(figures[COMPANIONS]) - 1, -1, -1):
@@ -194,7 +187,7 @@ def keep_company(
     for place in range(count):
         measure_companion(state, screen, place)
     for k in range(m):
-        if screen.places[candidates[k]] == NOBODY:
+        if screen.places[candidates[k]] == NO_ARM:
             accompany(state, screen, candidates[k])
     if dear or count == 0:
         figures[SCALE], figures[SPENT] = scale, 0.0

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.round import NOBODY, B, C, Round, design_slot
-from shortlist.arrays import Mask, Reals
+from shortlist.algorithms.round import B, C, Round, design_slot
+from shortlist.arrays import NO_ARM, Mask, Reals
 from shortlist.core.state import OBSERVED, State
 from shortlist.rules.allocation import SOLVED, make_room
 
@@ -20,10 +20,10 @@ def with_design(now: Round, design: Design) -> Round:
     """The round with the design of its ambiguous pair added."""
     b, c = int(now.pair[B]), int(now.pair[C])
     keys, designs = now.design_keys, now.designs
-    solved = keys[keys != NOBODY]
+    solved = keys[keys != NO_ARM]
     if 2 * (len(solved) + 1) > len(keys):
-        rows = designs[keys != NOBODY]
-        keys = np.full(2 * len(keys), NOBODY, np.int64)
+        rows = designs[keys != NO_ARM]
+        keys = np.full(2 * len(keys), NO_ARM, np.int64)
         designs = np.zeros((len(keys), designs.shape[1]))
         for key, weights in zip(solved, rows, strict=True):
             first, second = divmod(int(key), designs.shape[1])

@@ -9,6 +9,7 @@ import numpy as np
 
 from shortlist.algorithms.screen import Screen
 from shortlist.algorithms.signals import INDICES_RULE
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.order import mth_largest
 from shortlist.core.records import (
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
-NOBODY = -1
 ROUNDING = 1e-9
 TIMES = 1 << 14  # whose thresholds are remembered
 
@@ -80,15 +80,15 @@ def make_round(
     return Round(
         inside=np.zeros(arms, np.bool_),
         gaps=np.zeros((resident, arms)),
-        made=np.full(resident, NOBODY, np.int64),
+        made=np.full(resident, NO_ARM, np.int64),
         mth_gaps=np.full(arms, np.nan),
         outside_gaps=np.full(arms, np.nan),
-        challengers=np.full(arms, NOBODY, np.int64),
+        challengers=np.full(arms, NO_ARM, np.int64),
         heap=np.zeros(m),
         arm_heap=np.zeros(m, np.int64),
-        design_keys=np.full(8, NOBODY, np.int64),
+        design_keys=np.full(8, NO_ARM, np.int64),
         designs=np.zeros((8, arms)),
-        pair=np.full(7, NOBODY, np.int64),
+        pair=np.full(7, NO_ARM, np.int64),
         figures=np.full(3, np.nan),
         thresholds=np.zeros(TIMES if by_time else 0),
         least=least,
@@ -159,7 +159,7 @@ def design_slot(keys: Integers, arms: int, b: int, c: int) -> int:
     key = min(b, c) * arms + max(b, c)
     place = key % keys.shape[0]
     while keys[place] != key:
-        if keys[place] == NOBODY:
+        if keys[place] == NO_ARM:
             return -1 - place
         place = (place + 1) % keys.shape[0]
     return place

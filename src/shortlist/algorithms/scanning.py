@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from shortlist.algorithms.round import Round
-from shortlist.algorithms.screen import NOBODY, Screen
+from shortlist.algorithms.round import ROUNDING, Round
+from shortlist.algorithms.screen import Screen
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.order import comes_before, insert
 from shortlist.core.passes import SCANNED
@@ -20,7 +21,6 @@ from shortlist.core.rows import row
 from shortlist.core.state import FLOOR, TICK, State
 from shortlist.rules.indices import paired_index, square_of
 
-ROUNDING = 1e-9
 FEW = 32  # arms at once, where some of them are found in almost every row
 
 
@@ -79,9 +79,9 @@ def slot_of(state: State, screen: Screen, j: int) -> int:
     slot = row(state, j)
     if screen.companions[slot] != j:
         screen.companions[slot] = j
-        screen.measured_at[slot] = NOBODY
+        screen.measured_at[slot] = NO_ARM
         for k in range(screen.tops.shape[1]):
-            screen.tops[slot, k] = NOBODY
+            screen.tops[slot, k] = NO_ARM
     return slot
 
 
@@ -96,10 +96,10 @@ def rank_row(
     size, floor = size_of(state, j, scale), state.scalars[FLOOR]
     least = np.inf  # its m-th gap is not less than the smallest of the arms listed
     for k in range(m):
-        listed = arms[k] != NOBODY
+        listed = arms[k] != NO_ARM
         least = min(least, gap_in_row(state, slot, arms[k], j, scale)) if listed else -np.inf
     for k in range(arms.shape[0]):
-        arms[k] = NOBODY
+        arms[k] = NO_ARM
         gaps[k] = -np.inf
     for first in range(0, means.shape[0], FEW):
         end = min(first + FEW, means.shape[0])
@@ -118,7 +118,7 @@ def rank_row(
     i = 0
     for k in range(m):  # no gap index is a number
         i += i == j
-        arms[k] = i if arms[m - 1] == NOBODY else arms[k]
+        arms[k] = i if arms[m - 1] == NO_ARM else arms[k]
         i += 1
     screen.measured_at[slot] = state.clock[TICK]
     return gaps[m - 1]
@@ -149,13 +149,13 @@ def challenge_by_rows(
     means, variances, inside = state.means, state.variances, now.inside
     square_scale, floor = scale * scale, state.scalars[FLOOR]
     best = -np.inf
-    if b != NOBODY and inside[b] and not inside[c]:
+    if b != NO_ARM and inside[b] and not inside[c]:
         best = gap_in_row(state, row(state, b), c, b, scale)
     for k in range(m):
         j = now.arm_heap[k]
         slot = row(state, j)
         row_j, mean, variance = state.rows[slot], means[j], variances[j]
-        challenger, largest, size = NOBODY, -np.inf, size_of(state, j, scale)
+        challenger, largest, size = NO_ARM, -np.inf, size_of(state, j, scale)
         for first in range(0, means.shape[0], SCANNED):
             end = min(first + SCANNED, means.shape[0])
             least = guarded(best, size)
@@ -168,7 +168,7 @@ def challenge_by_rows(
                 if inside[i] or not attains(means[i], mean, square, least, square_scale):
                     continue
                 gap = paired_index(means[i], mean, square, scale)
-                if challenger == NOBODY or comes_before(gap, i, largest, challenger, key):
+                if challenger == NO_ARM or comes_before(gap, i, largest, challenger, key):
                     challenger, largest = i, gap
                     best = max(best, gap)
         now.challengers[j], now.outside_gaps[j] = challenger, largest

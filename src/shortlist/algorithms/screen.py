@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.passes import SCANNED
 from shortlist.core.records import Grid, Integers, Reals, Record, Table, record_type
 
-NOBODY = -1
 EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR, PAIR_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7
 SUSPECTED = 8
 FIGURES = 9
@@ -73,12 +73,12 @@ def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Scr
     called = max(CALLED * testifying(m, arms), min(arms // 100, MOST_CALLED))
     pool = min(arms, called) if by_gaps else 0
     return make_bounds(0, rank, m).replace(
-        places=np.full(arms, NOBODY, np.int64),
-        companions=np.full(rows, NOBODY, np.int64),
-        measured_at=np.full(rows, NOBODY, np.int64),
-        tops=np.full((rows, m + 1), NOBODY, np.int64),
+        places=np.full(arms, NO_ARM, np.int64),
+        companions=np.full(rows, NO_ARM, np.int64),
+        measured_at=np.full(rows, NO_ARM, np.int64),
+        tops=np.full((rows, m + 1), NO_ARM, np.int64),
         gaps=np.zeros((rows, m + 1)),
-        pool=np.full(pool, NOBODY, np.int64),
+        pool=np.full(pool, NO_ARM, np.int64),
         bounds=np.zeros(pool),
         suspects=np.zeros(arms + m if by_gaps else 0, np.int64),
     )
@@ -87,9 +87,9 @@ def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Scr
 @compiled()
 def forget(screen: Screen) -> None:
     """What another run knew is no more."""
-    screen.figures[EPOCH] = NOBODY
+    screen.figures[EPOCH] = NO_ARM
     screen.figures[SUSPECTED] = 0.0
-    screen.pool[:] = NOBODY
+    screen.pool[:] = NO_ARM
 
 
 def make_screen(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Screen:
@@ -103,22 +103,22 @@ def make_bounds(arms: int, rank: int, m: int) -> Screen:
     pairs = PAIRS if arms else 0
     return Screen(
         reach=np.zeros(arms),
-        places=np.full(arms, NOBODY, np.int64),
-        companions=np.full(companions, NOBODY, np.int64),
-        measured_at=np.full(companions, NOBODY, np.int64),
+        places=np.full(arms, NO_ARM, np.int64),
+        companions=np.full(companions, NO_ARM, np.int64),
+        measured_at=np.full(companions, NO_ARM, np.int64),
         anchors=np.zeros(companions),
         images=np.zeros((companions, rank)),
         means=np.zeros(companions),
         variances=np.zeros(companions),
-        rivals=np.full(RIVALS, NOBODY, np.int64),
-        past_rivals=np.full(RIVALS, NOBODY, np.int64),
+        rivals=np.full(RIVALS, NO_ARM, np.int64),
+        past_rivals=np.full(RIVALS, NO_ARM, np.int64),
         rival_gaps=np.full(RIVALS, -np.inf),
-        tops=np.full((companions, m + 1), NOBODY, np.int64),
-        past_tops=np.full(m + 1, NOBODY, np.int64),
+        tops=np.full((companions, m + 1), NO_ARM, np.int64),
+        past_tops=np.full(m + 1, NO_ARM, np.int64),
         gaps=np.zeros((companions, m + 1)),
-        pairs=np.full((pairs, 2), NOBODY, np.int64),
+        pairs=np.full((pairs, 2), NO_ARM, np.int64),
         directions=np.zeros((pairs + 2, rank)),
-        shortlists=np.full((pairs, SHORT), NOBODY, np.int64),
+        shortlists=np.full((pairs, SHORT), NO_ARM, np.int64),
         shortlist_gains=np.zeros(SHORT),
         levels=np.zeros(pairs),
         block=np.zeros(max(SCANNED, companions)),
@@ -126,5 +126,5 @@ def make_bounds(arms: int, rank: int, m: int) -> Screen:
         pool=np.zeros(0, np.int64),
         bounds=np.zeros(0),
         suspects=np.zeros(0, np.int64),
-        figures=np.array([NOBODY] + [0] * (FIGURES - 1), np.float64),
+        figures=np.array([NO_ARM] + [0] * (FIGURES - 1), np.float64),
     )

@@ -29,7 +29,7 @@ from shortlist.algorithms.scanning import (
     list_by_rows,
     pursue_by_rows,
 )
-from shortlist.algorithms.screen import COMPANIONS, EPOCH, NOBODY
+from shortlist.algorithms.screen import COMPANIONS, EPOCH
 from shortlist.algorithms.settings import DECIDE, SETTINGS, Settings
 from shortlist.algorithms.signals import (
     AMBIGUOUS_RULE,
@@ -46,6 +46,7 @@ from shortlist.algorithms.signals import (
     STOPPING_RULE,
 )
 from shortlist.algorithms.witnesses import find_smallest_by_rows
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.lagging import mean_of, variance_of
 from shortlist.core.order import comes_before, mark_best
@@ -69,8 +70,8 @@ def begin(state: State, now: Round) -> None:
     """Forget all bounds: they were of another run, or of V before a refresh."""
     screen = now.screen
     forget_companions(state, screen)
-    screen.pairs[:] = NOBODY
-    screen.rivals[:] = NOBODY
+    screen.pairs[:] = NO_ARM
+    screen.rivals[:] = NO_ARM
     screen.figures[:] = 0.0
     screen.figures[EPOCH] = state.clock[REFRESHED]
     measure_largest(state, screen)
@@ -198,7 +199,7 @@ def select_by_rule(state: State, now: Round, settings: Settings, key: np.uint64)
 def end_round(now: Round, settings: Settings) -> int:
     """Remember the pair; c_t is pulled next where a rule pulls both."""
     pair = now.pair
-    pair[QUEUED] = pair[C] if settings.flags & BOTH else NOBODY
+    pair[QUEUED] = pair[C] if settings.flags & BOTH else NO_ARM
     pair[LAST_B], pair[LAST_C] = pair[B], pair[C]
     return PULL
 

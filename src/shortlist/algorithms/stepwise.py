@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms import plan
-from shortlist.algorithms import round as rounds
 from shortlist.algorithms.decision import Decision, decision_of
 from shortlist.algorithms.onward import either, normal
 from shortlist.algorithms.runs import Runs
 from shortlist.algorithms.steps import DECIDED_AT, INITIALIZED, IS_IN, NEXT, STOPPED, Steps
 from shortlist.algorithms.strategy import Compiled, Strategy, Task
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.core.least_squares import OBSERVE
 from shortlist.core.posterior import Posterior
 from shortlist.core.random import seed_stream
@@ -51,7 +50,7 @@ class Course:
     @property
     def pair(self) -> list[int]:
         """b, c, the arm to pull next, and nobody after it (see ``decision_of``)."""
-        return [int(self.strategy.b), int(self.strategy.c), self.next_arm(), rounds.NOBODY]
+        return [int(self.strategy.b), int(self.strategy.c), self.next_arm(), NO_ARM]
 
     @property
     def figures(self) -> list[float]:

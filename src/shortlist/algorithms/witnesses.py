@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 
-from shortlist.algorithms.round import Round
-from shortlist.algorithms.scanning import ROUNDING, attains, gap_in_row, rank_row, size_of, slot_of
-from shortlist.algorithms.screen import NOBODY, SUSPECTED, Screen, testifying
+from shortlist.algorithms.round import ROUNDING, Round
+from shortlist.algorithms.scanning import attains, gap_in_row, rank_row, size_of, slot_of
+from shortlist.algorithms.screen import SUSPECTED, Screen, testifying
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import apply
 from shortlist.core.order import insert, mark_best
@@ -63,7 +64,7 @@ def call_witnesses(state: State, screen: Screen, scale: float, key: np.uint64) -
     """The arms of largest upper bound, in order: most arms have m gap indices against them that are large."""
     pool, bounds = screen.pool, screen.bounds
     for k in range(pool.shape[0]):
-        pool[k] = NOBODY
+        pool[k] = NO_ARM
         bounds[k] = -np.inf
     for i in range(state.means.shape[0]):
         bound = state.means[i] + scale * math.sqrt(max(state.variances[i], 0.0))
@@ -107,11 +108,11 @@ def is_out(
 ) -> bool:
     """Whether arm j is kept out of J(t): by the arms of its list, if it has a row, or by other witnesses."""
     arms = state.means.shape[0]
-    if state.layout == WHOLE or state.kept.slots[j] != NOBODY:
+    if state.layout == WHOLE or state.kept.slots[j] != NO_ARM:
         slot = slot_of(state, screen, j)
         for k in range(m):
             i = screen.tops[slot, k]
-            if i == NOBODY or not gap_in_row(state, slot, i, j, scale) > worst:
+            if i == NO_ARM or not gap_in_row(state, slot, i, j, scale) > worst:
                 return False
         return True
     apply(state, j, state.kept.inverse, state.scratch)
@@ -159,7 +160,7 @@ def find_smallest_by_rows(
     # Above the worst by more than rounding does: who attains it is worse.
     limit = worst + ROUNDING * (abs(worst) + size)
     if (
-        screen.pool[0] == NOBODY
+        screen.pool[0] == NO_ARM
         or figures[SUSPECTED] > DEAR * votes.shape[0] / state.scratch.shape[0]
     ):
         call_witnesses(state, screen, scale, key)
@@ -169,7 +170,7 @@ def find_smallest_by_rows(
     for k in range(m):
         suspects[found + k] = candidates[k]
         kept[k] = -np.inf
-    candidates[:] = NOBODY
+    candidates[:] = NO_ARM
     for k in range(found, found + m):
         inside[suspects[k]] = False
         insert(kept, candidates, -now.mth_gaps[suspects[k]], suspects[k], key)
@@ -178,7 +179,7 @@ def find_smallest_by_rows(
         limit = -kept[m - 1] + ROUNDING * (abs(kept[m - 1]) + size)
         if is_out(state, screen, j, m, scale, limit, votes[j]):
             continue
-        if state.layout == ROWS and state.kept.slots[j] == NOBODY:
+        if state.layout == ROWS and state.kept.slots[j] == NO_ARM:
             hold_rows(state, screen, suspects[found : found + m])
         slot = slot_of(state, screen, j)
         now.mth_gaps[j] = rank_row(state, screen, slot, j, m, scale, challenger_key)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from shortlist.arrays import NO_ARM
 from shortlist.core.cholesky import solve_factor
 from shortlist.core.jit import compiled
 from shortlist.core.records import (
@@ -28,7 +29,6 @@ from shortlist.core.records import (
     record_type,
 )
 
-NOBODY = -1
 MOST_STEPS = 60  # ten are usual
 EXACT, ROUNDING = 1e-13, 1e-22  # duality gap, over the value and over Σ w·spread²
 FARTHEST = 0.999  # of the way to a bound
@@ -122,7 +122,7 @@ def nearest_linear(
 ) -> None:
     """λ for c = 0: least squares, moved along V⁻¹(x_i − x_j) until the gap is right."""
     fit(features, target, work)
-    if i == NOBODY:
+    if i == NO_ARM:
         return
     move = work.d_theta
     for k in range(move.shape[0]):
@@ -138,7 +138,7 @@ def nearest_linear(
 def nearest_of_all(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) -> bool:
     """λ as if there were no features, if |η| ≤ c allows it by the fit in ``work.means``."""
     move_i = move_j = price = 0.0
-    if i != NOBODY:
+    if i != NO_ARM:
         price = (target[i] - target[j] - gap) / (1.0 / work.weights[i] + 1.0 / work.weights[j])
         move_i, move_j = -price / work.weights[i], price / work.weights[j]
     for a in range(target.shape[0]):
@@ -147,7 +147,7 @@ def nearest_of_all(c: float, target: Reals, i: int, j: int, gap: float, work: Wo
             return False
     for a in range(target.shape[0]):
         work.means[a] = target[a]
-    if i != NOBODY:
+    if i != NO_ARM:
         work.means[i] += move_i
         work.means[j] += move_j
     work.price[0] = price
@@ -162,7 +162,7 @@ def begin(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) 
         work.eta[a] = min(max(target[a] - work.means[a], -0.5 * c), 0.5 * c)
         work.means[a] += work.eta[a]
         spread = max(spread, abs(target[a] - work.means[a]))
-    if i != NOBODY:
+    if i != NO_ARM:
         spread = max(spread, abs(work.means[i] - work.means[j] - gap))
     for a in range(target.shape[0]):
         work.room_above[a], work.room_below[a] = c - work.eta[a], c + work.eta[a]
@@ -180,7 +180,7 @@ def curvature(features: Table, target: Reals, i: int, j: int, work: Workspace) -
         bend[a] = work.above[a] / work.room_above[a] + work.below[a] / work.room_below[a]
         work.pull[a] = w[a] * bend[a] / (w[a] + bend[a])
     factorize_weighted(features, work.pull, work.factor)
-    if i == NOBODY:
+    if i == NO_ARM:
         return 1.0
     share_i, share_j = bend[i] / (w[i] + bend[i]), bend[j] / (w[j] + bend[j])
     for k in range(across.shape[0]):
@@ -232,7 +232,7 @@ def direct(
         lack += sign(a, i, j) * work.pull[a]
     solve_factor(work.factor, d_theta)
     d_price = 0.0
-    if i != NOBODY:
+    if i != NO_ARM:
         lack += gap - (work.means[i] - work.means[j])
         for k in range(rank):
             d_price += work.across[k] * d_theta[k]
@@ -313,7 +313,7 @@ def nearest(
 ) -> float:
     """The nearest λ into ``work.means``; returns its distance ½ Σ_a w_a (target_a − λ_a)².
 
-    ``i`` = ``NOBODY`` asks for no gap. Weights may be zero, but not all of them.
+    ``i`` = ``NO_ARM`` asks for no gap. Weights may be zero, but not all of them.
     """
     arms, largest = target.shape[0], 0.0
     for a in range(arms):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.least_squares import excess_of, factorize, log_determinant
 from shortlist.core.records import REAL, VOID, Integers, Reals
 from shortlist.core.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, READY, STATE, State
-
-NOBODY = -1
 
 
 @compiled()
@@ -34,7 +33,7 @@ def missing(state: State, again: Integers) -> int:
     for a in range(again.shape[0]):
         if state.pulls[a] < state.pilot[a] + again[a]:
             return a
-    return NOBODY
+    return NO_ARM
 
 
 @compiled(VOID(STATE))

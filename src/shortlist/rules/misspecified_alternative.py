@@ -17,17 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shortlist.arrays import NO_ARM
 from shortlist.core.cholesky import solve_factor
 from shortlist.core.jit import compiled
-from shortlist.core.nearest import (
-    FAINT,
-    NOBODY,
-    Workspace,
-    factorize_weighted,
-    inner,
-    nearest,
-    workspace,
-)
+from shortlist.core.nearest import FAINT, Workspace, factorize_weighted, inner, nearest, workspace
 from shortlist.core.records import (
     INTEGER,
     MASK,
@@ -162,7 +155,7 @@ def closest(
             if inside[i] and not inside[j]:
                 bounds[i, j] = distance_bound(c, means, i, j, slack, rivals)
     while True:
-        bound, best_i, best_j = np.inf, NOBODY, NOBODY
+        bound, best_i, best_j = np.inf, NO_ARM, NO_ARM
         for i in range(arms):
             for j in range(arms):
                 if inside[i] and not inside[j] and bounds[i, j] < bound:

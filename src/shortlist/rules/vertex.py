@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.arrays import NO_ARM
 from shortlist.core.jit import compiled
 from shortlist.core.records import Integers, Mask, Reals, Record, Table, record_type
 
 EXACT = 1e-9  # what a solution may miss, relative to the largest weight
 STRICT = 1e-7  # how far below 1 the other arms must stay for w* to be the only optimum
-NOBODY = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +64,21 @@ def _climb(features: NDArray[np.float64], vertex: Vertex, most: int) -> bool:
         for i in range(rank):
             heights[a] += features[a, i] * vertex.point[i]
     for _ in range(most):
-        leaving, worst = NOBODY, -EXACT
+        leaving, worst = NO_ARM, -EXACT
         ahead = 1.0
         for k in range(rank):
             weight = 0.0
             for i in range(rank):
                 weight += inverse[k, i] * vertex.target[i]
-            if vertex.members[k] == NOBODY:
+            if vertex.members[k] == NO_ARM:
                 leaving, ahead = k, 1.0 if weight >= 0.0 else -1.0
                 break
             if weight * vertex.sides[k] < worst:
                 leaving, worst, ahead = k, weight * vertex.sides[k], -vertex.sides[k]
-        if leaving == NOBODY:
+        if leaving == NO_ARM:
             return True
         # Move until the first arm reaches ±1; member ``leaving`` itself may, on its other side.
-        entering, length, steepest = NOBODY, math.inf, 0.0
+        entering, length, steepest = NO_ARM, math.inf, 0.0
         for a in range(arms):
             slopes[a] = 0.0
             if vertex.inside[a] and a != vertex.members[leaving]:
@@ -92,7 +92,7 @@ def _climb(features: NDArray[np.float64], vertex: Vertex, most: int) -> bool:
             room = max(0.0, 1.0 - math.copysign(heights[a], heights[a] * slopes[a])) / steep
             if room < length or (room == length and steep > steepest):
                 entering, length, steepest = a, room, steep
-        if entering == NOBODY:
+        if entering == NO_ARM:
             return False
         for i in range(rank):
             vertex.point[i] += length * ahead * inverse[leaving, i]
@@ -109,7 +109,7 @@ def _exchange(features: NDArray[np.float64], vertex: Vertex, leaving: int, enter
     """Put one arm in the place of another and update the inverse."""
     rank = features.shape[1]
     inverse = vertex.inverse
-    if vertex.members[leaving] != NOBODY:
+    if vertex.members[leaving] != NO_ARM:
         vertex.inside[vertex.members[leaving]] = False
     vertex.members[leaving] = entering
     vertex.inside[entering] = True
@@ -159,7 +159,7 @@ def stand_in(vertex: Vertex) -> None:
     vertex.inverse[:] = 0.0
     vertex.point[:] = 0.0
     vertex.inside[:] = False
-    vertex.members[:] = NOBODY
+    vertex.members[:] = NO_ARM
     vertex.sides[:] = 0.0
     for k in range(vertex.inverse.shape[0]):
         vertex.inverse[k, k] = 1.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import Reals
+from shortlist.arrays import NO_ARM, Reals
 from shortlist.study.feature_health import Finding as Finding
 from shortlist.study.feature_health import examine_features as examine_features
 from shortlist.study.feature_health import is_classical
@@ -287,14 +287,14 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
     """Whether the means can all be within c of linear."""
     from scipy.special import chdtrc
 
-    from shortlist.core.nearest import NOBODY, nearest, workspace
+    from shortlist.core.nearest import nearest, workspace
 
     x = np.ascontiguousarray(study.problem.reduced[results.arms])
     if not len(x):
         words = "No arm has been evaluated yet."
         return Finding("fit", "untested", words, f"The guarantee rests on c = {c:g}.")
     work = workspace(*x.shape)
-    nearest(x, c, results.weights, results.means, NOBODY, NOBODY, 0.0, work)
+    nearest(x, c, results.weights, results.means, NO_ARM, NO_ARM, 0.0, work)
     misses = results.means - work.means
     square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
     # The nearest means are no further from the averages than the true ones.

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.algorithms.steps import TAKE, Steps
+from shortlist.arrays import NO_ARM
 from shortlist.core.records import Reals
 from shortlist.study.look import Difference, Look, glance_at, look_at
 from shortlist.study.model import Model
-from shortlist.study.trial import NOBODY, Trial
+from shortlist.study.trial import Trial
 
 if TYPE_CHECKING:
     from shortlist.study.view import View
@@ -249,7 +250,7 @@ def _rows(study: View, count: int) -> list[int]:
 
 
 def _frame(told: Sequence[Trial], figures: Reals, names: tuple[str, ...]) -> pd.DataFrame:
-    pairs = np.where(np.isnan(figures[:, 2:]), NOBODY, figures[:, 2:]).astype(int)
+    pairs = np.where(np.isnan(figures[:, 2:]), NO_ARM, figures[:, 2:]).astype(int)
     named = np.array([*names, None], object)  # nobody is the last
     return pd.DataFrame(
         {

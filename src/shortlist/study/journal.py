@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.steps import Steps
+from shortlist.arrays import NO_ARM
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.audit import Audit
 from shortlist.study.contract import Known, Standing, Storage, Transaction, Unstored
@@ -18,7 +19,7 @@ from shortlist.study.forking import keep_whole
 from shortlist.study.ledger import Ledger, Mark, check_same_result
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.settings import Settings
-from shortlist.study.trial import NOBODY, Cause, Origin, State, Trial
+from shortlist.study.trial import Cause, Origin, State, Trial
 from shortlist.study.worker import has_ended, worker
 
 Result = TypeVar("Result")
@@ -302,7 +303,7 @@ class Journal:
             return initial, Cause("initial")
         if self.ledger.seconds:
             cause = self.ledger.seconds[0]
-            return cause.second, cause._replace(origin="second of a round", second=NOBODY)
+            return cause.second, cause._replace(origin="second of a round", second=NO_ARM)
         decision = ahead.decide()
         return decision.arm, Cause.of(decision)
 
@@ -404,7 +405,7 @@ class Journal:
         """Take a stop back."""
 
         def act(transaction: Transaction) -> None:
-            transaction.note(self.ledger.reopen(), "reopened", NOBODY, worker())
+            transaction.note(self.ledger.reopen(), "reopened", NO_ARM, worker())
 
         self.change(act)
 

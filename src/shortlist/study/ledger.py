@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
+from shortlist.arrays import NO_ARM
 from shortlist.core.random import run_seeds
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.study.trial import (
-    NOBODY,
     ORIGINS,
     Cause,
     State,
@@ -199,10 +199,10 @@ class Ledger:
     def reopen(self) -> int:
         """Count that the stop was taken back."""
         self.changes += 1
-        self._events.append((self.changes, "reopened", NOBODY))
+        self._events.append((self.changes, "reopened", NO_ARM))
         self._reopened.append(self.changes)
         self.has_news = True
-        self._note(REOPENED, NOBODY, NOBODY, 0.0)
+        self._note(REOPENED, NO_ARM, NO_ARM, 0.0)
         return self.changes
 
     def _enter(self, trial: Trial) -> None:
@@ -213,7 +213,7 @@ class Ledger:
         if trial.cause.origin == "second of a round":
             self.seconds = self.seconds[1:]
             self._moves.append((trial.opened, -1))
-        if trial.cause.second != NOBODY:
+        if trial.cause.second != NO_ARM:
             self.seconds = [*self.seconds, trial.cause]
             self._moves.append((trial.opened, 1))
 
@@ -273,7 +273,7 @@ class Ledger:
                 record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
                 made.append((t.closed, record))
         for change, kind, trial in events:
-            arm = self.trials[trial].arm if 0 <= trial < len(self.trials) else NOBODY
+            arm = self.trials[trial].arm if 0 <= trial < len(self.trials) else NO_ARM
             made.append((change, pack(change, kind, trial, arm, 0.0)))
         records = dict(made)
         if len(made) != changes - before or len(records) != len(made):
@@ -391,7 +391,7 @@ def _check_state(trial: Trial, arms: int) -> None:
     The digest is of changes, and an open trial has had none but its opening.
     """
     pending, told = trial.state == "pending", trial.state == "told"
-    known = NOBODY <= trial.cause.b < arms and NOBODY <= trial.cause.c < arms
+    known = NO_ARM <= trial.cause.b < arms and NO_ARM <= trial.cause.c < arms
     if pending != (trial.closed is None) or told != (trial.value is not None) or not known:
         raise DamagedStorage(
             f"trial {trial.number} is stored as {trial.state!r} with value {trial.value!r}, closed by "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shortlist.algorithms.bound import Bound
 from shortlist.algorithms.decision import Decision
 from shortlist.algorithms.engine import Engine
-from shortlist.algorithms.round import NOBODY
+from shortlist.arrays import NO_ARM
 from shortlist.core.posterior import Posterior
 from shortlist.core.records import Reals
 from shortlist.study.answer import arm_table
@@ -90,7 +90,7 @@ def glance_at(
     table = arm_table(bound, posterior, engine.threshold(posterior, now), now, arms)
     boundary, c = _read(bound, now, decision)
     # The candidates' own differences are not wanted, and to nobody they take no time.
-    gaps = engine.differences(posterior, now, boundary, NOBODY if isinstance(engine, Engine) else c)
+    gaps = engine.differences(posterior, now, boundary, NO_ARM if isinstance(engine, Engine) else c)
     reader = decision.c
     if engine.stop == "ugape":
         upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
@@ -101,18 +101,18 @@ def glance_at(
 def _read(bound: Bound, now: Any, decision: Decision) -> tuple[int, int]:
     """The boundary, and the arm that the candidates are compared with: c or nobody."""
     own = bound.engine.boundary(now)
-    return (decision.b, decision.c) if own is None else (own, NOBODY)
+    return (decision.b, decision.c) if own is None else (own, NO_ARM)
 
 
 def _gaps(
     bound: Bound, posterior: Posterior, now: Any, boundary: int, c: int
 ) -> tuple[Reals, Reals, Reals]:
     engine = bound.engine
-    if c == NOBODY or not isinstance(engine, Engine) or not _symmetric(engine):
+    if c == NO_ARM or not isinstance(engine, Engine) or not _symmetric(engine):
         return engine.differences(posterior, now, boundary, c)
     # B_cj − B_jc = 2(μ̂_c − μ̂_j), so c's own column has what would take one for every candidate j.
-    gap, lower, upper = engine.differences(posterior, now, boundary, NOBODY)
-    to_c, below_c, above_c = engine.differences(posterior, now, c, NOBODY)
+    gap, lower, upper = engine.differences(posterior, now, boundary, NO_ARM)
+    to_c, below_c, above_c = engine.differences(posterior, now, c, NO_ARM)
     at_stop, inside = upper[c], now.inside
     gap[inside], lower[inside], upper[inside] = -to_c[inside], -above_c[inside], -below_c[inside]
     upper[boundary] = at_stop  # to the last bit what the stopping rule reads

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
+from shortlist.arrays import NO_ARM
 from shortlist.errors import TrialError
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
@@ -25,23 +26,22 @@ ORIGINS: tuple[Origin, ...] = (
     "audit",
     "carried",
 )
-NOBODY = -1
 
 
 class Cause(NamedTuple):
-    """What a trial was opened for; arms by their rows, ``NOBODY`` where there is none."""
+    """What a trial was opened for; arms by their rows, ``NO_ARM`` where there is none."""
 
     origin: Origin
-    b: int = NOBODY
-    c: int = NOBODY
+    b: int = NO_ARM
+    c: int = NO_ARM
     gap: float | None = None
     statistic: float | None = None
-    second: int = NOBODY  # the other arm that the same round wants, to be asked for next
+    second: int = NO_ARM  # the other arm that the same round wants, to be asked for next
 
     @classmethod
     def of(cls, decision: Decision) -> Cause:
         """For the arm that a round decided on."""
-        second = NOBODY if decision.queued is None else decision.queued
+        second = NO_ARM if decision.queued is None else decision.queued
         return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
 
 
@@ -240,7 +240,7 @@ class Reason:
     ) -> Reason:
         """The reason of a trial, in words."""
         cause, arm = trial.cause, trial.name
-        if cause.b == NOBODY:
+        if cause.b == NO_ARM:
             what = {
                 "initial": "part of the first plan" if planned else "an initial pull",
                 "audit": "part of the audit: it tests whether the means are linear in the features",
