@@ -28,7 +28,7 @@ test: .venv/installed
 quick: .venv/installed
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
-# The oldest Numba that is supported: core/parts.py and core/cache.py lean on what is private to Numba.
+# The oldest Numba that is supported: numerics/lowering.py and numerics/cache.py lean on what is private to Numba.
 .venv-oldest/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile --editable . 'numba==0.61.*' \

@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.algorithms.halving import Halving
-from shortlist.algorithms.strategy import Task
-from shortlist.algorithms.xy_design import rounded
+from shortlist.designs.interior_point import optimal_design
+from shortlist.designs.xy import rounded
+from shortlist.plans.halving import Halving
+from shortlist.plans.strategy import Task
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
-from shortlist.study.estimated_error import share_of_wrong
-from shortlist.theory.interior_point import optimal_design
+from shortlist.study.budget import share_of_wrong
 
 Reals = NDArray[np.float64]
 

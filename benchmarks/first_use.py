@@ -82,7 +82,7 @@ def spent(source: Path, cache: str, title: str, *options: str) -> float:
 @contextmanager
 def timed_functions() -> Iterator[None]:
     """Print what each function took to compile, the longest first."""
-    from shortlist.core import jit
+    from shortlist.numerics import jit
 
     waiting, rows = jit._waiting, []
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortlist.intake import features_and_names
+from shortlist.features import features_and_names
 
 ARMS, FEATURES, WIDE = 200_000, 50, 5_000
 FILES = {  # arms, features, rows of a group

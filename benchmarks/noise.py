@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import shortlist
-from shortlist.rules.replicates import DEGREES, SHARE, inflation
+from shortlist.noise import DEGREES, SHARE, inflation
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 

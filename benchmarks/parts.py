@@ -7,13 +7,13 @@ import time
 import numpy as np
 
 import shortlist
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.round import candidates_stay, column
-from shortlist.core.jit import compiled
-from shortlist.core.least_squares import observe_whole, refresh_whole
-from shortlist.core.order import largest_among, mth_largest
-from shortlist.core.random import round_key, seed_stream
-from shortlist.core.state import LOG_DET, TICK
+from shortlist.catalog.names import find_algorithm
+from shortlist.engine.round import candidates_stay, column
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.order import largest_among, mth_largest
+from shortlist.numerics.random import round_key, seed_stream
+from shortlist.posterior.least_squares import observe_whole, refresh_whole
+from shortlist.posterior.state import LOG_DET, TICK
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.selection import select
 from shortlist.rules.thresholds import remembered

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.stats import binom
 
 import shortlist
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.gifa import TABLE_1
+from shortlist.catalog.gifa import TABLE_1
+from shortlist.catalog.names import find_algorithm
 from shortlist.simulation.instances import Instance
 
 ASKED = {"pi/6": 2300, "0.1": 2200, "pi/3": 155}

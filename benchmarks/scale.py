@@ -19,12 +19,12 @@ import numba
 import numpy as np
 
 import shortlist
-from shortlist.algorithms import signals
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Engine
-from shortlist.algorithms.screen import COMPANIONS, SPENT, SUSPECTED, testifying
-from shortlist.core.random import run_seeds
-from shortlist.core.state import OBSERVED, READY
+from shortlist.catalog.names import find_algorithm
+from shortlist.engine import settings
+from shortlist.engine.engine import Engine
+from shortlist.engine.many.state import COMPANIONS, SPENT, SUSPECTED, testifying
+from shortlist.numerics.random import run_seeds
+from shortlist.posterior.state import OBSERVED, READY
 
 SIZES = {
     4: (3, 2),
@@ -96,7 +96,7 @@ class Naive(Engine):
     @property
     def flags(self) -> int:
         """Nothing may be left unknown."""
-        return Engine.flags.func(self) & ~signals.CANDIDATES_MAY_STAY
+        return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
 
     @property
     def _screens(self) -> bool:
@@ -185,7 +185,7 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
         player.play()
         if rows == K:
             columns += 2 * K + 5 * (engine.m + 1) + 4  # G, the columns of B, the greedy scan
-            columns += 3 * K if engine.flags & signals.MTH_GAPS else 0
+            columns += 3 * K if engine.flags & settings.MTH_GAPS else 0
         elif rows:
             # Rows and estimates updated, those of the candidates, b and c read, others made.
             columns += 2 * rows + 4 + 3 * (engine.m + 1) + N * np.sum(owners != state.kept.owners)

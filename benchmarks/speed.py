@@ -12,9 +12,9 @@ import numpy as np
 
 import numpy_loop
 import shortlist
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Engine
-from shortlist.core.random import run_seeds
+from shortlist.catalog.names import find_algorithm
+from shortlist.engine.engine import Engine
+from shortlist.numerics.random import run_seeds
 
 REPEATS = 25
 INSTANCES = {

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 import shortlist
 from misspecified import lying
-from shortlist.algorithms.catalog import Algorithm, find_algorithm
-from shortlist.algorithms.recommendation import FEW_DIMENSIONS, recommended
+from shortlist.catalog.names import Algorithm, find_algorithm
+from shortlist.catalog.recommendation import FEW_DIMENSIONS, recommended
 from shortlist.errors import DataUnavailable
 from shortlist.paper.panels import random_instance
 from shortlist.simulation.instances import Instance

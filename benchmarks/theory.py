@@ -12,7 +12,7 @@ import numpy as np
 
 import shortlist
 from shortlist import theory
-from shortlist.rules.designs import all_weights
+from shortlist.designs.direction import all_weights
 
 SIZES = ((100, 20, 5), (100, 20, 30), (1000, 20, 5), (1000, 20, 500), (10_000, 50, 10))
 # Rows of Table 2, the algorithms that they are about, and their own thresholds.

@@ -11,12 +11,12 @@ import pytest
 
 import shortlist
 from shortlist import errors
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.gifa import TABLE_1
-from shortlist.algorithms.named_rules import RULES
+from shortlist.catalog.gifa import TABLE_1
+from shortlist.catalog.names import find_algorithm
+from shortlist.designs.direction import Designs, lightest_weights
 from shortlist.problem import Problem
-from shortlist.rules.designs import Designs, lightest_weights
 from shortlist.rules.initialization import each, span, weakest_direction
+from shortlist.rules.registry import RULES
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.instances import Instance
 

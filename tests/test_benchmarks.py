@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.core.jit import compile_at_once
+from shortlist.numerics.jit import compile_at_once
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))

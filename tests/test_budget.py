@@ -18,21 +18,21 @@ from typer.testing import CliRunner
 
 import shortlist
 from shortlist import errors, plot
-from shortlist.algorithms import xy_halving
-from shortlist.algorithms.halving import Halving, phases
-from shortlist.algorithms.onward import normal
-from shortlist.algorithms.strategy import Task
-from shortlist.algorithms.xy_design import rounded, xy_design
 from shortlist.cli.app import app
+from shortlist.designs.interior_point import optimal_design
+from shortlist.designs.xy import rounded, xy_design
+from shortlist.engine.engine import normal
+from shortlist.plans import halving as xy_halving
+from shortlist.plans.halving import Halving, phases
+from shortlist.plans.strategy import Task
 from shortlist.problem import Problem
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
 from shortlist.report.sections import _intervals
 from shortlist.report.settings import settings as report_settings
 from shortlist.simulation.instances import Instance
-from shortlist.study.estimated_error import estimated_error, share_of_wrong
-from shortlist.study.progress import describe
-from shortlist.theory.interior_point import optimal_design
+from shortlist.study.budget import estimated_error, share_of_wrong
+from shortlist.study.running.progress import describe
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 MEANS = X @ [1.0, 0.3]
@@ -187,7 +187,7 @@ def test_drawing_only_the_arms_near_the_boundary_changes_nothing(
     inside = np.argsort(np.argsort(-means)) < 12
     shares = []
     for near in (64, 6):
-        monkeypatch.setattr("shortlist.study.estimated_error.NEAR", near)
+        monkeypatch.setattr("shortlist.study.budget.NEAR", near)
         options: dict[str, Any] = {"sigma": 0.6, "epsilon": 0.0}
         generator = np.random.default_rng(1)
         shares.append(

@@ -269,7 +269,7 @@ def test_an_objective_that_cannot_travel_leaves_nothing_behind(client: Any) -> N
 
 @pytest.mark.parametrize("given", ["client", "executor"])
 def test_comparisons_are_the_same_on_a_cluster(client: Any, given: str) -> None:
-    from shortlist.core.rule import rule
+    from shortlist.rules.rule import rule
 
     @rule("selection", needs=())
     def least_pulled(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 import shortlist
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Engine
-from shortlist.algorithms.named_rules import RULES
-from shortlist.core.posterior import Posterior
-from shortlist.core.random import run_seeds, seed_stream
+from shortlist.catalog.names import find_algorithm
+from shortlist.engine.engine import Engine
+from shortlist.numerics.random import run_seeds, seed_stream
+from shortlist.posterior.posterior import Posterior
 from shortlist.rules.initialization import INITIALIZATIONS
+from shortlist.rules.registry import RULES
 from shortlist.rules.thresholds import THRESHOLDS
 
 Array = NDArray[np.float64]

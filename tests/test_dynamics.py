@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from shortlist.core.random import next_word, run_seed, seed_stream, uniform
 from shortlist.errors import InvalidInput, InvalidNetwork, InvalidSetting, UnknownName
+from shortlist.numerics.random import next_word, run_seed, seed_stream, uniform
 from shortlist.repurposing.basins import attractors, module_attractors
 from shortlist.repurposing.dynamics import Dynamics, walk
 from shortlist.repurposing.fixed_points import (

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binomtest
 
 import shortlist
-from shortlist.algorithms.elimination import eliminating
-from shortlist.algorithms.gifa import GIFA
+from shortlist.catalog.gifa import GIFA
+from shortlist.catalog.tracking import eliminating
 from shortlist.report.page import html
-from shortlist.study.history import last_look
+from shortlist.study.insight.history import last_look
 
 OMEGA = 0.6
 

@@ -14,10 +14,10 @@ import pytest
 
 import shortlist
 from shortlist import GIFA, MisLid, Study
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.steps import Steps
-from shortlist.algorithms.stepwise import Course
-from shortlist.algorithms.xy_halving import XYHalving
+from shortlist.catalog.names import find_algorithm
+from shortlist.engine.follow import Steps
+from shortlist.plans.engine import Course
+from shortlist.plans.halving import XYHalving
 from shortlist.problem import Problem
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial

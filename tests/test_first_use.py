@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.core import cache, jit
-from shortlist.core.cache import MachineCode, Unstable, fingerprint
-from shortlist.core.jit import Function, compile_at_once, compiled
-from shortlist.core.posterior import Posterior
-from shortlist.core.random import fill_seeds
-from shortlist.core.records import (
+from shortlist.errors import UnknownName
+from shortlist.numerics import cache, jit
+from shortlist.numerics.cache import MachineCode, Unstable, fingerprint
+from shortlist.numerics.jit import Function, compile_at_once, compiled
+from shortlist.numerics.random import fill_seeds
+from shortlist.numerics.records import (
     INTEGER,
     REAL,
     REALS,
@@ -36,7 +36,7 @@ from shortlist.core.records import (
     Table,
     record_type,
 )
-from shortlist.errors import UnknownName
+from shortlist.posterior.posterior import Posterior
 
 RESULTS = 90
 X = np.random.default_rng(3).standard_normal((7, 3))
@@ -93,8 +93,8 @@ def test_interpreting_ends_when_it_has_cost_as_much_as_compiling(patience: Any) 
 
 
 def test_what_would_give_other_last_digits_is_not_interpreted(patience: Any) -> None:
-    from shortlist.core.least_squares import observe_rows, observe_whole
-    from shortlist.core.passes import products
+    from shortlist.posterior.least_squares import observe_rows, observe_whole
+    from shortlist.posterior.passes import products
 
     assert products.sparing(1) is products
     assert observe_rows.sparing(1) is observe_rows  # it calls products
@@ -164,10 +164,10 @@ def test_the_stamp_sees_what_a_callee_is_made_of(monkeypatch: pytest.MonkeyPatch
 
 def test_the_stamp_is_the_same_at_every_start(tmp_path: Path) -> None:
     (tmp_path / "stamp.py").write_text(
-        "from shortlist.algorithms.follow import follow\n"
-        "from shortlist.algorithms.screening import decide_lagging\n"
-        "from shortlist.core.cache import fingerprint\n"
-        "from shortlist.rules.allocation import allocate\n"
+        "from shortlist.engine.follow import follow\n"
+        "from shortlist.engine.many.round import decide_lagging\n"
+        "from shortlist.numerics.cache import fingerprint\n"
+        "from shortlist.allocations.allocation import allocate\n"
         "print([fingerprint(each) for each in (follow, decide_lagging, allocate)])\n"
     )
     stamps = {run(tmp_path, "stamp.py", PYTHONHASHSEED=str(seed)) for seed in (0, 1, 2)}
@@ -233,8 +233,8 @@ def test_what_has_no_lasting_description_is_not_kept(tmp_path: Path) -> None:
 def test_damaged_machine_code_is_made_anew(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
-        "from shortlist.core.jit import compile_at_once\n"
-        "from shortlist.core.random import fill_seeds\n"
+        "from shortlist.numerics.jit import compile_at_once\n"
+        "from shortlist.numerics.random import fill_seeds\n"
         "compile_at_once()\n"
         "seeds = np.zeros(2, np.uint64)\n"
         "fill_seeds(np.uint64(7), 0, seeds)\n"
@@ -255,13 +255,13 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(tmp_path: Path, place: str) 
     (tmp_path / "closed").write_text("a file, not a folder")
     (tmp_path / "use.py").write_text(
         "import os\n"
-        "from shortlist.core.jit import compile_at_once\n"
-        "from shortlist.core.least_squares import price\n"
+        "from shortlist.numerics.jit import compile_at_once\n"
+        "from shortlist.posterior.least_squares import price\n"
         "compile_at_once()\n"
         "os.environ.pop('HOME', None)\n"
         "price(1)\n"
         "os.chdir('/')\n"
-        "from shortlist.core.random import run_seeds\n"
+        "from shortlist.numerics.random import run_seeds\n"
         "print(price(2) > 0.0, len(run_seeds(1, 2)))\n"
     )
     assert run(tmp_path, "use.py", NUMBA_CACHE_DIR=place) == "True 2"
@@ -280,14 +280,14 @@ def test_a_copy_of_a_record_has_arrays_of_its_own() -> None:
 def test_no_old_machine_code_after_an_edit(tmp_path: Path) -> None:
     """Of the file that is called, which Numba's own cache would not notice."""
     (tmp_path / "called.py").write_text(
-        "from shortlist.core.jit import compiled\n"
-        "from shortlist.core.records import REAL\n"
+        "from shortlist.numerics.jit import compiled\n"
+        "from shortlist.numerics.records import REAL\n"
         "@compiled(REAL(REAL))\ndef called(x):\n    return x + 1.0\n"
     )
     (tmp_path / "caller.py").write_text(
         "from called import called\n"
-        "from shortlist.core.jit import compiled\n"
-        "from shortlist.core.records import REAL\n"
+        "from shortlist.numerics.jit import compiled\n"
+        "from shortlist.numerics.records import REAL\n"
         "@compiled(REAL(REAL))\ndef caller(x):\n    return 2.0 * called(x)\n"
         "print(caller(1.0), caller.is_kept())\n"
     )
@@ -354,7 +354,7 @@ def test_several_processes_that_start_at_once_compile_once(tmp_path: Path) -> No
         "import numpy as np\n"
         "from numba.core import event\n"
         "from shortlist.core import jit\n"
-        "from shortlist.core.random import fill_seeds\n"
+        "from shortlist.numerics.random import fill_seeds\n"
         "compiled = []\n"
         "class Note(event.Listener):\n"
         "    def on_start(self, event): compiled.append(event)\n"
@@ -404,8 +404,8 @@ def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(
         "import numpy as np\n"
         "from shortlist.core import parts\n"
-        "from shortlist.core.posterior import Posterior\n"
-        "from shortlist.core.jit import compile_at_once\n"
+        "from shortlist.posterior.posterior import Posterior\n"
+        "from shortlist.numerics.jit import compile_at_once\n"
         "compile_at_once()\n"
         "assert not parts.AVAILABLE\n"
         "posterior = Posterior(np.eye(3) + 0.1, regularization=1.0)\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.algorithms.catalog import ALGORITHMS
+from shortlist.catalog.names import ALGORITHMS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "shortlist"
@@ -66,7 +66,7 @@ def test_importing_loads_nothing_heavy() -> None:
 @pytest.mark.slow
 def test_algorithms_is_a_package_and_a_function() -> None:
     out = python(
-        "import shortlist.algorithms.gifa, shortlist; "
+        "import shortlist.catalog.gifa, shortlist; "
         "print(len(shortlist.algorithms()), 'm-LinGapE' in shortlist.algorithms())"
     )
     assert out.split() == [str(len(ALGORITHMS)), "True"]

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shortlist
-from shortlist.core.posterior import Posterior
-from shortlist.rules import game
-from shortlist.rules.alternative import make_pairs
+from shortlist.allocations import game
+from shortlist.allocations.alternative import make_pairs
+from shortlist.posterior.posterior import Posterior
 
 STEADY = settings(derandomize=True, deadline=None)
 
@@ -146,7 +146,7 @@ def test_the_published_one_finds_one_arm_only() -> None:
 def test_the_guarantee_is_stated() -> None:
     instance = shortlist.instances.classic(K=4, m=1, omega=1.0)
     problem = instance.problem(0.05, 0.0)
-    from shortlist.algorithms.catalog import find_algorithm
+    from shortlist.catalog.names import find_algorithm
 
     assert find_algorithm("LinGame").bind(problem).proven
     assert not find_algorithm("LinGame (as published)").bind(problem).proven

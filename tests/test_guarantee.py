@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from error_rates import shown_below
-from shortlist.algorithms.catalog import find_algorithm
+from shortlist.catalog.names import find_algorithm
 from shortlist.simulation.instances import Instance
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))

@@ -12,8 +12,8 @@ import pytest
 
 import shortlist
 from shortlist.problem import Problem
-from shortlist.study import health
-from shortlist.study.health import Finding, examine, examine_features
+from shortlist.study.insight import health
+from shortlist.study.insight.health import Finding, examine, examine_features
 
 ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
 

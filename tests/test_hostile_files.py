@@ -21,7 +21,7 @@ import pytest
 import forks
 import fuzz
 import shortlist
-from shortlist import arrow, repurposing
+from shortlist import repurposing
 from shortlist.cli.plate import read_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import (
@@ -34,7 +34,7 @@ from shortlist.errors import (
     InvalidSetting,
     ShortlistError,
 )
-from shortlist.files import guard
+from shortlist.files import arrow, guard
 from shortlist.files.limits import most_bytes, most_seconds
 from shortlist.repurposing.readers import read_expression, read_gctx
 
@@ -495,7 +495,7 @@ def test_a_version_of_the_tables_has_an_end(version: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("choices", ["[" * 100_000, '{"m":' * 100_000, f'{{"m": {DIGITS}}}'])
 def test_settings_that_are_too_deep_are_damaged(choices: str) -> None:
-    from shortlist.study.settings import Settings
+    from shortlist.study.definition import Settings
 
     with pytest.raises(DamagedStorage):
         Settings.read(choices, '["a", "b"]', None)

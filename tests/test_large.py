@@ -24,17 +24,17 @@ from scipy.linalg import qr
 from scipy.optimize import linprog
 
 import shortlist
-from shortlist import arrow
-from shortlist.core import tall
-from shortlist.core.posterior import in_own_units, reduce_to_rank
+from shortlist.designs.direction import Designs, few_weights
 from shortlist.errors import IndistinguishableArms, InvalidFeatures, UnknownName
+from shortlist.files import arrow
+from shortlist.numerics import tall
+from shortlist.posterior.posterior import in_own_units, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules import initialization
-from shortlist.rules.column_generation import few_weights
-from shortlist.rules.designs import Designs
-from shortlist.simulation import instances, sending
-from shortlist.simulation.sending import Sender
-from shortlist.study.feature_health import examine_features
+from shortlist.simulation import instances
+from shortlist.simulation import piece as sending
+from shortlist.simulation.piece import Sender
+from shortlist.study.insight.feature_health import examine_features
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -381,7 +381,7 @@ def test_a_frame_of_several_types() -> None:
 PEAK = """
 import pathlib, sys
 import pyarrow.parquet
-from shortlist.intake import features_and_names
+from shortlist.features import features_and_names
 
 def memory(what):
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()

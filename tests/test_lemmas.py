@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.algorithms.decision import Decision
-from shortlist.algorithms.engine import Engine
-from shortlist.core.order import mth_largest
-from shortlist.core.posterior import Posterior, reduce_to_rank
+from shortlist.engine.decision import Decision
+from shortlist.engine.engine import Engine
+from shortlist.numerics.order import mth_largest
+from shortlist.posterior.posterior import Posterior, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules.indices import individual, paired
 

@@ -18,10 +18,11 @@ import shortlist
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
 from shortlist.report.page import html
-from shortlist.study import linearity, settings
-from shortlist.study.audit import audit_size, chosen_arms, judge, sample_of
+from shortlist.study import definition as settings
 from shortlist.study.guarantee import worth
-from shortlist.study.linearity import (
+from shortlist.study.insight import linearity
+from shortlist.study.insight.audit import audit_size, chosen_arms, judge, sample_of
+from shortlist.study.insight.linearity import (
     LEVEL,
     WHILE_RUNNING,
     Sample,

@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.algorithms import engine as engine_module
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.core.lines import LINE, SMALL, on_own_lines
-from shortlist.core.random import run_seeds
-from shortlist.core.records import Integer, Mask, Reals, Record, Table
+from shortlist.catalog.names import find_algorithm
+from shortlist.engine import engine as engine_module
+from shortlist.numerics.random import run_seeds
+from shortlist.numerics.records import (
+    LINE,
+    SMALL,
+    Integer,
+    Mask,
+    Reals,
+    Record,
+    Table,
+    on_own_lines,
+)
 
 
 def leaves(record: Record) -> Iterator[np.ndarray]:

@@ -15,7 +15,7 @@ import shortlist
 from history import check_history
 from proxy import Proxy, Side
 from shortlist.errors import OutcomeUnknown, StorageError, TrialClosed
-from shortlist.study import session, storage
+from shortlist.study.storage import session, storage
 
 X = np.random.default_rng(5).normal(size=(6, 3))
 VALUES = count(1)

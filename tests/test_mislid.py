@@ -15,23 +15,23 @@ from typer.testing import CliRunner
 
 import shortlist
 from shortlist import MisLid, errors
-from shortlist.algorithms import mislid
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.evidence import SHARE, Evidence, mixture
-from shortlist.algorithms.likelihood_ratio import LikelihoodRatio
-from shortlist.algorithms.pair_bounds import PairBounds
-from shortlist.algorithms.strategy import Task
 from shortlist.arrays import NO_ARM
+from shortlist.catalog.names import find_algorithm
 from shortlist.cli.app import app
-from shortlist.core.nearest import nearest, workspace
+from shortlist.numerics.quadratic import nearest, workspace
+from shortlist.plans.mislid import algorithm as mislid
+from shortlist.plans.mislid.alternative import alternatives, closest, distance_bound, measure
+from shortlist.plans.mislid.differences import Known, reliance
+from shortlist.plans.mislid.evidence import SHARE, Evidence, mixture
+from shortlist.plans.mislid.likelihood_ratio import LikelihoodRatio
+from shortlist.plans.mislid.pair_bounds import PairBounds
+from shortlist.plans.strategy import Task
 from shortlist.problem import Problem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
 from shortlist.report.page import html
 from shortlist.report.reading import Reading
 from shortlist.report.settings import settings
-from shortlist.rules.misspecified_alternative import alternatives, closest, distance_bound, measure
-from shortlist.rules.pairs import Known, reliance
 from shortlist.simulation.instances import Instance
 
 Draw = tuple[np.ndarray, float, np.ndarray, np.ndarray, np.ndarray]

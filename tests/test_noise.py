@@ -16,13 +16,12 @@ from scipy.stats import chi2
 
 import shortlist
 from shortlist import errors, noise
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.core.posterior import Posterior
-from shortlist.noise import Noise
+from shortlist.catalog.names import find_algorithm
+from shortlist.designs.direction import lightest_weights
+from shortlist.noise import Estimate, Noise, bound_from_replicates, inflation, rounds_for
+from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.reading import Reading
-from shortlist.rules.designs import lightest_weights
-from shortlist.rules.replicates import Estimate, bound_from_replicates, inflation, rounds_for
 from test_cli import fails, run
 from test_pilot import learnt
 
@@ -390,7 +389,7 @@ def test_a_comparison_estimates_as_a_study_does() -> None:
     for row in frame.itertuples():
         study = begin(sigma="estimate", seed=row.seed)
         stream = np.zeros(4, np.uint64)
-        from shortlist.core.random import seed_stream
+        from shortlist.numerics.random import seed_stream
 
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(row.seed), stream)

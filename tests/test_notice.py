@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shortlist.core.notice import notice
+from shortlist.numerics.jit import notice
 
 
 def test_what_is_soon_done_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 import shortlist
 from shortlist import GIFA, MisLid, Study, errors
-from shortlist.core.posterior import LEAST_SHARE, Posterior, in_own_units, reduce_to_rank
-from shortlist.core.tall import even
+from shortlist.numerics.tall import even
+from shortlist.posterior.posterior import LEAST_SHARE, Posterior, in_own_units, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules.initialization import span
 
@@ -122,7 +122,7 @@ def test_what_keeps_the_norm_of_theta_keeps_the_units_or_says_so() -> None:
         problem = Problem.of(x * np.array(units), 2, sigma=1.0, S=1.0)
         for threshold in ("determinant", "frequentist"):
             with pytest.raises(errors.InvalidFeatures, match="units of the features"):
-                shortlist.algorithms.catalog.find_algorithm("m-LinGapE").bind(problem, threshold)
+                shortlist.catalog.names.find_algorithm("m-LinGapE").bind(problem, threshold)
 
 
 def test_arms_that_are_lost_beside_larger_ones_are_refused() -> None:
@@ -228,7 +228,7 @@ def test_phased_tells_arms_apart_that_are_1e_7_from_each_other() -> None:
 def test_the_floor_covers_what_rounding_does_to_a_square(
     arms: int, bend: float, regularization: float
 ) -> None:
-    from shortlist.core.posterior import width_floor
+    from shortlist.posterior.posterior import width_floor
 
     rng = np.random.default_rng(4)
     turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from oracle import GOLDEN, WORD, mix
-from shortlist.core.order import SORTED_UP_TO, largest_among, mark_best, mth_largest
-from shortlist.core.random import priority
+from shortlist.numerics.order import SORTED_UP_TO, largest_among, mark_best, mth_largest
+from shortlist.numerics.random import priority
 from shortlist.rules.selection import greedy
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=300)

@@ -13,7 +13,7 @@ import pytest
 
 import shortlist
 from shortlist import errors
-from shortlist.core.rule import rule
+from shortlist.rules.rule import rule
 
 PATIENCE = 60.0
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

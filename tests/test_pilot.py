@@ -11,7 +11,7 @@ import pytest
 
 import shortlist
 from error_rates import shown_below
-from shortlist.core.posterior import Posterior
+from shortlist.posterior.posterior import Posterior
 from shortlist.simulation.instances import Instance
 
 RUNS, STEPS, END, DELTA = 20_000, 200, 12, 0.2

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.core.jit import compiled
-from shortlist.core.least_squares import OBSERVE, OBSERVES
-from shortlist.core.posterior import Posterior, keeps_all_rows, reduce_to_rank
-from shortlist.core.records import INTEGER, REAL, REALS, VOID, Address
-from shortlist.core.state import STATE
 from shortlist.errors import SingularDesign
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import INTEGER, REAL, REALS, VOID, Address
+from shortlist.posterior.least_squares import OBSERVE, OBSERVES
+from shortlist.posterior.posterior import Posterior, keeps_all_rows, reduce_to_rank
+from shortlist.posterior.state import STATE
 
 
 @compiled(VOID(STATE, Address(OBSERVES), INTEGER, REALS, REAL))

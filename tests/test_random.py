@@ -15,8 +15,8 @@ from scipy import stats
 
 import shortlist
 from oracle import priority as oracle_priority
-from shortlist.algorithms.engine import Engine
-from shortlist.core.random import (
+from shortlist.engine.engine import Engine
+from shortlist.numerics.random import (
     mix,
     next_word,
     priority,

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import shortlist
-from shortlist.algorithms import recommendation
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.planned import Planned
+from shortlist.catalog import recommendation
+from shortlist.catalog.names import find_algorithm
 from shortlist.cli.app import app
+from shortlist.plans.algorithm import Planned
 from shortlist.problem import Problem
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.algorithms.onward import normal
-from shortlist.core.random import seed_stream
-from shortlist.core.triangle import solve_lower
+from shortlist.engine.engine import normal
+from shortlist.numerics.linear import solve_lower
+from shortlist.numerics.random import seed_stream
 from shortlist.simulation.instances import Instance
-from shortlist.study import extrapolation
-from shortlist.study import remaining as module
-from shortlist.study.remaining import Projection, remaining
+from shortlist.study.insight import remaining as extrapolation
+from shortlist.study.insight import remaining as module
+from shortlist.study.insight.remaining import Projection, remaining
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75)
 RANDOM = [

@@ -27,8 +27,8 @@ import shortlist
 from chromium import Chromium, program
 from conftest import missing
 from shortlist import report
-from shortlist.algorithms.catalog import algorithms
-from shortlist.algorithms.recommendation import FEW_DIMENSIONS
+from shortlist.catalog.names import algorithms
+from shortlist.catalog.recommendation import FEW_DIMENSIONS
 from shortlist.errors import InvalidSetting
 from shortlist.report import pictures, reading, search
 from shortlist.report.assumptions import assumptions
@@ -38,9 +38,9 @@ from shortlist.report.methods import cited
 from shortlist.report.methods import methods as methods_of
 from shortlist.report.reading import Reading
 from shortlist.rules.thresholds import THRESHOLDS
-from shortlist.study import history as histories
-from shortlist.study.health import examine
-from shortlist.study.remaining import remaining
+from shortlist.study.insight import history as histories
+from shortlist.study.insight.health import examine
+from shortlist.study.insight.remaining import remaining
 
 PAYLOAD = "document.title='owned'"
 HOSTILE = [

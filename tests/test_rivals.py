@@ -18,11 +18,14 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist import errors
-from shortlist.algorithms import contest, kl_lucb
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.classical import Classical
-from shortlist.algorithms.contrasts import mixture, one_sided_level
-from shortlist.algorithms.intervals import (
+from shortlist.catalog.names import find_algorithm
+from shortlist.cli.plate import Row, match
+from shortlist.numerics.kl import highest_mean, lowest_mean, relative_entropy
+from shortlist.plans import racing as contest
+from shortlist.plans import racing as kl_lucb
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.contrasts import mixture, one_sided_level
+from shortlist.plans.racing import (
     ALPHA,
     K1,
     KL,
@@ -31,13 +34,11 @@ from shortlist.algorithms.intervals import (
     KL_RATE,
     NORMAL,
     NORMAL_RATE,
+    Classical,
     end,
     exploration,
 )
-from shortlist.algorithms.planned import Planned
-from shortlist.algorithms.strategy import Task
-from shortlist.cli.plate import Row, match
-from shortlist.core.kl import highest_mean, lowest_mean, relative_entropy
+from shortlist.plans.strategy import Task
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading

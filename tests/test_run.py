@@ -26,13 +26,14 @@ import shortlist
 from shortlist import errors
 from shortlist.cli.plate import read_plate
 from shortlist.errors import StorageError
-from shortlist.study import evaluation, progress, remaining
-from shortlist.study.evaluation import WAITING
+from shortlist.study.insight import remaining
 from shortlist.study.model import Model
-from shortlist.study.outcome import evaluate_trial
-from shortlist.study.progress import ProgressLine
+from shortlist.study.running import evaluation, progress
+from shortlist.study.running.call import evaluate_trial
+from shortlist.study.running.evaluation import WAITING
+from shortlist.study.running.progress import ProgressLine
+from shortlist.study.running.untold import read_untold
 from shortlist.study.trial import Trial
-from shortlist.study.untold import read_untold
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]

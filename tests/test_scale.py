@@ -12,18 +12,18 @@ import pytest
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.algorithms import signals
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.algorithms.engine import Engine
-from shortlist.algorithms.flags import may_screen
-from shortlist.algorithms.screen import COMPANIONS, SCALE
-from shortlist.core.jit import compiled
-from shortlist.core.lagging import drift, shrinkage
-from shortlist.core.least_squares import OBSERVE, OBSERVES
-from shortlist.core.posterior import Posterior
-from shortlist.core.records import INTEGER, REALS, VOID, Address
-from shortlist.core.state import STATE
-from shortlist.rules.allocation import NONE
+from shortlist.allocations.allocation import NONE
+from shortlist.catalog.names import find_algorithm
+from shortlist.engine import settings
+from shortlist.engine.engine import Engine
+from shortlist.engine.many.state import COMPANIONS, SCALE
+from shortlist.engine.settings import may_screen
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import INTEGER, REALS, VOID, Address
+from shortlist.posterior.lagging import drift, shrinkage
+from shortlist.posterior.least_squares import OBSERVE, OBSERVES
+from shortlist.posterior.posterior import Posterior
+from shortlist.posterior.state import STATE
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Naive(Engine):
 
     @property
     def flags(self) -> int:
-        return Engine.flags.func(self) & ~signals.CANDIDATES_MAY_STAY
+        return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
 
     @property
     def _screens(self) -> bool:
@@ -264,19 +264,19 @@ def test_the_naive_engine_is_naive_and_the_others_are_not(candidates: str) -> No
     case = {"K": 1500, "N": 8, "m": 3, "kind": "generic", "start": True, "sigma": 1.0, "seed": 1}
     rules = {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}
     engine, _ = engine_for(case | {"rules": rules})
-    assert engine.flags & signals.SCREENED
+    assert engine.flags & settings.SCREENED
     assert 3 < engine.posterior().state.rows.shape[0] < 40
     naive = as_kind(Naive, engine)
-    assert not naive.flags & (signals.SCREENED | signals.CANDIDATES_MAY_STAY)
+    assert not naive.flags & (settings.SCREENED | settings.CANDIDATES_MAY_STAY)
     assert naive.posterior().state.rows.shape == (1500, 1500)
     screening = as_kind(Screening, engine)
-    assert screening.flags & signals.SCREENED
+    assert screening.flags & settings.SCREENED
     very_many, _ = engine_for(case | {"K": 5000, "rules": rules})
     for each in (screening, very_many):
         lags = each.posterior().state.rows.shape[0] == 0
         assert lags == (candidates == "top_means")
     few, _ = engine_for(case | {"K": 30, "rules": rules})
-    assert bool(few.flags & signals.SCREENED) == (candidates == "smallest_gap")
+    assert bool(few.flags & settings.SCREENED) == (candidates == "smallest_gap")
 
 
 @pytest.mark.parametrize("K", [30, 300, 4100])

@@ -18,7 +18,6 @@ from typer.testing import CliRunner, Result
 
 from shortlist import plot
 from shortlist.cli.app import app
-from shortlist.core.random import run_seed
 from shortlist.data.drugs import COLUMNS
 from shortlist.errors import (
     IndistinguishableArms,
@@ -28,6 +27,7 @@ from shortlist.errors import (
     InvalidSetting,
     UnknownName,
 )
+from shortlist.numerics.random import run_seed
 from shortlist.repurposing import (
     BooleanNetwork,
     DrugScreen,

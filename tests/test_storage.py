@@ -35,8 +35,8 @@ from shortlist.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from shortlist.study import database, schema, worker
-from shortlist.study.storage import StoredTransaction, study_names
+from shortlist.study.storage import database, schema, worker
+from shortlist.study.storage.storage import StoredTransaction, study_names
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(8, 3))
@@ -990,7 +990,7 @@ def test_a_full_or_broken_disk_changes_nothing(
         raise sqlalchemy.exc.OperationalError("x", {}, sqlite3.OperationalError("disk is full"))
 
     with monkeypatch.context() as patched:
-        patched.setattr("shortlist.study.storage.StoredTransaction.seal", broken)
+        patched.setattr("shortlist.study.storage.storage.StoredTransaction.seal", broken)
         with pytest.raises(StorageError, match="disk is full"):
             study.tell(trial, 1.0)
     study.refresh()

@@ -17,9 +17,18 @@ from scipy.stats import binom, norm
 import shortlist
 from error_rates import shown_below
 from shortlist import errors, plot
-from shortlist.algorithms.catalog import ALGORITHMS, find_algorithm
-from shortlist.algorithms.contrast_design import TOLERANCE, contrast_design, spread_design
-from shortlist.algorithms.contrasts import (
+from shortlist.catalog.names import ALGORITHMS, find_algorithm
+from shortlist.designs.contrast import (
+    TOLERANCE,
+    contrast_design,
+    fitted,
+    spread_design,
+    spreads,
+    whitened,
+)
+from shortlist.designs.interior_point import optimal_design
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.contrasts import (
     CONTRAST_MIXTURE,
     MOST,
     SHARE,
@@ -27,20 +36,17 @@ from shortlist.algorithms.contrasts import (
     mixture,
     one_sided_level,
 )
-from shortlist.algorithms.mislid import MisLid
-from shortlist.algorithms.phased import Phased, counts
-from shortlist.algorithms.planned import Planned
-from shortlist.algorithms.stepwise import StepwiseEngine
-from shortlist.algorithms.strategy import Strategy, Task
-from shortlist.algorithms.uniform import Uniform
-from shortlist.core.whitened import fitted, spreads, whitened
+from shortlist.plans.engine import StepwiseEngine
+from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.plans.phased import Phased, counts
+from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.uniform import Uniform
 from shortlist.problem import Problem
 from shortlist.report.methods import methods
 from shortlist.report.reading import Reading
 from shortlist.simulation.instances import Instance
-from shortlist.study.conditions import conditions
+from shortlist.study.guarantee import conditions
 from shortlist.theory import lower_bound
-from shortlist.theory.interior_point import optimal_design
 
 NAMES: list[Any] = [n for n, algorithm in ALGORITHMS.items() if isinstance(algorithm, Planned)]
 NAMES += [MisLid(misspecification=0.05)]
@@ -665,8 +671,8 @@ def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> No
     def narrow(level: float, growth: Any) -> Any:
         return 0.5 * mixture(level, growth)
 
-    monkeypatch.setattr("shortlist.algorithms.contrasts.mixture", narrow)
-    monkeypatch.setattr("shortlist.algorithms.phased.mixture", narrow)
+    monkeypatch.setattr("shortlist.plans.contrasts.mixture", narrow)
+    monkeypatch.setattr("shortlist.plans.phased.mixture", narrow)
     wrong = errors_of(hard_instances(8), runs=8 * 60, delta=0.1)
     assert binom.sf(wrong - 1, 8 * 60, 0.1) < 1e-6
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
-from shortlist.study.progress import ProgressLine, describe
+from shortlist.study.running.progress import ProgressLine, describe
 from shortlist.study.trial import FIELDS, Trial
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])

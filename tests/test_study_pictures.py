@@ -22,8 +22,8 @@ import shortlist
 from shortlist import plot
 from shortlist.arrays import NO_ARM
 from shortlist.plot.arms import CHALLENGER
-from shortlist.study import history as histories
-from shortlist.study.history import history, last_look
+from shortlist.study.insight import history as histories
+from shortlist.study.insight.history import history, last_look
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(9, 3))

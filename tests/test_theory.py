@@ -21,10 +21,10 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist import theory
+from shortlist.designs import direction as designs
+from shortlist.designs import interior_point
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName
-from shortlist.rules import designs
 from shortlist.rules.thresholds import THRESHOLDS
-from shortlist.theory import interior_point
 
 # The package shows the function of the same name.
 module = importlib.import_module("shortlist.theory.lower_bound")

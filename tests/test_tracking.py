@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 import shortlist
-from shortlist.algorithms.catalog import find_algorithm
-from shortlist.core.posterior import Posterior
-from shortlist.rules import allocation as allocations
-from shortlist.rules import frank_wolfe as fw
-from shortlist.rules import lazy
-from shortlist.rules.alternative import make_pairs
+from shortlist.allocations import allocation as allocations
+from shortlist.allocations import frank_wolfe as fw
+from shortlist.allocations import lazy
+from shortlist.allocations.alternative import make_pairs
+from shortlist.allocations.frank_wolfe import best_mixture
+from shortlist.catalog.names import find_algorithm
+from shortlist.posterior.posterior import Posterior
 from shortlist.rules.initialization import span, weakest_direction
-from shortlist.rules.matrix_game import best_mixture
 from shortlist.theory.lower_bound import optimal_allocation
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=60)

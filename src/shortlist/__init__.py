@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from shortlist import report as report
     from shortlist import repurposing as repurposing
     from shortlist import theory as theory
-    from shortlist.algorithms.catalog import algorithms as algorithms
-    from shortlist.algorithms.gifa import GIFA as GIFA
-    from shortlist.algorithms.mislid import MisLid as MisLid
-    from shortlist.algorithms.xy_halving import XYHalving as XYHalving
-    from shortlist.core.rule import rule as rule
+    from shortlist.catalog.gifa import GIFA as GIFA
+    from shortlist.catalog.names import algorithms as algorithms
+    from shortlist.plans.halving import XYHalving as XYHalving
+    from shortlist.plans.mislid.algorithm import MisLid as MisLid
+    from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
     from shortlist.study.study import Study as Study
@@ -45,7 +45,6 @@ __all__ = [
 
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
 _MODULES = {
-    "algorithms": "shortlist.algorithms",
     "data": "shortlist.data",
     "errors": "shortlist.errors",
     "instances": "shortlist.simulation.instances",
@@ -56,12 +55,13 @@ _MODULES = {
     "theory": "shortlist.theory",
 }
 _HOMES = {
-    "GIFA": "shortlist.algorithms.gifa",
-    "MisLid": "shortlist.algorithms.mislid",
+    "algorithms": "shortlist.catalog.names",
+    "GIFA": "shortlist.catalog.gifa",
+    "MisLid": "shortlist.plans.mislid.algorithm",
     "Study": "shortlist.study.study",
-    "XYHalving": "shortlist.algorithms.xy_halving",
+    "XYHalving": "shortlist.plans.halving",
     "compare": "shortlist.simulation.comparison",
-    "rule": "shortlist.core.rule",
+    "rule": "shortlist.rules.rule",
 }
 
 

@@ -13,8 +13,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.core.posterior import LOST, in_own_units, reduce_to_rank
-from shortlist.core.tall import (
+from shortlist.errors import (
+    IndistinguishableArms,
+    InvalidFeatures,
+    InvalidInput,
+    InvalidSetting,
+    unknown_name,
+)
+from shortlist.features import features_and_names
+from shortlist.noise import Noise
+from shortlist.numerics.tall import (
     WHOLE,
     blocks,
     even,
@@ -24,15 +32,7 @@ from shortlist.core.tall import (
     orthonormal_basis,
     squared_norms,
 )
-from shortlist.errors import (
-    IndistinguishableArms,
-    InvalidFeatures,
-    InvalidInput,
-    InvalidSetting,
-    unknown_name,
-)
-from shortlist.intake import features_and_names
-from shortlist.noise import Noise
+from shortlist.posterior.posterior import LOST, in_own_units, reduce_to_rank
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX

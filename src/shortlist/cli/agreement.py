@@ -11,15 +11,15 @@ from shortlist.cli.screen_toml import ScreenFile
 from shortlist.errors import InvalidFeatures, InvalidInput, StudyMismatch, StudyNotFound
 
 if TYPE_CHECKING:
-    from shortlist.study.settings import Settings
+    from shortlist.study.definition import Settings
 
 ASKED = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")
 
 
 def check_agreement(screen: ScreenFile, settings: dict[str, Any]) -> None:
     """Raise where the study of a screen.toml is not there, or was begun with other settings."""
-    from shortlist.study.address import shown
-    from shortlist.study.storage import StoredStudy
+    from shortlist.study.storage.address import shown
+    from shortlist.study.storage.storage import StoredStudy
 
     try:
         kept = StoredStudy(screen.storage, create=False)
@@ -39,9 +39,9 @@ def check_agreement(screen: ScreenFile, settings: dict[str, Any]) -> None:
 
 def _described(settings: dict[str, Any], stored: Settings) -> Settings:
     """The settings as ``Study`` would make them; a seed that is not given is the stored one."""
-    from shortlist.algorithms.recommendation import is_left_open, meant
+    from shortlist.catalog.recommendation import is_left_open, meant
     from shortlist.problem import Problem, checked_seed
-    from shortlist.study.settings import Settings, checked_flag, checked_lease
+    from shortlist.study.definition import Settings, checked_flag, checked_lease
 
     asked = {key: settings[key] for key in ASKED if key in settings}
     problem = Problem.of(sigma=settings.get("sigma"), **asked)
@@ -83,7 +83,7 @@ def _check_features(screen: ScreenFile, given: Settings, stored: Settings) -> No
 @contextmanager
 def agreeing(screen: ScreenFile) -> Iterator[None]:
     """Say what to do where a screen.toml and its study differ."""
-    from shortlist.study.address import shown
+    from shortlist.study.storage.address import shown
 
     try:
         yield

@@ -7,9 +7,9 @@ from shortlist.cli.layout import say
 
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
-    from shortlist.algorithms.catalog import algorithms as catalog
-    from shortlist.algorithms.mislid import MisLid
-    from shortlist.algorithms.xy_halving import NAME, SUMMARY
+    from shortlist.catalog.names import algorithms as catalog
+    from shortlist.plans.halving import NAME, SUMMARY
+    from shortlist.plans.mislid.algorithm import MisLid
 
     known = catalog()
     published = [name for name in known if name.endswith("(as published)")]

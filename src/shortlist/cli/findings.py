@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shortlist.study.health import Finding
+    from shortlist.study.insight.health import Finding
 
 
 def findings(found: Iterable[Finding]) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ def new(
 
 def _audit_words(study: Study) -> str:
     """How it is tested that the means are linear, where that is assumed; else nothing."""
-    from shortlist.study.audit import audit_size, is_audited
+    from shortlist.study.insight.audit import audit_size, is_audited
 
     if not is_audited(study.bound):
         return ""
@@ -91,8 +91,8 @@ def _audit_words(study: Study) -> str:
 
 
 def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
-    from shortlist.study.audit import is_audited
-    from shortlist.study.health import examine_features
+    from shortlist.study.insight.audit import is_audited
+    from shortlist.study.insight.health import examine_features
 
     problem = study.problem
     return {
@@ -120,7 +120,7 @@ def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
 
 
 def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) -> None:
-    from shortlist.study.health import examine_features
+    from shortlist.study.insight.health import examine_features
 
     problem = study.problem
     if made:

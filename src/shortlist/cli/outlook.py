@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shortlist.cli.nearest import unknown_among
-from shortlist.core.notice import notice
 from shortlist.errors import InvalidInput, InvalidSetting
+from shortlist.numerics.jit import notice
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -156,7 +156,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
 def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> Forecast | None:
     import numpy as np
 
-    from shortlist.algorithms.gifa import AUTO
+    from shortlist.catalog.gifa import AUTO
     from shortlist.simulation.comparison import compare
 
     problem, first = study.problem, len(study.bound.engine.initial)
@@ -193,7 +193,7 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    from shortlist.algorithms.xy_halving import XYHalving
+    from shortlist.plans.halving import XYHalving
     from shortlist.simulation.comparison import compare
     from shortlist.simulation.results import clopper_pearson
 

@@ -15,7 +15,7 @@ from shortlist.files.paths import checked_path, from_home
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shortlist.algorithms.mislid import MisLid
+    from shortlist.plans.mislid.algorithm import MisLid
 
 PLAIN = (
     *("m", "reward_range", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed"),
@@ -47,7 +47,7 @@ class ScreenFile:
         """Where the study is kept: a path, or the URL of a database."""
         if "storage" not in self.keys:
             return str(self.path.with_suffix(".db"))
-        from shortlist.study.address import check_address, is_url
+        from shortlist.study.storage.address import check_address, is_url
 
         place = str(self.keys["storage"])
         check_address(place)
@@ -126,7 +126,7 @@ class ScreenFile:
         return [cells[0] for _, cells in lines]
 
     def _mislid(self) -> MisLid:
-        from shortlist.algorithms.mislid import MisLid
+        from shortlist.plans.mislid.algorithm import MisLid
 
         named = self.keys.get("algorithm", "MisLid")
         if named != "MisLid":
@@ -209,7 +209,7 @@ def _is_parquet(file: Path) -> bool:
 def _read_parquet(file: Path) -> pd.DataFrame:
     import pandas as pd
 
-    from shortlist.arrow import read_frame, require_pyarrow
+    from shortlist.files.arrow import read_frame, require_pyarrow
 
     require_pyarrow("reading Parquet needs pyarrow")
     if not file.exists():

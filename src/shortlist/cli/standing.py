@@ -67,8 +67,8 @@ def standing_words(study: Study) -> str:
 
 def _linearity(study: Study) -> str:
     """What is known of whether the means are linear in the features, in a word."""
-    from shortlist.study.audit import rests_on_features
     from shortlist.study.guarantee import is_linearity_tested
+    from shortlist.study.insight.audit import rests_on_features
 
     if not rests_on_features(study.bound):
         return "not assumed"

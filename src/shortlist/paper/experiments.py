@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.paper.experiment import (
-    AS_PUBLISHED,
-    Cell,
-    Claim,
-    Constant,
-    Experiment,
-    Ratio,
-    View,
-)
+from shortlist.paper.experiment import AS_PUBLISHED, Cell, Claim, Constant, Experiment, Ratio, View
 from shortlist.paper.panels import (
     DRUGS,
     DRUGS_AS_PUBLISHED,

@@ -8,14 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shortlist.errors import DataUnavailable
-from shortlist.paper.experiment import (
-    AS_WRITTEN,
-    CORRECTED,
-    ONE_THRESHOLD,
-    Panel,
-    Published,
-    Row,
-)
+from shortlist.paper.experiment import AS_WRITTEN, CORRECTED, ONE_THRESHOLD, Panel, Published, Row
 from shortlist.paper.settings import errata
 
 if TYPE_CHECKING:

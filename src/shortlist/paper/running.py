@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from shortlist.core.random import run_seeds
+from shortlist.numerics.random import run_seeds
 from shortlist.paper.experiment import DELTA, Panel, Row
 from shortlist.paper.settings import algorithm_of
 from shortlist.paper.store import Store, code, digest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from shortlist.paper.experiment import AS_PUBLISHED, CORRECTED, Row
 
 if TYPE_CHECKING:
-    from shortlist.algorithms.gifa import GIFA
+    from shortlist.catalog.gifa import GIFA
 
 
 class Erratum(NamedTuple):
@@ -74,12 +74,12 @@ def algorithm_of(row: Row) -> GIFA:
     >>> algorithm.stopping.name, algorithm.threshold.name, algorithm.initialization
     ('lucb', 'frequentist', 'each')
     """
-    from shortlist.algorithms import game, gifa
+    from shortlist.catalog import gifa, tracking
     from shortlist.rules.thresholds import published_regularization
 
     if row.kind == CORRECTED:
-        return replace(game.LINGAME, threshold=row.threshold)
-    published = {**gifa.ALGORITHMS, **game.ALGORITHMS}[f"{row.label} (as published)"]
+        return replace(tracking.LINGAME, threshold=row.threshold)
+    published = {**gifa.ALGORITHMS, **tracking.ALGORITHMS}[f"{row.label} (as published)"]
     if row.kind == AS_PUBLISHED:
         # The presets' own threshold is the published one, slips included, but for `heuristic`.
         swap = row.threshold == "heuristic" and row.algorithm != "LinGame"

@@ -53,7 +53,7 @@ class Store:
 
     def read(self, name: str, key: str, valid: Callable[[pd.DataFrame], bool]) -> Any:
         """The rows kept for a task, or None; ``valid`` says whether they can be its rows."""
-        from shortlist.arrow import read_table
+        from shortlist.files.arrow import read_table
 
         path = self._path(name, key)
         if not path.is_file():
@@ -125,7 +125,7 @@ def digest(*parts: object) -> str:
 
 
 def _bytes(part: object) -> Iterator[bytes]:
-    from shortlist.core.rule import Rule
+    from shortlist.rules.rule import Rule
 
     if isinstance(part, Rule):
         yield part.name.encode()

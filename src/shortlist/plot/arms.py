@@ -10,8 +10,7 @@ from shortlist.plot.names import drawn
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shortlist.study.history import History
-    from shortlist.study.look import Look
+    from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
 
 ROWS_SHOWN = 30
@@ -90,7 +89,7 @@ def headline(study: Study, evaluations: int) -> str:
 
 def after_stop(study: Study) -> int:
     """How many results were told after the stop, but for an audit's: it does not rest on them."""
-    from shortlist.study.audit import audit_results
+    from shortlist.study.insight.audit import audit_results
 
     if not study.model.stopped:
         return 0
@@ -105,7 +104,7 @@ def past_of(study: Study, history: History | None) -> History:
 
 def look_of(study: Study, history: History | None) -> Look | None:
     """What the stopping rule last read, from the history if it is at hand; None before a result."""
-    from shortlist.study.history import last_look
+    from shortlist.study.insight.history import last_look
 
     if study.evaluations == 0:
         return None

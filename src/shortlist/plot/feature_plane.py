@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.core.tall import WHOLE
+from shortlist.numerics.tall import WHOLE
 from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,
@@ -23,8 +23,7 @@ from shortlist.plot.names import drawn, place_names
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.history import History
-    from shortlist.study.look import Look
+    from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
 
 NAMED = 25  # arms: of more, only the shortlist and the boundary pair have their names drawn
@@ -59,7 +58,7 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     >>> ax.get_xlabel().splitlines()[0]
     'first principal component of the features (98 % of their variance)'
     """
-    from shortlist.study.feature_health import is_classical
+    from shortlist.study.insight.feature_health import is_classical
 
     places, shares = components(study.problem.features)
     _, ax = axes_for(ax, 9 if shares[1] else 4)

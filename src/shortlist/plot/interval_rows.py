@@ -25,8 +25,7 @@ from shortlist.plot.rows import label_rows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.history import History
-    from shortlist.study.look import Look
+    from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
 
 INTERVAL_ROW = 0.26  # inches

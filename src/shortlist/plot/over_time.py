@@ -24,8 +24,7 @@ from shortlist.plot.names import spread
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.history import History
-    from shortlist.study.look import Look
+    from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
 
 BANDS = 5  # more of them hide each other

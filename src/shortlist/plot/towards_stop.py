@@ -13,7 +13,7 @@ from shortlist.plot.over_time import mark_stop
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.history import History
+    from shortlist.study.insight.history import History
     from shortlist.study.study import Study
 
 MANY = 60  # statistics: fewer are drawn as dots

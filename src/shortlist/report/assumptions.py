@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shortlist.study.conditions import conditions, out_of_order
-from shortlist.study.feature_health import is_classical
-from shortlist.study.guarantee import departure, is_linearity_tested, passed
+from shortlist.study.guarantee import (
+    conditions,
+    departure,
+    is_linearity_tested,
+    out_of_order,
+    passed,
+)
+from shortlist.study.insight.feature_health import is_classical
 
 if TYPE_CHECKING:
     from shortlist.noise import Noise

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.algorithms.steps import REOPEN, TAKE
+from shortlist.engine.follow import REOPEN, TAKE
 from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, works
 from shortlist.report.markup import printable
 from shortlist.report.reading import Reading
 from shortlist.report.settings import software
-from shortlist.study.conditions import out_of_order
-from shortlist.study.guarantee import departure
-from shortlist.study.linearity import LEVEL
+from shortlist.study.guarantee import departure, out_of_order
+from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
-    from shortlist.algorithms.bound import Bound
+    from shortlist.engine.solver import Bound
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table

@@ -13,7 +13,7 @@ from shortlist import plot
 from shortlist.plot.figure import load_pyplot
 from shortlist.report.markup import Markup, element, joined, printable
 from shortlist.report.reading import Reading
-from shortlist.study.feature_health import is_classical
+from shortlist.study.insight.feature_health import is_classical
 from shortlist.study.stage import before_the_rounds
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from shortlist.plot.arms import after_stop
 from shortlist.study.guarantee import Worth, worth
-from shortlist.study.health import examine
-from shortlist.study.history import History, history
-from shortlist.study.remaining import Projection, remaining
+from shortlist.study.insight.health import examine
+from shortlist.study.insight.history import History, history
+from shortlist.study.insight.remaining import Projection, remaining
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shortlist.study.feature_health import Finding
+    from shortlist.study.insight.feature_health import Finding
     from shortlist.study.study import Study
 
 

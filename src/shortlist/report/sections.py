@@ -11,8 +11,8 @@ from shortlist.report.methods import named
 from shortlist.report.numbers import count, decimals, number
 from shortlist.report.reading import Reading
 from shortlist.report.tables import EVERY_ARM, ROWS_SHOWN, beyond, pairs, table
-from shortlist.study.audit import audit_results
 from shortlist.study.budget import rounded
+from shortlist.study.insight.audit import audit_results
 from shortlist.study.stage import before_the_rounds, next_look
 
 if TYPE_CHECKING:

@@ -15,12 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.errors import (
-    InferenceFailed,
-    InferenceTimeout,
-    InvalidSetting,
-    Unsatisfiable,
-)
+from shortlist.errors import InferenceFailed, InferenceTimeout, InvalidSetting, Unsatisfiable
 from shortlist.repurposing.abstract_network import AbstractNetwork
 from shortlist.repurposing.experiments import Experiment
 from shortlist.repurposing.inference_task import Task, make_task

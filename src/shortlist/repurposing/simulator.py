@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.core.random import run_seed
 from shortlist.errors import InvalidSetting
+from shortlist.numerics.random import run_seed
 from shortlist.repurposing.dynamics import Dynamics, Walks
 from shortlist.repurposing.network import BooleanNetwork
 from shortlist.repurposing.phenotype import Semantics

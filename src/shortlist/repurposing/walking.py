@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from shortlist.core.jit import compiled
-from shortlist.core.random import next_word, run_seed, seed_stream, uniform
-from shortlist.core.records import BOOLEAN, INTEGER, INTEGERS, KEY, KEYS, MASK, VOID
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.random import next_word, run_seed, seed_stream, uniform
+from shortlist.numerics.records import BOOLEAN, INTEGER, INTEGERS, KEY, KEYS, MASK, VOID
 from shortlist.repurposing.program import AT_LEAST, NEGATE, PUSH_GENE
 
 BIT = types.uint8

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.jit import compiled
-from shortlist.core.order import largest_among
-from shortlist.core.rule import rule
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.order import largest_among
+from shortlist.rules.rule import rule
 
 
 @rule("ambiguous", needs=("outside_gaps",), number=0)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.jit import compiled
-from shortlist.core.order import mark_best
-from shortlist.core.rule import rule
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.order import mark_best
+from shortlist.rules.rule import rule
 
 
 @rule("candidates", needs=(), number=0)

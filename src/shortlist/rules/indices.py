@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.jit import compiled
-from shortlist.core.rule import rule
-from shortlist.core.state import LEAST_SHARE
+from shortlist.numerics.jit import compiled
+from shortlist.posterior.state import LEAST_SHARE
+from shortlist.rules.rule import rule
 
 
 @compiled()

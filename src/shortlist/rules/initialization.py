@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from shortlist.core.tall import WHOLE, blocks, squared_norms
+from shortlist.numerics.tall import WHOLE, blocks, squared_norms
 
 Features = NDArray[np.float64]
 

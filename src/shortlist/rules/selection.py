@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.jit import compiled
-from shortlist.core.order import comes_before
-from shortlist.core.random import priority
-from shortlist.core.rule import rule
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.order import comes_before
+from shortlist.numerics.random import priority
+from shortlist.rules.rule import rule
 
 
 @rule("selection", needs=(), number=0)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.core.jit import compiled
-from shortlist.core.rule import rule
+from shortlist.numerics.jit import compiled
+from shortlist.rules.rule import rule
 
 
 @rule("stopping", needs=(), number=0)

@@ -1,16 +1,173 @@
-"""C_{t,δ}: how many standard deviations wide the indices are, and who has proven that it is enough."""
+"""What a threshold is: a compiled function, its constants, and what its proof asks for.
+
+The deviations of several averages at once, by mixtures (Kaufmann and Koolen 2021).
+
+C_{t,δ}: how many standard deviations wide the indices are, and who has proven that it is enough.
+
+What a threshold is expected to ask for at the stop, so that the least demanding can be chosen.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shortlist.core.jit import compiled
-from shortlist.core.rule import Rule, rule
-from shortlist.rules.mixture import deviation
-from shortlist.rules.threshold import Setting, Threshold
+from shortlist.errors import InvalidSetting
+from shortlist.numerics.jit import compiled
+from shortlist.rules.rule import Rule, rule
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a threshold may depend on; nothing of it is learnt from rewards.
+
+    Where ``classical``, every arm is a dimension of its own, and θ are the K means. Where
+    ``features_unused`` as well, there are features that the algorithm does not look at, and S bounds
+    the norm of another θ than this one.
+    """
+
+    arms: int
+    dimension: int
+    rank: int
+    longest: float
+    sigma: float
+    delta: float
+    S: float | None
+    regularization: float
+    weakest: float
+    classical: bool
+    indices: str
+    m: int = 1
+    features_unused: bool = False
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold: its compiled function, its constants, and what its proof asks for.
+
+    Attributes
+    ----------
+    rule : Rule
+        ``(t, log_det, constants) → C``.
+    formula : callable
+        From the setting and λ_V as the formula has it, the constants that the function is given.
+    proven : bool
+        Whether a theorem covers it at all.
+    assumptions : str
+        What that theorem assumes, in words.
+    source : str
+        Where it stands.
+    needs_S : bool
+        Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
+    needs_span : bool
+        Whether it needs initial pulls that span the features.
+    rounds : callable
+        From the number of initial pulls, how often ``initialization="auto"`` repeats them.
+    regularization : callable
+        (σ, S) → the regularisation it is meant to be used with.
+    shift : callable
+        From the setting, s of the ln det(I + A/s) it reads; 0 where it reads none.
+    broken : callable
+        From the setting, which assumptions do not hold.
+    own_regularization : callable, optional
+        σ → λ_V as the formula has it, where it differs from the posterior's (as published).
+    """
+
+    rule: Rule
+    formula: Callable[[Setting, float], list[float]]
+    proven: bool
+    assumptions: str
+    source: str
+    needs_S: bool = False
+    needs_span: bool = False
+    rounds: Callable[[int], int] = lambda once: 1
+    regularization: Callable[[float, float | None], float] = lambda sigma, S: 0.0
+    shift: Callable[[Setting], float] = lambda setting: 0.0
+    broken: Callable[[Setting], list[str]] = field(default=lambda setting: [])
+    own_regularization: Callable[[float], float] | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.rule.name
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+        return self.rule.summary
+
+    def with_regularization(self, own: Callable[[float], float]) -> Threshold:
+        """The formula with a λ_V of its own, whatever the posterior's."""
+        return replace(self, own_regularization=own)
+
+    def constants(self, setting: Setting) -> np.ndarray:
+        """What the compiled function is given."""
+        self.check(setting)
+        return np.array(self.formula(setting, self.inside(setting)), dtype=np.float64)
+
+    def check(self, setting: Setting) -> None:
+        """Raise where the threshold cannot be computed at all."""
+        if self.needs_S and setting.S is None:
+            raise InvalidSetting(
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: pass S=…, "
+                "or use threshold='self_normalized', which needs none."
+            )
+        if self.needs_S and self.inside(setting) <= 0.0:
+            raise InvalidSetting(
+                f"threshold {self.name!r} needs a regularization above 0, got "
+                f"{self.inside(setting)}: leave regularization=None for its own choice, or use "
+                "threshold='self_normalized'."
+            )
+        if self.needs_span and setting.weakest <= 0.0:
+            raise InvalidSetting(
+                f"threshold {self.name!r} needs initial pulls that span the features: use "
+                "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
+            )
+
+    def inside(self, setting: Setting) -> float:
+        """λ_V as it enters the formula."""
+        if self.own_regularization is not None:
+            return self.own_regularization(setting.sigma)
+        return setting.regularization
+
+    def why_not_proven(self, setting: Setting) -> list[str]:
+        """The reasons why no theorem covers this threshold in this setting; empty if one does."""
+        if not self.proven:
+            return [f"the threshold {self.name!r} has no proof"]
+        reasons = list(self.broken(setting))
+        own = self.own_regularization is not None
+        if own and self.inside(setting) != setting.regularization:
+            reasons.append(
+                f"the threshold is computed with λ_V = {self.inside(setting):.3g} but the "
+                f"posterior uses {setting.regularization:.3g}"
+            )
+        return reasons
+
+
+def deviation(x: float) -> float:
+    """𝒞(x) = min over ½ < λ < 1 of (g(λ) + x)/λ, g(λ) = 2λ − 2λ ln 4λ + ln ζ(2λ) − ½ ln(1 − λ).
+
+    With probability 1 − e^{−x}, at all times Σ_{a∈S} N_a (μ̂_a − μ_a)²/(2σ²) is at most
+    |S| 𝒞(x/|S|) + 2 Σ_{a∈S} ln(4 + ln N_a), for a set S of arms and σ-sub-Gaussian noise.
+
+    Examples
+    --------
+    >>> round(deviation(3.0), 3)
+    4.648
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import zeta
+
+    def ratio(power: float) -> float:
+        g = 2.0 * power * (1.0 - math.log(4.0 * power)) + math.log(zeta(2.0 * power))
+        return (g - 0.5 * math.log(1.0 - power) + x) / power
+
+    found = minimize_scalar(ratio, bounds=(0.5 + 1e-9, 1.0 - 1e-9), method="bounded")
+    return float(found.fun)
+
 
 INFLATION = 0.1  # u of the self-normalised bound
 LEVELS_INFLATION = 0.3  # u of the same over a grid
@@ -284,3 +441,63 @@ def remembered(
     if table[t] == 0.0:
         table[t] = evaluate(number, own, t, log_det, constants)
     return table[t]
+
+
+HORIZON = 100  # evaluations a dimension: neither an easy problem nor a hard one
+
+
+def expected_evidence(threshold: Threshold, setting: Setting) -> float:
+    """About what Z must reach at a stop after ``HORIZON`` evaluations a dimension.
+
+    Every dimension is taken to be explored alike. A pilot's own share is counted in.
+
+    Examples
+    --------
+    >>> from shortlist.rules.thresholds import THRESHOLDS
+    >>> setting = Setting(
+    ...     arms=4, dimension=3, rank=3, longest=1.0, sigma=0.5, delta=0.05, S=1.0,
+    ...     regularization=0.0, weakest=1.0, classical=False, indices="paired", m=2,
+    ... )
+    >>> [round(expected_evidence(THRESHOLDS[name], setting), 1) for name in ("pilot", "self_normalized")]
+    [8.6, 14.7]
+    """
+    time, rank = HORIZON * setting.rank, setting.rank
+    if "pilot" in threshold.rule.traits:
+        return _with_pilot(rank, math.log(1.0 / setting.delta))
+    shift = threshold.shift(setting)
+    log_det = rank * math.log1p(HORIZON * setting.longest**2 / shift) if shift > 0.0 else 0.0
+    C = float(threshold.rule(time, log_det, threshold.constants(setting)))
+    return 0.5 * C**2
+
+
+def _with_pilot(rank: int, confidence: float) -> float:
+    """r/2 set aside, and then ln(1/δ) + r/2 (1 + ln of how often the pilot goes into the rest)."""
+    half = 0.5 * rank
+    total = confidence + 2.0 * half
+    for _ in range(50):
+        total = half + confidence + half * (1.0 + math.log(total / half))
+    return total
+
+
+def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
+    """Of the thresholds that are proven in their settings, the one expected to ask for least."""
+    asked = {}
+    for name, setting in settings.items():
+        threshold = THRESHOLDS[name]
+        if "levels" in threshold.rule.traits:  # what it gains depends on where the pulls will go
+            continue
+        try:
+            threshold.check(setting)
+        except InvalidSetting:
+            continue
+        if not threshold.why_not_proven(setting):
+            evidence = expected_evidence(threshold, setting)
+            if not math.isnan(evidence):  # it depends on σ, which is to be estimated
+                asked[name] = evidence
+    if not asked:
+        raise InvalidSetting(
+            "threshold='auto' found none that is proven here: the initial pulls, the "
+            "regularization or a missing S fit none. Name a threshold, or leave them as they are "
+            "by default."
+        )
+    return THRESHOLDS[min(asked, key=lambda name: asked[name])]

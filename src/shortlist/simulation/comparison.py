@@ -17,18 +17,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.catalog import Algorithm, find_algorithm
-from shortlist.algorithms.recommendation import meant
-from shortlist.algorithms.runs import Runs, joined
-from shortlist.core.random import run_seeds
+from shortlist.catalog.names import Algorithm, find_algorithm
+from shortlist.catalog.recommendation import meant
+from shortlist.engine.contract import Runs, joined
+from shortlist.engine.solver import Bound
 from shortlist.errors import InvalidSetting
+from shortlist.numerics.random import run_seeds
 from shortlist.problem import checked_seed, whole_number
 from shortlist.simulation.instances import Instance
-from shortlist.simulation.piece import Piece, estimating
+from shortlist.simulation.piece import Piece, Sender, estimating
 from shortlist.simulation.results import Results
-from shortlist.simulation.sending import Sender
-from shortlist.study.executors import check_sendable, find_executor, is_dask_client, is_lost
+from shortlist.study.running.executors import check_sendable, find_executor, is_dask_client, is_lost
 
 TASKS_A_WORKER = 16
 ATTEMPTS = (
@@ -164,7 +163,7 @@ def _workers(executor: Any) -> int:
 
 def _audited(bounds: dict[str, Bound]) -> set[str]:
     """The algorithms whose guarantee rests on the features."""
-    from shortlist.study.audit import is_audited  # few comparisons need it
+    from shortlist.study.insight.audit import is_audited
 
     return {name for name, bound in bounds.items() if is_audited(bound)}
 

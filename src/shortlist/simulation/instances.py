@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.core.rule import Rule
-from shortlist.core.tall import WHOLE, gram, least_squares
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
+from shortlist.numerics.tall import WHOLE, gram, least_squares
 from shortlist.problem import Problem, checked_seed
+from shortlist.rules.rule import Rule
 from shortlist.simulation import rewards as models
 
 FITS = 1e-8  # a residual below this share of the means counts as an exact linear model

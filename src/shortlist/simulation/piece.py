@@ -1,26 +1,38 @@
-"""A share of a comparison's runs, in a form that can be sent to another process."""
+"""A share of a comparison's runs, in a form that can be sent to another process.
+
+Pieces on their way to where they are run: what is large goes once, not with every piece.
+
+The audit of linearity at the end of a simulated run.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Protocol, cast
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.any_engine import AnyEngine
-from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.engine import Engine
-from shortlist.algorithms.named_rules import RULES
-from shortlist.algorithms.runs import Runs, joined
-from shortlist.core.rule import Rule
+from shortlist.designs.direction import Designs
+from shortlist.engine.contract import AnyEngine, Runs, joined
+from shortlist.engine.engine import Engine
+from shortlist.engine.solver import Bound
+from shortlist.noise import first_of_each
+from shortlist.numerics.random import run_seeds, seed_stream
+from shortlist.numerics.tall import unlocked
 from shortlist.problem import Problem
-from shortlist.rules.designs import Designs
-from shortlist.rules.replicates import first_of_each
+from shortlist.rules.registry import RULES
+from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation import rewards
+from shortlist.study.insight.audit import chosen_arms, judge, sample_of
 
 KNOWN: dict[str, dict[str, Rule]] = {
     **RULES,
@@ -82,7 +94,6 @@ class Piece:
         told = self.reward, self.parameters
         if self.problem is None:
             return self.engine.replicate(*told, self.seeds, self.max_samples)
-        from shortlist.simulation.auditing import audited_run
 
         return joined(
             audited_run(self.engine, self.problem, *told, seed, self.max_samples)
@@ -170,3 +181,194 @@ def _rule(kind: str, word: Any) -> Rule:
     name, summary, function, needs, traits, number = word
     py_func = getattr(function, "py_func", function)
     return Rule(kind, name, summary, function, py_func, needs, traits, number)
+
+
+Bytes = NDArray[np.uint8]
+
+
+class Sender:
+    """Submits pieces.
+
+    Threads share their memory. A Dask cluster is sent large arrays once, and processes of this
+    machine read them from one file that they map, so that there is one copy in memory for all.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where to run.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._way: _Way | None = None
+        if isinstance(executor, ProcessPoolExecutor):
+            self._way = _Files()
+        elif type(executor).__module__.partition(".")[0] == "distributed":
+            client = getattr(executor, "_client", None)
+            self._way = None if client is None else _Cluster(client)
+        self._there: dict[tuple[int, int], Any] = {}
+
+    def __enter__(self) -> Sender:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._way is not None:
+            self._way.close()
+
+    def submit(self, piece: Piece, attempt: int = 0) -> Future[Runs]:
+        """Have the piece run; when it was lost before, everything goes with it again."""
+        if self._way is None or attempt > 0 or not self._way.is_open():
+            return self._executor.submit(piece.run, attempt)
+        rest, parts = self._way.apart(piece)
+        large = self._way.large
+        if all(len(part) < large for part in parts):
+            return self._executor.submit(piece.run, attempt)
+        try:
+            sent = [part if len(part) < large else self._left(self._way, part) for part in parts]
+        except OSError:  # no room for a file
+            return self._executor.submit(piece.run, attempt)
+        return self._executor.submit(self._way.run, rest, *sent)
+
+    def _left(self, way: _Way, whole: Bytes) -> Any:
+        # The pieces keep their arrays, so that no other comes to lie at the same address.
+        key = (whole.__array_interface__["data"][0], len(whole))
+        if key not in self._there:
+            self._there[key] = way.leave(whole)
+        return self._there[key]
+
+
+class _Way(Protocol):
+    large: int  # bytes from which an array does not travel with the piece
+
+    def is_open(self) -> bool:
+        """Whether anybody could be sent anything now."""
+
+    def apart(self, piece: Piece) -> tuple[bytes, list[Bytes]]:
+        """The piece without its arrays, and these."""
+
+    def leave(self, whole: Bytes) -> Any:
+        """Put an array where every worker finds it; what finds it is sent in its place."""
+
+    @staticmethod
+    def run(rest: bytes, *parts: Any) -> Runs:
+        """On the worker: the piece put together again around the arrays that are there."""
+
+    def close(self) -> None:
+        """Nobody will ask for the arrays any more."""
+
+
+class _Cluster:
+    """Dask holds what is scattered; its pickles hold the code of functions too."""
+
+    large = 1 << 20
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def is_open(self) -> bool:
+        return bool(self._client.nthreads())
+
+    def apart(self, piece: Piece) -> tuple[bytes, list[Bytes]]:
+        from distributed.protocol.pickle import dumps
+
+        buffers: list[Any] = []
+        rest = dumps(piece, buffer_callback=buffers.append)
+        return rest, [np.asarray(buffer.raw()) for buffer in buffers]
+
+    def leave(self, whole: Bytes) -> Any:
+        return self._client.scatter(whole, broadcast=True, hash=False)
+
+    @staticmethod
+    def run(rest: bytes, *parts: Bytes) -> Runs:
+        from distributed.protocol.pickle import loads
+
+        piece: Piece = loads(rest, buffers=[unlocked(part) for part in parts])
+        return piece.run()
+
+    def close(self) -> None:
+        pass
+
+
+class _Files:
+    """A folder of files for the time of the comparison; who has mapped one keeps it."""
+
+    large = 1 << 16  # a file is opened in less time than a pipe takes for so much
+
+    def __init__(self) -> None:
+        self._folder: TemporaryDirectory[str] | None = None
+        self._count, self._full = 0, False
+
+    def is_open(self) -> bool:
+        return not self._full
+
+    def apart(self, piece: Piece) -> tuple[bytes, list[Bytes]]:
+        buffers: list[pickle.PickleBuffer] = []
+        rest = pickle.dumps(piece, protocol=5, buffer_callback=buffers.append)
+        return rest, [np.asarray(buffer.raw()) for buffer in buffers]
+
+    def leave(self, whole: Bytes) -> Path:
+        try:
+            if self._folder is None:
+                # Windows does not delete what is mapped.
+                self._folder = TemporaryDirectory(prefix="shortlist-", ignore_cleanup_errors=True)
+            place = Path(self._folder.name, str(self._count))
+            whole.tofile(place)
+        except OSError:
+            self._full = True
+            raise
+        self._count += 1
+        return place
+
+    @staticmethod
+    def run(rest: bytes, *parts: Bytes | Path) -> Runs:
+        buffers = [
+            np.memmap(part, np.uint8, "r") if isinstance(part, Path) else part for part in parts
+        ]
+        # What this comparison pickled a moment ago, over the pool's own pipe; the files hold numbers.
+        piece: Piece = pickle.loads(rest, buffers=[unlocked(each) for each in buffers])  # noqa: S301
+        return piece.run()
+
+    def close(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+SALT = 0x61756469  # the audit's rewards are others than the run's
+
+
+def audited_run(
+    engine: AnyEngine,
+    problem: Problem,
+    reward: Rule,
+    parameters: NDArray[np.float64],
+    seed: np.uint64,
+    max_samples: int,
+) -> Runs:
+    """One run, and the audit of its answer; a run that did not stop is not audited."""
+    run, sums = engine.run_once(reward, parameters, seed, max_samples)
+    none = np.zeros(1, np.int64)
+    if not run.stopped[0]:
+        return replace(run, audited=none, rejected=none > 0)
+    pulls = run.pulls[0]
+    past = sample_of(problem, pulls, sums)
+    means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
+    means[past.arms] = (
+        past.means
+    )  # where it was evaluated, what was measured will do for the choice
+    plan = chosen_arms(problem, pulls, means, run.recommended[0])
+    stream = np.zeros(4, np.uint64)
+    with np.errstate(over="ignore"):
+        seed_stream(run_seeds(int(seed), 1, SALT)[0], stream)
+        values = np.array([reward(int(arm), parameters, stream) for arm in plan])
+    fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
+    fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
+    verdict = judge(problem, past, fresh, power=False)
+    made = np.array([len(plan)], np.int64)
+    return replace(
+        run, samples=run.samples + made, audited=made, rejected=np.array([verdict.rejected])
+    )

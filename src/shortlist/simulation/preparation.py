@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.algorithms.catalog import Algorithm
-from shortlist.algorithms.mislid import MisLid
-from shortlist.algorithms.xy_halving import XYHalving
-from shortlist.core.jit import compile_at_once
+from shortlist.catalog.names import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
+from shortlist.numerics.jit import compile_at_once
+from shortlist.plans.halving import XYHalving
+from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import from_arrays
 from shortlist.study.study import Study

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.core.random import seed_stream, standard_normal, uniform
-from shortlist.core.rule import Rule, rule
+from shortlist.numerics.random import seed_stream, standard_normal, uniform
+from shortlist.rules.rule import Rule, rule
 
 
 @rule("reward")

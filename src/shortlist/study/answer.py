@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.algorithms.bound import Bound
-from shortlist.core.posterior import Posterior
+from shortlist.engine.solver import Bound
+from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
 
 EVERY = slice(None)

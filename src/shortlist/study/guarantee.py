@@ -1,19 +1,24 @@
-"""What an answer is worth: one voice for the shortlist, the report, the command line and warnings."""
+"""What an answer is worth: one voice for the shortlist, the report, the command line and warnings.
+
+What a guarantee also rests on because of the way a study went.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from shortlist.study.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.budget import worth_of_budget
-from shortlist.study.conditions import conditions
-from shortlist.study.linearity import LEVEL, WHILE_RUNNING
+from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
+from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
 
 if TYPE_CHECKING:
-    from shortlist.study.audit import Rejection
-    from shortlist.study.feature_health import Finding
+    from shortlist.study.insight.audit import Rejection
+    from shortlist.study.insight.feature_health import Finding
+    from shortlist.study.trial import Trial
     from shortlist.study.view import View
+
 
 PROVEN = "Proven: "
 
@@ -222,3 +227,78 @@ def departure(rejection: Rejection, c: float = 0.0) -> str:
         f"{rejection.measured:.3g}, and a linear model of the other results gives "
         f"{rejection.predicted:.3g}."
     )
+
+
+def conditions(study: View) -> list[tuple[str, str]]:
+    """A word and a sentence for each; none if all results came in the order asked for.
+
+    After a stop they are those of the answer: what came later has no part in it.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["a", "b"], m=1, sigma=0.5, algorithm="LUCB")
+    >>> trial = study.fail(study.ask(), "dropped")
+    >>> [word for word, _ in conditions(study)]
+    ['Failures']
+    """
+    taken, until = _answer(study)
+    found = []
+    if out_of_order(study):
+        found.append(
+            (
+                "Order",
+                "Some results were taken in before others that had been asked for earlier. So how "
+                "long an evaluation takes must not depend on its value.",
+            )
+        )
+    unasked = sum(trial.cause.origin == "unasked" for trial in taken)
+    if unasked:
+        found.append(
+            (
+                "Data nobody asked for",
+                f"Results told without having been asked for: {unasked:,}. Whether and when they "
+                "were told did not depend on their values.",
+            )
+        )
+    carried = sum(trial.cause.origin == "carried" for trial in taken)
+    if carried:
+        found.append(
+            (
+                "Carried over",
+                f"Results carried over from an earlier study: {carried:,}, all that it had, each "
+                "arm's in their order. What an arm gives does not depend on which study asks.",
+            )
+        )
+    lost = sum(
+        trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
+        for trial in study.trials
+    )
+    if lost:
+        found.append(
+            (
+                "Failures",
+                f"Failed or cancelled: {lost:,}; no value was made up for these. Whether an "
+                "evaluation fails does not depend on the value that it would have had.",
+            )
+        )
+    return found
+
+
+def out_of_order(study: View) -> bool:
+    """Whether a result was taken in before one that was asked for earlier."""
+    taken, until = _answer(study)
+    numbers = [trial.number for trial in taken]
+    earlier = study.trials[: max(numbers, default=0)]
+    open_then = any(trial.closed is None or trial.closed > until for trial in earlier)
+    return open_then or numbers != sorted(numbers)
+
+
+def _answer(study: View) -> tuple[Sequence[Trial], int]:
+    """The results that the answer rests on, and the last change of the study before it."""
+    taken: Sequence[Trial] = study.taken
+    if study.model.stopped:
+        taken = taken[: study.answered_at]
+    elif study.trials:
+        return taken, max(trial.closed or trial.opened for trial in study.trials)
+    return taken, max((trial.closed or 0 for trial in taken), default=0)

@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.steps import Steps
 from shortlist.arrays import NO_ARM
+from shortlist.engine.follow import Steps
+from shortlist.engine.solver import Bound
 from shortlist.errors import DamagedStorage, InvalidInput
-from shortlist.study.audit import Audit
-from shortlist.study.contract import Known, Standing, Storage, Transaction, Unstored
-from shortlist.study.forking import keep_whole
+from shortlist.study.definition import Settings
+from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import Ledger, Mark, check_same_result
 from shortlist.study.model import Ahead, Model, machine
-from shortlist.study.settings import Settings
+from shortlist.study.storage.contract import Known, Standing, Storage, Transaction, Unstored
+from shortlist.study.storage.forking import keep_whole
+from shortlist.study.storage.worker import has_ended, worker
 from shortlist.study.trial import Cause, Origin, State, Trial
-from shortlist.study.worker import has_ended, worker
 
 Result = TypeVar("Result")
 

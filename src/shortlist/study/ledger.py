@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.algorithms.steps import LOOK, REOPEN, TAKE, Steps
 from shortlist.arrays import NO_ARM
-from shortlist.core.random import run_seeds
+from shortlist.engine.follow import LOOK, REOPEN, TAKE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.numerics.random import run_seeds
 from shortlist.study.trial import (
     ORIGINS,
     Cause,

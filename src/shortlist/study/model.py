@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.decision import Decision, decision_of
-from shortlist.algorithms.steps import (
+from shortlist.engine.decision import Decision, decision_of
+from shortlist.engine.follow import (
     DECIDED_AT,
     INITIALIZED,
     IS_IN,
@@ -22,8 +21,9 @@ from shortlist.algorithms.steps import (
     Steps,
     fresh_marks,
 )
-from shortlist.core.state import FLOOR, LAGGING
-from shortlist.rules.replicates import first_of_each
+from shortlist.engine.solver import Bound
+from shortlist.noise import first_of_each
+from shortlist.posterior.state import FLOOR, LAGGING
 
 
 class Model:

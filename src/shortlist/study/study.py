@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from shortlist.algorithms.catalog import Algorithm, find_algorithm
-from shortlist.algorithms.recommendation import is_left_open, meant
+from shortlist.catalog.names import Algorithm, find_algorithm
+from shortlist.catalog.recommendation import is_left_open, meant
 from shortlist.errors import (
     DamagedStorage,
     GuaranteeInDoubt,
@@ -28,18 +28,18 @@ from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.budget import check_reopening, nothing_to_ask
-from shortlist.study.evaluation import Objective, evaluate
-from shortlist.study.feature_health import warn_of_features
+from shortlist.study.definition import Settings, checked_flag, checked_lease, checked_patience
 from shortlist.study.guarantee import advice, doubts
+from shortlist.study.insight.feature_health import warn_of_features
 from shortlist.study.journal import Journal
 from shortlist.study.ledger import checked_key
-from shortlist.study.outcome import checked_value, storable
-from shortlist.study.settings import Settings, checked_flag, checked_lease, checked_patience
+from shortlist.study.running.call import checked_value, storable
+from shortlist.study.running.evaluation import Objective, evaluate
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
 if TYPE_CHECKING:
-    from shortlist.study.storage import StoredStudy
+    from shortlist.study.storage.storage import StoredStudy
 
 
 class Study(View):
@@ -139,7 +139,7 @@ class Study(View):
         if storage is None:
             self.name = "study" if name is None else name
             return
-        from shortlist.study.storage import StoredStudy, checked_name
+        from shortlist.study.storage.storage import StoredStudy, checked_name
 
         kept = StoredStudy(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
@@ -170,7 +170,7 @@ class Study(View):
         algorithm : GIFA, Planned or MisLid, optional
             Needed again if it has parts of your own: storage keeps names, never code.
         """
-        from shortlist.study.storage import StoredStudy
+        from shortlist.study.storage.storage import StoredStudy
 
         kept = StoredStudy(storage, create=False)
         settings = kept.open(name)
@@ -251,7 +251,7 @@ class Study(View):
         name : str, optional
             By default this one's, with the c after it.
         """
-        from shortlist.algorithms.mislid import MisLid
+        from shortlist.plans.mislid.algorithm import MisLid
 
         given = {"features": self.problem.features, "algorithm": MisLid(misspecification=c)}
         return self._carried_over(given, f"within {c:g} of linear", storage, name)

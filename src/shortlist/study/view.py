@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from shortlist.algorithms.bound import Bound
-from shortlist.algorithms.steps import Steps
-from shortlist.core.posterior import Posterior
+from shortlist.engine.follow import Steps
+from shortlist.engine.solver import Bound
+from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
-from shortlist.study.audit import audit_results
-from shortlist.study.estimated_error import estimated_error
+from shortlist.study.budget import estimated_error
 from shortlist.study.guarantee import doubts, worth
+from shortlist.study.insight.audit import audit_results
 from shortlist.study.journal import Journal
 from shortlist.study.model import Model
 from shortlist.study.stage import makes_plans
 from shortlist.study.trial import Reason, Trial, Trials
 
 if TYPE_CHECKING:
-    from shortlist.study.audit import Audit
-    from shortlist.study.feature_health import Finding
-    from shortlist.study.history import History
-    from shortlist.study.remaining import Projection
+    from shortlist.study.insight.audit import Audit
+    from shortlist.study.insight.feature_health import Finding
+    from shortlist.study.insight.history import History
+    from shortlist.study.insight.remaining import Projection
 
 
 class View:
@@ -213,19 +213,19 @@ class View:
         quick : bool
             In a few milliseconds, and less well.
         """
-        from shortlist.study.remaining import remaining
+        from shortlist.study.insight.remaining import remaining
 
         return remaining(self, quick=quick)
 
     def health(self) -> list[Finding]:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
-        from shortlist.study.health import examine
+        from shortlist.study.insight.health import examine
 
         return examine(self)
 
     def history(self) -> History:
         """What the study looked like after every evaluation."""
-        from shortlist.study.history import history
+        from shortlist.study.insight.history import history
 
         return history(self)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.designs.direction import all_weights
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.rules.designs import all_weights
 from shortlist.theory.truth import Instance, Truth
 
 

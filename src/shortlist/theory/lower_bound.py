@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
-from shortlist.core.triangle import solve_lower, solve_upper
+from shortlist.designs.interior_point import Design, optimal_design
 from shortlist.errors import InvalidSetting
+from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.rules.initialization import span
-from shortlist.theory.interior_point import Design, optimal_design
 from shortlist.theory.truth import ROUNDING, Instance, Truth
 
 ARMS = 400  # how many arms are looked at from the start; half as many may join in a round

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.rules.threshold import Setting
-from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.rules.thresholds import THRESHOLDS, Setting
 from shortlist.theory.complexity import CONSTANTS, m_lingape_optimized_proven, rows_of
 from shortlist.theory.truth import Instance, Truth
 

@@ -7,8 +7,8 @@ from os import PathLike
 
 import pandas as pd
 
-from shortlist.arrow import read_frame, require_pyarrow
 from shortlist.errors import InvalidExpression
+from shortlist.files.arrow import read_frame, require_pyarrow
 from shortlist.repurposing.expression import to_numbers
 from shortlist.repurposing.readers.assay import Assay, annotation, make_assay
 from shortlist.repurposing.readers.text import Rows, open_text

@@ -1,0 +1,1 @@
+"""How pulls are shared out among the arms, for the selection rule `tracking`."""

@@ -1,0 +1,247 @@
+"""How many pulls every arm should have by now: what the selection rule `tracking` follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.allocations.alternative import Pairs, make_pairs
+from shortlist.allocations.frank_wolfe import (
+    FLAT,
+    Pieces,
+    frank_wolfe,
+    is_forced,
+    make_pieces,
+    near,
+)
+from shortlist.allocations.game import EMPTY, Game, make_game, play
+from shortlist.allocations.game import make_room as make_room_for_learners
+from shortlist.allocations.lazy import CERTIFIED, is_explored, least_pulled, next_look
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import (
+    ABSENT,
+    INTEGER,
+    MASK,
+    REAL,
+    VOID,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
+from shortlist.posterior.state import OBSERVED, STATE, State
+from shortlist.rules.initialization import auto, span, weakest_direction
+
+NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
+ALLOCATIONS: dict[str | None, int] = {
+    None: NONE,
+    "game": GAME,
+    "game_as_published": GAME_AS_PUBLISHED,
+    "frank_wolfe": FRANK_WOLFE,
+    "lazy": LAZY,
+}
+ALLOCATED, NO_ROOM, NO_SHARES = 0, 1, 2
+SHARED, SOLVED = 0, 1
+CATCH_UP = 16  # Frank–Wolfe steps made one by one for pulls that were made without a round
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation(Record):
+    """What an allocation remembers, what it was given, and scratch.
+
+    clock : how many pulls are shared out (−1: no round yet), and at how many w* was last solved
+    target : the pulls shared out to every arm, their sum is clock[SHARED]
+    weights : w, of the last round
+    levels : c of the forced exploration, and what λ_min(A) is known to be above
+    wanted : what is to be tracked: the target, but for a forced pull
+    spanner : the arms of the forced exploration, which span the features
+    """
+
+    clock: Integers
+    target: Reals
+    weights: Reals
+    levels: Reals
+    wanted: Reals
+    spanner: Integers
+    game: Game
+    pairs: Pairs
+    pieces: Pieces
+
+
+ALLOCATION = record_type(Allocation)
+
+
+def make_allocation(
+    number: int, arms: int, rank: int, m: int, spanner: Integers, floor: float
+) -> Allocation:
+    """An allocation before its first round; what its number has no use for is empty.
+
+    ``floor`` is c of the forced exploration by the arms of the spanner.
+    """
+    wide = 0 if number == NONE else arms
+    games = number in (GAME, GAME_AS_PUBLISHED)
+    return Allocation(
+        clock=np.full(2, -1, np.int64),
+        target=np.zeros(wide),
+        weights=np.zeros(wide),
+        levels=np.array([floor, 0.0]),
+        wanted=np.zeros(wide),
+        spanner=spanner,
+        game=make_game(wide, 8) if games else make_game(0, 0),
+        pairs=make_pairs(0 if number == LAZY else wide, rank, m),
+        pieces=make_pieces(wide, 4) if number == FRANK_WOLFE else make_pieces(0, 0),
+    )
+
+
+def exploration(number: int, shown: Table) -> tuple[Integers, float]:
+    """The arms of an allocation's forced exploration, which span the features, and its c.
+
+    ``shown`` are the features in units of the arms' noise. c is Jedra and Proutière's: λ_min of the
+    spanning arms' Σ x xᵀ over the root of their number.
+    """
+    if number == NONE:
+        return np.zeros(0, np.int64), 0.0
+    spanner = auto(shown) if number == FRANK_WOLFE else span(shown)
+    return spanner, weakest_direction(shown, spanner) / len(spanner) ** 0.5
+
+
+def apart(allocation: Allocation) -> Allocation:
+    """The same allocation with a memory of its own; scratch is shared."""
+    if allocation is ABSENT:
+        return allocation
+    game = allocation.game
+    return allocation.replace(
+        clock=allocation.clock.copy(),
+        target=allocation.target.copy(),
+        weights=allocation.weights.copy(),
+        levels=allocation.levels.copy(),
+        game=game.replace(answers=game.answers.copy(), learners=game.learners.copy()),
+    )
+
+
+def make_room(allocation: Allocation) -> Allocation:
+    """The same allocation with twice the room for what it looks at."""
+    room, arms = allocation.pieces.payoffs.shape
+    return allocation.replace(
+        game=make_room_for_learners(allocation.game), pieces=make_pieces(arms, 2 * room)
+    )
+
+
+@compiled(VOID(ALLOCATION))
+def forget(allocation: Allocation) -> None:
+    """Back to before the first round."""
+    for k in range(allocation.game.answers.shape[0]):
+        allocation.game.answers[k] = EMPTY
+    allocation.clock[SHARED] = allocation.clock[SOLVED] = -1
+    allocation.levels[CERTIFIED] = 0.0
+
+
+@compiled(VOID(INTEGER, ALLOCATION))
+def share_out(pulls: int, allocation: Allocation) -> None:
+    """So many more pulls by the weights."""
+    for a in range(allocation.target.shape[0]):
+        allocation.target[a] += pulls * allocation.weights[a]
+    allocation.clock[SHARED] += pulls
+
+
+@compiled(INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION))
+def frank_wolfe_weights(
+    t: int,
+    state: State,
+    inside: np.ndarray,
+    sigma: float,
+    epsilon: float,
+    allocation: Allocation,
+) -> int:
+    """The weights of FWS for the t-th pull, from those before: a step, or exploration."""
+    arms, spanner = allocation.target.shape[0], allocation.spanner
+    decided = FLAT
+    if not is_forced(t, spanner.shape[0]):
+        for a in range(arms):  # the average of all weights so far; wanted serves as scratch
+            allocation.wanted[a] = allocation.target[a] / (t - 1)
+        reach = 2.0 * sigma * sigma * near(t, arms)
+        decided = frank_wolfe(
+            state,
+            inside,
+            allocation.wanted,
+            reach,
+            epsilon,
+            allocation.pairs,
+            allocation.pieces,
+            allocation.weights,
+        )
+    if decided < 0:
+        return NO_ROOM
+    if decided == FLAT:
+        for a in range(arms):
+            allocation.weights[a] = 0.0
+        for k in range(spanner.shape[0]):
+            allocation.weights[spanner[k]] = 1.0 / spanner.shape[0]
+    return ALLOCATED
+
+
+ALLOCATE = INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION)
+
+
+@compiled(ALLOCATE)
+def allocate(
+    number: int,
+    state: State,
+    inside: np.ndarray,
+    sigma: float,
+    epsilon: float,
+    allocation: Allocation,
+) -> int:
+    """``wanted`` becomes the pulls that every arm should have by now.
+
+    NO_ROOM where more is to be looked at than there is room for, NO_SHARES where w* is to be
+    solved: nothing is lost then, and the call is made again. All but the published runs track the
+    sum of the weights (C-tracking; Garivier and Kaufmann 2016). Pulls for which there was no round,
+    such as those still under way, are shared out by the weights of this one.
+    """
+    clock, target, weights, wanted = (
+        allocation.clock,
+        allocation.target,
+        allocation.weights,
+        allocation.wanted,
+    )
+    t, arms = state.clock[OBSERVED], target.shape[0]
+    game, pairs = allocation.game, allocation.pairs
+    if number == GAME_AS_PUBLISHED:
+        if not play(True, state, inside, sigma, epsilon, game, pairs, weights):
+            return NO_ROOM
+        for a in range(arms):  # D-tracking
+            wanted[a] = t * weights[a]
+        return ALLOCATED
+    if clock[SHARED] < 0:  # what was pulled before the first round was wanted
+        for a in range(arms):
+            target[a] = state.pulls[a]
+        clock[SHARED] = t
+    forced = -1
+    if number == GAME:
+        if not play(False, state, inside, sigma, epsilon, game, pairs, weights):
+            return NO_ROOM
+        share_out(t + 1 - clock[SHARED], allocation)
+    elif number == FRANK_WOLFE:
+        while clock[SHARED] <= t:
+            status = frank_wolfe_weights(
+                clock[SHARED] + 1, state, inside, sigma, epsilon, allocation
+            )
+            if status != ALLOCATED:
+                return status
+            share_out(1 + (t - clock[SHARED]) // CATCH_UP, allocation)
+    else:
+        due = next_look(clock[SOLVED])
+        if due <= t:
+            share_out(max(due - clock[SHARED], 0), allocation)  # these by the w* before
+            return NO_SHARES
+        share_out(t + 1 - clock[SHARED], allocation)
+        if not is_explored(state, allocation.levels):
+            forced = least_pulled(state, allocation.spanner)
+    for a in range(arms):
+        wanted[a] = target[a]
+    if forced >= 0:
+        wanted[forced] = np.inf
+    return ALLOCATED

@@ -1,0 +1,209 @@
+"""w_t: how LinGame shares out the pulls, as a game against the closest alternative.
+
+Degenne, Ménard, Shang and Valko 2020. A learner for each answer J(t) proposes w_t; nature answers
+with the alternative λ_t that is hardest to tell from θ̂ under w_t; the learner is paid for the arms
+that would tell the two apart. For m > 1 the alternatives are the half-spaces where one candidate
+i and one other arm j change places, of which the closest has a closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.allocations.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.random import priority
+from shortlist.numerics.records import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    MASK,
+    REAL,
+    REALS,
+    VOID,
+    Integers,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
+from shortlist.posterior.state import OBSERVED, REGULARIZATION, STATE, State
+
+FIRST_MIXABILITY = 0.01
+EMPTY = -1
+_SALT = np.uint64(0x5851F42D4C957F2D)
+
+
+@dataclass(frozen=True, eq=False)
+class Game(Record):
+    """What the game remembers, a learner an answer, and what the arms of a round gain (scratch)."""
+
+    answers: Integers
+    learners: Table
+    gains: Reals
+
+
+GAME_STATE = record_type(Game)
+
+
+def make_game(arms: int, places: int) -> Game:
+    """A game before its first round, with places for so many answers."""
+    return Game(
+        answers=np.full(places, EMPTY, np.int64),
+        learners=np.zeros((places, arms + 1)),
+        gains=np.zeros(arms),
+    )
+
+
+def make_room(game: Game) -> Game:
+    """The same game with places for twice as many answers."""
+    roomy = make_game(len(game.gains), 2 * len(game.answers))
+    for key, learner in zip(game.answers, game.learners, strict=True):
+        if key != EMPTY:
+            place = -1 - learner_slot(roomy.answers, int(key))
+            roomy.answers[place] = key
+            roomy.learners[place] = learner
+    return roomy
+
+
+@compiled(INTEGER(MASK))
+def answer_key(inside: np.ndarray) -> int:
+    """A number that stands for the set of marked arms."""
+    key = np.uint64(0)
+    for a in range(inside.shape[0]):
+        if inside[a]:
+            key ^= priority(_SALT, a)
+    return int(key >> np.uint64(1))
+
+
+@compiled(INTEGER(INTEGERS, INTEGER))
+def learner_slot(answers: Integers, key: int) -> int:
+    """Where the answer's learner is, or −1 − the free place for it."""
+    place = key % answers.shape[0]
+    while answers[place] != key:
+        if answers[place] == EMPTY:
+            return -1 - place
+        place = (place + 1) % answers.shape[0]
+    return place
+
+
+@compiled(VOID(REALS, REALS))
+def hedge(learner: Reals, weights: Reals) -> None:
+    """AdaHedge's weights (de Rooij et al. 2014): the learner is K losses and the mixability gap."""
+    arms = weights.shape[0]
+    rate = math.log(arms) / learner[arms]
+    least, total = np.inf, 0.0
+    for a in range(arms):
+        least = min(least, learner[a])
+    for a in range(arms):
+        weights[a] = math.exp(-rate * (learner[a] - least))
+        total += weights[a]
+    for a in range(arms):
+        weights[a] /= total
+
+
+@compiled(VOID(REALS, REALS, REALS))
+def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
+    """AdaHedge's step after the gains of the arms are known."""
+    arms = weights.shape[0]
+    rate = math.log(arms) / learner[arms]
+    most, expected, mixed = -np.inf, 0.0, 0.0
+    for a in range(arms):
+        most = max(most, gains[a])
+        expected += weights[a] * gains[a]
+    for a in range(arms):
+        mixed += weights[a] * math.exp(rate * (gains[a] - most))
+        learner[a] -= gains[a]
+    gap = float(most + math.log(mixed) / rate - expected)
+    learner[arms] += max(gap, 0.0)  # it is never negative but for rounding
+
+
+@compiled(VOID(STATE, MASK, REALS, REAL, REAL, PAIRS))
+def respond(
+    state: State,
+    inside: np.ndarray,
+    weights: Reals,
+    ridge: float,
+    epsilon: float,
+    pairs: Pairs,
+) -> None:
+    """Nature's answer to w: ``pairs.shift`` becomes x_aᵀ(θ̂ − λ), λ the closest alternative."""
+    whiten(state, weights, ridge, pairs.whitened)
+    displace(state.means, nearest_pair(state.means, inside, epsilon, pairs), epsilon, pairs)
+
+
+@compiled(VOID(REALS, REALS, REALS, REAL, REAL, REALS))
+def optimistic_gains(
+    shift: Reals, variances: Reals, noise: Reals, sigma: float, most: float, gains: Reals
+) -> None:
+    """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t."""
+    for a in range(shift.shape[0]):
+        width = math.sqrt(2.0 * most * max(variances[a], 0.0))
+        reach = abs(shift[a]) / sigma + width
+        gains[a] = min(0.5 * (reach * reach) / noise[a], most)
+
+
+@compiled(VOID(REALS, REALS, REAL, REALS))
+def published_gains(shift: Reals, variances: Reals, most: float, gains: Reals) -> None:
+    """The gains of the published runs: no σ, and the root of the norm where the norm is meant."""
+    for a in range(shift.shape[0]):
+        width = math.sqrt(2.0 * most * math.sqrt(max(variances[a], 0.0)))
+        reach = abs(shift[a]) + width
+        gains[a] = min(0.5 * (reach * reach), most)
+
+
+@compiled(INTEGER(MASK, GAME_STATE))
+def learner_of(inside: np.ndarray, game: Game) -> int:
+    """The place of the learner of J(t), a fresh one if it is new; −1 where no place is left."""
+    answers, learners = game.answers, game.learners
+    key = answer_key(inside)
+    slot = learner_slot(answers, key)
+    if slot < 0:
+        taken = 0
+        for k in range(answers.shape[0]):
+            taken += answers[k] != EMPTY
+        if 2 * (taken + 1) > answers.shape[0]:
+            return -1
+        slot = -1 - slot
+        answers[slot] = key
+        last = learners.shape[1] - 1
+        for a in range(last):
+            learners[slot, a] = 0.0
+        learners[slot, last] = FIRST_MIXABILITY
+    return slot
+
+
+@compiled(BOOLEAN(BOOLEAN, STATE, MASK, REAL, REAL, GAME_STATE, PAIRS, REALS))
+def play(
+    published: bool,
+    state: State,
+    inside: np.ndarray,
+    sigma: float,
+    epsilon: float,
+    game: Game,
+    pairs: Pairs,
+    weights: Reals,
+) -> bool:
+    """One round of the game: the learner's ``weights``, and what it learns from nature's answer.
+
+    False where J(t) is new and no place is left for its learner. In the published runs nature
+    answered the counts, and ε was not thought of.
+    """
+    slot = learner_of(inside, game)
+    if slot < 0:
+        return False
+    most = math.log(max(state.clock[OBSERVED], 2))
+    hedge(game.learners[slot], weights)
+    if published:
+        for a in range(weights.shape[0]):  # gains serve as scratch
+            game.gains[a] = state.pulls[a]
+        respond(state, inside, game.gains, state.scalars[REGULARIZATION], 0.0, pairs)
+        published_gains(pairs.shift, state.variances, most, game.gains)
+    else:
+        respond(state, inside, weights, 0.0, epsilon, pairs)
+        optimistic_gains(pairs.shift, state.variances, state.noise, sigma, most, game.gains)
+    learn(game.learners[slot], weights, game.gains)
+    return True

@@ -1,0 +1,373 @@
+"""The gap-index focused algorithms: Table 1 of the paper, and how to compose another row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.allocations.allocation import ALLOCATIONS
+from shortlist.designs.direction import Designs
+from shortlist.engine.engine import Engine, optimal_shares
+from shortlist.engine.many.state import GRAM_LIMIT
+from shortlist.engine.solver import Bound
+from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.noise import rounds_for
+from shortlist.numerics.tall import squared_norms
+from shortlist.problem import Problem
+from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
+from shortlist.rules.registry import RULES, Choice, find_rule, find_threshold
+from shortlist.rules.rule import Rule
+from shortlist.rules.thresholds import (
+    THRESHOLDS,
+    Setting,
+    Threshold,
+    least_demanding,
+    published_regularization,
+)
+
+AUTO = "auto"
+ELIMINATION = " with elimination"  # ends a name
+
+
+@dataclass(frozen=True, kw_only=True)
+class GIFA:
+    """A gap-index focused algorithm (Algorithm 1), composed of rules.
+
+    Parameters
+    ----------
+    candidates, ambiguous, selection, stopping, indices : str, Rule or function
+        The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
+    threshold : str, Threshold, Rule or function
+        C_{t,δ}; ``"auto"`` takes, of those that are proven for the problem, the one expected to ask
+        for least.
+    allocation : {None, "game", "game_as_published", "frank_wolfe", "lazy"}
+        Who says how many pulls every arm should have; for the selection rule ``tracking`` only.
+    regularization : float or function of σ, optional
+        λ_V; by default what the threshold is meant to be used with.
+    initialization : {"auto", "each", "span", None}
+        Pulls before the first round: every arm once, a spanning set of arms once, or none;
+        ``auto`` is ``each`` while K ≤ 4 rank X, else ``span``, as many times over as the threshold
+        profits from (ten for ``self_normalized``, five for ``levels``, for ``pilot`` until there
+        are twenty, once for the others).
+    elimination : bool
+        Whether a difference that was once bounded stays so (see ``eliminating``).
+    classical : bool
+        Forget the features: every arm is its own dimension.
+    only_m : int, optional
+        The only m it is defined for.
+    name, summary : str
+        For tables.
+
+    Examples
+    --------
+    >>> algorithm = GIFA(candidates="top_means", selection="largest_variance")
+    >>> algorithm.name
+    'GIFA(top_means, largest_gap, largest_variance, lucb, paired)'
+    >>> GIFA(selection="gredy")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both, tracking.
+    """
+
+    candidates: Choice = "top_means"
+    ambiguous: Choice = "largest_gap"
+    selection: Choice = "greedy"
+    stopping: Choice = "lucb"
+    indices: Choice = "paired"
+    threshold: str | Threshold | Rule | Callable[..., float] = "self_normalized"
+    allocation: str | None = None
+    regularization: float | Callable[[float], float] | None = None
+    initialization: str | None = "auto"
+    elimination: bool = False
+    classical: bool = False
+    only_m: int | None = None
+    name: str = ""
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        for kind in RULES:
+            object.__setattr__(self, kind, find_rule(kind, getattr(self, kind)))
+        if self.threshold != AUTO:
+            object.__setattr__(self, "threshold", find_threshold(self.threshold))
+        if self.initialization not in INITIALIZATIONS:
+            known = [str(name) for name in INITIALIZATIONS]
+            raise unknown_name("initialization", self.initialization, known)
+        if self.allocation not in ALLOCATIONS:
+            known = [str(name) for name in ALLOCATIONS]
+            raise unknown_name("allocation", self.allocation, known)
+        if (self.allocation is not None) != ("target" in self.rules["selection"].needs):
+            raise InvalidSetting(
+                f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
+                "'tracking' follows an allocation such as 'game', and no other rule does."
+            )
+        if self.elimination and "lagged" in self.rules["stopping"].traits:
+            raise InvalidSetting(
+                f"elimination=True with stopping={self.rules['stopping'].name!r}: what is remembered "
+                "must be valid bounds; use stopping='lucb' or 'ugape'."
+            )
+        if not self.name:
+            parts = (self.candidates, self.ambiguous, self.selection, self.stopping, self.indices)
+            composed = ", ".join(part.name for part in parts)  # type: ignore[union-attr]
+            memory = ELIMINATION if self.elimination else ""
+            object.__setattr__(self, "name", f"GIFA({composed}){memory}")
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """The rules by kind, the threshold's apart."""
+        return {kind: getattr(self, kind) for kind in RULES}
+
+    def interpreted(self) -> GIFA:
+        """The same algorithm with every rule run by the Python interpreter."""
+        plain: dict[str, Any] = {kind: each.interpreted() for kind, each in self.rules.items()}
+        if isinstance(self.threshold, Threshold):
+            plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
+        return replace(self, **plain)
+
+    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+        """The algorithm on a problem, with another threshold if one is given."""
+        if self.only_m is not None and problem.m != self.only_m:
+            raise InvalidSetting(
+                f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
+            )
+        if self.elimination and problem.arms > GRAM_LIMIT:
+            raise InvalidSetting(
+                f"{self.name} remembers a bound for every pair of arms, of {GRAM_LIMIT:,} arms at "
+                f"most, got {problem.arms:,}: use the same algorithm without elimination."
+            )
+        chosen = self.chosen_threshold(problem, threshold)
+        features, initial, setting = self._setting(problem, chosen)
+        regularization, noise = setting.regularization, problem.relative_noise
+        chosen.check(setting)
+        if regularization < 0.0 or (regularization == 0.0 and setting.weakest <= 0.0):
+            raise InvalidSetting(
+                f"regularization={regularization} without spanning initial pulls leaves least "
+                "squares undefined: use GIFA(…, initialization='span') or 'each', or "
+                "GIFA(…, regularization=…) above 0."
+            )
+        after = self._spanning(problem, features)
+        engine = Engine(
+            features=features,
+            rules={**self.rules, "threshold": chosen.rule},
+            m=problem.m,
+            sigma=problem.sigma,
+            epsilon=problem.epsilon,
+            regularization=regularization,
+            shift=chosen.shift(setting),
+            constants=chosen.constants(setting),
+            initial=initial,
+            design=Designs(features, noise).of,
+            shares=partial(optimal_shares, features, noise, problem.epsilon),
+            after_pilot=np.bincount(after, minlength=problem.arms).astype(np.int64),
+            allocation=ALLOCATIONS[self.allocation],
+            noise=noise,
+            elimination=self.elimination,
+        )
+        bound = Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        return replace(bound, again=partial(self.bind, threshold=chosen))
+
+    def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
+        """The threshold meant, on this problem, by the algorithm's own or by the one given."""
+        wanted = self.threshold if threshold is None else threshold
+        if not (isinstance(wanted, str) and wanted == AUTO):
+            return find_threshold(wanted)
+        settings = {
+            name: self._setting(problem, each, choosing=True)[2]
+            for name, each in THRESHOLDS.items()
+            if problem.keeps_units or not each.needs_S
+        }
+        return least_demanding(settings)
+
+    def _setting(
+        self, problem: Problem, chosen: Threshold, *, choosing: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], Setting]:
+        """The features in the basis used, the initial pulls, and what the threshold may know.
+
+        To choose among thresholds all that counts is whether the initial pulls span. Where the
+        features are even they do in any basis, and the orthonormal one need not be made.
+        """
+        regularization = self._regularization(problem, chosen)
+        noise = problem.relative_noise
+        longest = float(noise.min()) ** -0.5 if self.classical else problem.longest
+        if self.classical:
+            features = np.eye(problem.arms)
+        elif self._is_orthonormal(chosen) and not (choosing and problem.is_even):
+            features = problem.orthonormal
+        else:
+            features = problem.isometric if regularization > 0.0 else problem.reduced
+        initial = self._initial(problem, chosen, features)
+        weakest = weakest_direction(in_units(features, noise), initial)
+        # Where some direction is too short to be told from none, the columns are brought to the same
+        # size, or made orthonormal: without a regularisation, means and widths are the same.
+        for basis in ("scaled", "orthonormal"):
+            if weakest == 0.0 and len(initial) and regularization == 0.0 and not self.classical:
+                features = getattr(problem, basis)
+                initial = self._initial(problem, chosen, features)
+                weakest = weakest_direction(in_units(features, noise), initial)
+                longest = float(np.sqrt((squared_norms(features) / noise).max()))
+        if weakest == 0.0 and len(initial) and regularization == 0.0:
+            raise InvalidSetting(
+                f"the arms' σ are too far apart, the smallest {float(np.sqrt(noise.min())):.2g} of the "
+                "largest, for results to be added up: give the arms of small σ a larger one, such as "
+                "a thousandth of the largest. The guarantee holds with any σ that is not too small."
+            )
+        setting = Setting(
+            arms=problem.arms,
+            dimension=problem.arms if self.classical else problem.dimension,
+            rank=features.shape[1],
+            longest=longest,
+            sigma=problem.sigma,
+            delta=problem.noise.left_of(problem.delta),
+            S=problem.S,
+            regularization=regularization,
+            weakest=weakest,
+            classical=self.classical or problem.is_classical,
+            indices=self.rules["indices"].name,
+            m=problem.m,
+            features_unused=self.classical and not problem.is_classical,
+        )
+        return features, initial, setting
+
+    def _initial(
+        self, problem: Problem, chosen: Threshold, features: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """The initial pulls."""
+        shown = in_units(features, problem.relative_noise)
+        first = self.initialization
+        if first == "auto":
+            first = "each" if problem.arms <= 4 * features.shape[1] else "span"
+        if first == "span":
+            initial = self._spanning(problem, features)
+        else:
+            initial = INITIALIZATIONS[first](shown)
+        rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
+        if problem.noise.kind == "estimate":
+            initial = initial if len(initial) else auto(shown)
+            rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
+        return np.tile(initial, rounds)
+
+    def _regularization(self, problem: Problem, chosen: Threshold) -> float:
+        if self.regularization is None:
+            return chosen.regularization(problem.sigma, problem.S)
+        if callable(self.regularization):
+            return self.regularization(problem.sigma)
+        return float(self.regularization)
+
+    def _is_orthonormal(self, chosen: Threshold) -> bool:
+        return "pilot" in chosen.rule.traits and not self.classical
+
+    def _spanning(self, problem: Problem, features: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Arms that span the features, well spread in the basis used; most often known already."""
+        if self.classical:
+            return np.arange(problem.arms)
+        if features is problem.reduced:
+            return problem.spanning
+        if features is problem.orthonormal:
+            return problem.spanning_orthonormal
+        return span(in_units(features, problem.relative_noise))
+
+    def _unproven_rules(self) -> list[str]:
+        """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""
+        rules, reasons = self.rules, []
+        for kind in ("indices", "stopping"):
+            if _is_own(rules[kind]):
+                reasons.append(f"the {kind} rule {rules[kind].name!r} is the user's own")
+        if "heuristic" in rules["stopping"].traits:
+            reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
+        # τ_LUCB looks at one pair only, so it must be a pair that speaks for all others.
+        if _is_own(rules["ambiguous"]) and rules["stopping"].name == "lucb":
+            reasons.append(f"τ_LUCB relies on b_t, whose rule {rules['ambiguous'].name!r} is own")
+        return reasons
+
+
+def _is_own(one: Rule) -> bool:
+    known = RULES[one.kind].get(one.name)
+    return known is None or known.py_func is not one.py_func
+
+
+class Row(NamedTuple):
+    """A row of Table 1; the first selection rule is the one meant by the bare name."""
+
+    algorithm: str
+    candidates: str
+    ambiguous: str
+    selections: tuple[str, ...]
+    stopping: str
+    indices: str
+    classical: bool
+    only_m: int | None
+    about: str
+
+
+# fmt: off
+TABLE_1 = (
+    Row("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
+        True, None, "Kalyanakrishnan et al. 2012; no features"),
+    Row("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
+        True, None, "Gabillon et al. 2012; no features"),
+    Row("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
+        False, 1, "Xu et al. 2018; the best arm only (m = 1)"),
+    Row("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
+        "lucb", "paired", False, None, "Réda et al. 2021; LinGapE for any m"),
+    Row("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
+        False, None, "Réda et al. 2021; all in terms of gap indices"),
+    # Not greedy: it shrinks the pair's width and may leave each arm's own, which then never stops.
+    Row("LinGIFA (individual)", "smallest_gap", "mth_gap", ("largest_variance",), "ugape",
+        "individual", False, None, "LinGIFA with each arm bounded alone"),
+    Row("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
+        "paired", False, None, "LinGIFA with the stop of LUCB"),
+)
+# fmt: on
+
+
+def words(name: str) -> str:
+    """A rule's name as the paper writes it."""
+    return name.replace("_", " ")
+
+
+def _as_table_1(row: Row, selection_rule: str) -> GIFA:
+    default = selection_rule == row.selections[0]
+    return GIFA(
+        candidates=row.candidates,
+        ambiguous=row.ambiguous,
+        selection=selection_rule,
+        stopping=row.stopping,
+        indices=row.indices,
+        threshold="lucb1" if row.classical else "self_normalized",
+        classical=row.classical,
+        only_m=row.only_m,
+        name=row.algorithm if default else f"{row.algorithm} {words(selection_rule)}",
+        summary=f"{row.about}; pulls by {words(selection_rule)}",
+    )
+
+
+def _as_published(row: Row, selection_rule: str) -> GIFA:
+    """The settings of the authors' logged runs, which differ from Algorithm 1."""
+    plain = _as_table_1(row, selection_rule)
+    starts_by_each = row.candidates == "top_means" or row.classical
+    frequentist = THRESHOLDS["frequentist"].with_regularization(published_regularization)
+    ridge: float | Callable[[float], float] = 1.0 if starts_by_each else published_regularization
+    return replace(
+        plain,
+        stopping="lucb_lagged" if row.stopping == "lucb" else row.stopping,
+        threshold="lucb1" if row.classical else frequentist,
+        regularization=0.0 if row.classical else ridge,
+        initialization="each" if starts_by_each else None,
+        name=f"{row.algorithm} {words(selection_rule)} (as published)",
+        summary=f"{row.algorithm} with the settings of the published runs; to reproduce them only",
+    )
+
+
+ALGORITHMS: dict[str, GIFA] = {
+    algorithm.name: algorithm
+    for make in (_as_table_1, _as_published)
+    for row in TABLE_1
+    for algorithm in (make(row, name) for name in row.selections)
+}
+ALIASES: dict[str, str] = {
+    f"{row.algorithm} {words(row.selections[0])}": row.algorithm for row in TABLE_1
+}

@@ -1,0 +1,149 @@
+"""Which algorithm to take where none is named."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shortlist.catalog.gifa import AUTO, GIFA
+from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
+from shortlist.designs.direction import Designs
+from shortlist.engine.many.state import GRAM_LIMIT
+from shortlist.errors import InvalidSetting
+from shortlist.plans.contrasts import MOST
+from shortlist.plans.halving import NAME as WITH_BUDGET
+from shortlist.plans.halving import XYHalving
+from shortlist.problem import Problem
+
+# For more arms than a strategy keeps tables of.
+MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")
+FEW_DIMENSIONS = GIFA(
+    threshold="pilot", elimination=True, name="m-LinGapE with a pilot and elimination"
+)
+A_DIMENSION = 1.55  # what one adds to a pilot's C², as measured on instances of 3 to 10 dimensions
+
+
+A_RACE = 10  # arms: with more, and nothing to learn from others, a race needs fewer than plans
+SOLVED = 150  # arms: with more, it is not looked at whether one tells of others
+NEAREST = 10  # pairs of arms that are looked at
+ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
+
+
+def recommended(problem: Problem) -> Algorithm:
+    """The proven algorithm that is expected to need the fewest evaluations.
+
+    They go as C² and as σ². In the C² of Phased there is 2 ln(1/δ) and 2 ln(m(K − m)/2), of m-LinGapE
+    with a pilot 2 ln(1/δ) and a constant for every dimension. Where σ differs from arm to arm, Phased
+    takes the largest for all. Where no pair of arms is told apart by others better than by itself,
+    features are of little use, and with more than a few arms a race without them needs fewer still.
+
+    Examples
+    --------
+    >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
+    'Phased'
+    """
+    if problem.arms > MOST or problem.noise.kind == "estimate":
+        return MANY_ARMS
+    confidence = 2.0 * math.log(1.0 / problem.delta)
+    pairs = problem.m * (problem.arms - problem.m)
+    phased = confidence + max(2.0 * math.log(pairs / 2.0), 0.0)
+    quieter = float(problem.relative_noise.mean())
+    pilot = quieter * (confidence + A_DIMENSION * problem.reduced.shape[1])
+    if pilot < phased and problem.arms <= GRAM_LIMIT:
+        return FEW_DIMENSIONS
+    if problem.arms > A_RACE and not arms_tell_of_others(problem):
+        return ALGORITHMS["Racing (paired)"]
+    return ALGORITHMS["Phased"]
+
+
+def arms_tell_of_others(problem: Problem) -> bool:
+    """Whether some pair of arms is told apart with fewer pulls by others than by its own two.
+
+    The pulls go as ‖w*‖₁², w* the lightest weights with Xᵀw = x_b − x_c: two for the pair alone. Only
+    the pairs of nearest features are looked at; with few dimensions or very many arms none is, and
+    the answer is yes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> arms_tell_of_others(Problem.of(np.eye(12), m=2, sigma=1.0))
+    False
+    >>> arms_tell_of_others(Problem.of([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], m=1, sigma=1.0))
+    True
+    """
+    features, noise = problem.reduced, problem.relative_noise
+    arms, rank = features.shape
+    if rank == arms:
+        return False
+    if arms > SOLVED or 4 * rank < arms or noise.min() < 1.0:
+        return True
+    squares = np.einsum("ij,ij->i", features, features)
+    apart = squares[:, None] + squares[None, :] - 2.0 * features @ features.T
+    apart /= squares[:, None] + squares[None, :]
+    first, second = np.triu_indices(arms, 1)
+    nearest = np.argsort(apart[first, second], kind="stable")[:NEAREST]
+    designs = Designs(features, noise)
+    return any(
+        float(np.abs(designs.of(int(first[k]), int(second[k]))).sum()) < ALONE for k in nearest
+    )
+
+
+def meant(
+    choice: str | Algorithm | None, threshold: Any, problem: Problem, budget: object = None
+) -> tuple[str | Algorithm, Any]:
+    """Algorithm and threshold with every ``"auto"`` replaced by what it means on the problem.
+
+    Where nothing is named it is ``"auto"``: with a budget XY-halving; with a threshold m-LinGapE, as
+    strategies have bounds of their own; else what is ``recommended``.
+
+    Examples
+    --------
+    >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
+    >>> meant("m-LinGapE", "auto", problem)
+    ('m-LinGapE', 'pilot')
+    """
+    if budget is not None:
+        choice = _with_budget(choice, budget)
+    elif choice is None or is_auto(choice):
+        given = threshold is not None and not is_auto(threshold)
+        choice = "m-LinGapE" if given else recommended(problem)
+    algorithm = find_algorithm(choice)
+    if not isinstance(algorithm, GIFA):  # its bound is its own
+        return choice, None if is_auto(threshold) else threshold
+    if is_auto(threshold):
+        return choice, algorithm.chosen_threshold(problem, threshold).name
+    if is_auto(algorithm.threshold):
+        return replace(algorithm, threshold=algorithm.chosen_threshold(problem)), threshold
+    return choice, threshold
+
+
+def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
+    """The only algorithm that works on a budget, where no other one was named."""
+    halving = XYHalving(budget=budget)  # type: ignore[arg-type]  # it is checked there
+    if choice is None or is_auto(choice) or choice in (WITH_BUDGET, halving):
+        return halving
+    if isinstance(choice, XYHalving):
+        raise InvalidSetting(
+            f"budget={budget} was given, and an algorithm with a budget of {choice.budget}: leave "
+            "out one of the two."
+        )
+    name = find_algorithm(choice).name
+    raise InvalidSetting(
+        f"budget={budget} and algorithm={name!r} contradict each other: {name} stops when it is "
+        f"certain enough, and only {WITH_BUDGET} works on a budget. Leave out one of the two."
+    )
+
+
+def is_left_open(choice: Any, threshold: Any, budget: object) -> bool:
+    """Whether nothing was named: a stored study keeps what it was begun with, whatever is
+    recommended now.
+    """
+    return budget is None and all(each is None or is_auto(each) for each in (choice, threshold))
+
+
+def is_auto(choice: Any) -> bool:
+    """Whether it is the word."""
+    return isinstance(choice, str) and choice == AUTO

@@ -1,1 +1,0 @@
-"""Posterior, rules and the loop: everything that runs compiled."""

@@ -1,0 +1,321 @@
+"""Designs for differences of means: the w of the simplex with the least max_p r_p‖y_p‖²_{V(w)⁻¹}.
+
+y_p = x_b − x_c is the p-th pair's, and r_p the information that it still needs. The value at the
+optimum is how many pulls all pairs need together.
+
+It is a game of w against weights q of the pairs. For q fixed, w_a ← w_a √g_a with
+g_a = Σ_p q_p r_p (x_aᵀV⁻¹y_p)² lowers Σ_p q_p r_p‖y_p‖² at every step (Torsney 1983), and q moves to
+the pairs of largest norm meanwhile. (Σ_p q_p r_p‖y_p‖²)² / max_a g_a is a lower bound on the value
+(see ``theory.lower_bound``), so it is known when w is good enough; a few per cent will do, since
+the bounds are made of the norms that the pulls really have.
+
+A design and what it tells, compiled: norms in V(w)⁻¹, V(w) = Σ_a w_a x_a x_aᵀ, and fitted means.
+
+The arms are whitened once, L⁻¹x_a with V = LLᵀ, and all else is made of that. It is done without a
+threaded library: at these sizes it is no slower, and the bits do not depend on how many threads
+there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shortlist.errors import SingularDesign
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.linear import cholesky
+from shortlist.numerics.records import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Integers,
+    Reals,
+    Table,
+)
+
+STEPS = 60
+TOLERANCE = 0.05
+NEAR = 1e-9  # ‖x_b − x_c‖² over ‖x_b‖² + ‖x_c‖²
+NOTHING = 1e-30  # the same of arms that do not differ: not 0, or no weights would be left
+EVERYBODY = 1e-3  # the share of the equal weights in all designs: V stays far from singular
+
+
+@compiled(
+    REAL(
+        *(TABLE, INTEGERS, INTEGERS, REALS, INTEGER, REAL),
+        *(REALS, REALS, REALS, REALS, REALS, TABLE, TABLE, TABLE),
+    )
+)
+def descend(
+    features: Table,
+    b: Integers,
+    c: Integers,
+    needs: Reals,
+    steps: int,
+    tolerance: float,
+    w: Reals,
+    best: Reals,
+    q: Reals,
+    norms: Reals,
+    gains: Reals,
+    factor: Table,
+    white: Table,
+    gram: Table,
+) -> float:
+    """The best design of so many steps into ``best``, and its value; −1 where V is singular."""
+    arms, rank = features.shape
+    pairs = b.shape[0]
+    least = np.inf
+    for _ in range(steps):
+        if not whiten(features, w, factor, white):
+            return -1.0
+        for a in range(arms):
+            for i in range(a, arms):
+                gram[a, i] = 0.0
+            for k in range(rank):
+                here = white[k, a]
+                for i in range(a, arms):
+                    gram[a, i] += here * white[k, i]
+        for a in range(arms):
+            for i in range(a):
+                gram[a, i] = gram[i, a]
+        largest = 0.0
+        for p in range(pairs):
+            both = gram[b[p], b[p]] + gram[c[p], c[p]]
+            y = both - 2.0 * gram[b[p], c[p]]
+            if y < NEAR * both:  # hardly a digit of it is left: without squares first, there are
+                y = NOTHING * both
+                for k in range(rank):
+                    apart = white[k, b[p]] - white[k, c[p]]
+                    y += apart * apart
+            norms[p] = needs[p] * y
+            largest = max(largest, norms[p])
+        if largest < least:
+            least = largest
+            for a in range(arms):
+                best[a] = w[a]
+        total = 0.0
+        for p in range(pairs):
+            q[p] *= norms[p] / largest  # a higher power overshoots
+            total += q[p]
+        average = 0.0
+        for a in range(arms):
+            gains[a] = 0.0
+        for p in range(pairs):
+            q[p] /= total
+            average += q[p] * norms[p]
+            share = q[p] * needs[p]
+            if share > 0.0:
+                for a in range(arms):
+                    away = gram[b[p], a] - gram[c[p], a]
+                    gains[a] += share * away * away
+        highest = 0.0
+        total = 0.0
+        for a in range(arms):
+            highest = max(highest, gains[a])
+            w[a] *= np.sqrt(gains[a])
+            total += w[a]
+        # Arms so alike that no pull tells them apart: any weights are as good.
+        if least * highest <= (1.0 + tolerance) * average * average or not total > 0.0:
+            break
+        for a in range(arms):
+            w[a] = (1.0 - EVERYBODY) * w[a] / total + EVERYBODY / arms
+    return least
+
+
+def contrast_design(
+    features: Table, b: Integers, c: Integers, needs: Reals, start: Reals | None = None
+) -> tuple[Reals, float]:
+    """Weights of the arms, and how many pulls they take to give each pair what it needs.
+
+    Parameters
+    ----------
+    features : array, K × rank
+        One row an arm; they must span all dimensions.
+    b, c : array of int, P
+        The pairs.
+    needs : array, P
+        The information that each needs, 1/‖x_b − x_c‖² in the inverse of the pulls.
+    start : array, K, optional
+        Weights to begin with; by default equal ones.
+
+    Examples
+    --------
+    >>> weights, pulls = contrast_design(np.eye(2), np.array([0]), np.array([1]), np.array([5.0]))
+    >>> weights.round(2).tolist(), round(pulls, 2)
+    ([0.5, 0.5], 20.0)
+    """
+    arms, rank = features.shape
+    w = np.full(arms, 1.0 / arms)
+    if start is not None:
+        w = 0.98 * start + 0.02 * w  # an arm without weight would never get any
+    best, q = w.copy(), np.full(len(b), 1.0 / len(b))
+    scratch = np.zeros(len(b)), np.zeros(arms)
+    tables = np.zeros((rank, rank)), np.zeros((rank, arms)), np.zeros((arms, arms))
+    largest = float(needs.max())
+    steps = STEPS * (arms**2 * rank + len(b) * arms)
+    value = descend.sparing(steps)(
+        features, b, c, needs / largest, STEPS, TOLERANCE, w, best, q, *scratch, *tables
+    )
+    if value < 0.0:
+        raise SingularDesign("the features are too near to a lower rank for a design.")
+    return best, largest * value
+
+
+@compiled(BOOLEAN(TABLE, INTEGER, REAL, REALS, TABLE, TABLE, REALS))
+def spread_out(
+    features: Table,
+    steps: int,
+    tolerance: float,
+    w: Reals,
+    factor: Table,
+    white: Table,
+    own: Reals,
+) -> bool:
+    """w_a ← w_a‖x_a‖²_{V⁻¹}/rank, which leads to the D-optimal design; False if V is singular."""
+    arms, rank = features.shape
+    for _ in range(steps):
+        if not whiten(features, w, factor, white):
+            return False
+        for a in range(arms):
+            own[a] = 0.0
+        for k in range(rank):
+            for a in range(arms):
+                own[a] += white[k, a] * white[k, a]
+        largest = 0.0
+        for a in range(arms):
+            largest = max(largest, own[a])
+        if largest <= (1.0 + tolerance) * rank:
+            return True
+        for a in range(arms):
+            w[a] *= own[a] / rank
+    return True
+
+
+def spread_design(features: Table) -> Reals:
+    """Weights that make the largest variance of an arm nearly as small as it can be (G-optimal).
+
+    Examples
+    --------
+    >>> spread_design(np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])).round(1).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    arms, rank = features.shape
+    w = np.full(arms, 1.0 / arms)
+    tables = np.zeros((rank, rank)), np.zeros((rank, arms))
+    designed = spread_out.sparing(STEPS * arms * rank**2)
+    if not designed(features, STEPS, TOLERANCE, w, *tables, np.zeros(arms)):
+        raise SingularDesign("the features are too near to a lower rank for a design.")
+    return w
+
+
+@compiled(BOOLEAN(TABLE, REALS, TABLE, TABLE))
+def whiten(features: Table, weights: Reals, factor: Table, white: Table) -> bool:
+    """L into ``factor`` and L⁻¹x_a into the columns of ``white``; False if V is singular."""
+    arms, rank = features.shape
+    for i in range(rank):
+        for j in range(i + 1):
+            factor[i, j] = 0.0
+    for a in range(arms):
+        if weights[a] > 0.0:
+            for i in range(rank):
+                scaled = weights[a] * features[a, i]
+                for j in range(i + 1):
+                    factor[i, j] += scaled * features[a, j]
+    if not cholesky(factor):
+        return False
+    for i in range(rank):
+        for a in range(arms):
+            white[i, a] = features[a, i]
+        for k in range(i):
+            scale = factor[i, k]
+            for a in range(arms):
+                white[i, a] -= scale * white[k, a]
+        shrink = 1.0 / factor[i, i]
+        for a in range(arms):
+            white[i, a] *= shrink
+    return True
+
+
+@compiled(VOID(TABLE, REALS, REALS, REALS))
+def fit(white: Table, sums: Reals, coordinates: Reals, means: Reals) -> None:
+    """The means of all arms by least squares, from the sums of their results."""
+    rank, arms = white.shape
+    for a in range(arms):
+        means[a] = 0.0
+    for i in range(rank):
+        total = 0.0
+        for a in range(arms):
+            total += white[i, a] * sums[a]
+        coordinates[i] = total
+        for a in range(arms):
+            means[a] += total * white[i, a]
+
+
+@compiled(VOID(TABLE, REAL, TABLE))
+def spread(white: Table, least: float, variances: Table) -> None:
+    """‖x_i − x_j‖² for all i and j, at least ``least`` times ‖x_i‖² + ‖x_j‖²; ∞ for i = j."""
+    rank, arms = white.shape
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            variances[i, j] = 0.0
+        for k in range(rank):
+            here = white[k, i]
+            for j in range(i + 1, arms):
+                away = here - white[k, j]
+                variances[i, j] += away * away
+        own = 0.0
+        for k in range(rank):
+            own += white[k, i] * white[k, i]
+        variances[i, i] = own
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            floor = least * (variances[i, i] + variances[j, j])
+            variances[i, j] = max(variances[i, j], floor)
+            variances[j, i] = variances[i, j]
+    for i in range(arms):
+        variances[i, i] = np.inf
+
+
+def whitened(features: Table, weights: Reals | Integers) -> Table:
+    """L⁻¹x_a of every arm, a column each."""
+    arms, rank = features.shape
+    white = np.zeros((rank, arms))
+    if not whiten.sparing(arms * rank**2)(
+        features, weights.astype(np.float64), np.zeros((rank, rank)), white
+    ):
+        raise SingularDesign(
+            f"{int(np.count_nonzero(weights))} arms with weight do not span the features (rank "
+            f"{rank}): give weight to a spanning set of arms."
+        )
+    return white
+
+
+def fitted(white: Table, sums: Reals) -> Reals:
+    """The means of all arms by least squares on the design that they were whitened with.
+
+    Examples
+    --------
+    >>> white = whitened(np.eye(2), np.array([1, 4]))
+    >>> fitted(white, np.array([3.0, 4.0])).tolist()
+    [3.0, 1.0]
+    """
+    means = np.zeros(white.shape[1])
+    fit.sparing(2 * white.size)(white, sums, np.zeros(len(white)), means)
+    return means
+
+
+def spreads(white: Table, least: float = 0.0) -> Table:
+    """‖x_i − x_j‖² in V(w)⁻¹ for all pairs; ∞ for an arm and itself.
+
+    Examples
+    --------
+    >>> spreads(whitened(np.eye(2), np.array([1, 4]))).tolist()
+    [[inf, 1.25], [1.25, inf]]
+    """
+    variances = np.zeros((white.shape[1], white.shape[1]))
+    spread.sparing(white.size * white.shape[1])(white, least, variances)
+    return variances

@@ -1,0 +1,465 @@
+"""w*(b, c): the lightest combination of arms that makes the direction x_b − x_c (equation 1).
+
+Two ways to it. ``lightest_weights`` hands one pair to a general solver and is the reference.
+``all_weights`` does every pair of an instance, some two hundred times faster a pair: it walks from
+vertex to vertex of the dual polytope, which is the same for all pairs. It keeps only answers that
+it can prove to be the one optimum, and asks ``lightest_weights`` for the others; so where w* is not
+unique, both still choose the same.
+
+w*(b, c) among very many arms: a linear program of a few of them, and a look at all the others.
+
+The arms of w* are at most as many as the features have dimensions. So the program is solved over a
+small set; its prices u say of any other arm whether it could make the combination lighter, which is
+so exactly where |x_aᵀu| > 1. Such arms join the set until there are none. Then u proves that nothing
+among all arms is lighter: the optimum is that of the program of all of them.
+
+From vertex to vertex of the polytope |x_aᵀu| ≤ 1, to the one that is highest in a direction.
+
+It is the dual of the lightest combination of arms that makes the direction: the arms that hold the
+vertex are those that carry weight.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.arrays import NO_ARM
+from shortlist.errors import SingularDesign
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import Integers, Mask, Reals, Record, Table, record_type
+from shortlist.numerics.tall import gram, orthonormal_basis, triangle_of
+from shortlist.rules.initialization import span
+
+NEGLIGIBLE = 1e-9
+ALL_AT_ONCE = 4096  # arms: of more, a few are taken and the others looked at
+KEPT = 8  # times the rank: arms of earlier designs to start the next from
+
+
+def lightest_weights(
+    features: NDArray[np.float64], b: int, c: int, noise: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Argmin ‖w‖₁ subject to Xᵀw = x_b − x_c.
+
+    Parameters
+    ----------
+    features : array, K × r
+        One row an arm.
+    b, c : int
+        The pair.
+    noise : array, K, optional
+        (σ_a/σ)² of every arm, all 1 by default. An evaluation then shows x_a in units of its noise:
+        Σ_a w_a x_a σ/σ_a makes the direction.
+
+    Examples
+    --------
+    >>> lightest_weights(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]), 2, 0).round(3).tolist()
+    [0.0, 0.1, 0.0]
+    """
+    from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
+
+    arms, rank = features.shape
+    if rank == arms:
+        # Linearly independent rows: e_b − e_c is the only combination there is.
+        weights = np.zeros(arms)
+        weights[b], weights[c] = 1.0, -1.0
+        return weights if noise is None else weights * np.sqrt(noise)
+    if arms > ALL_AT_ONCE:
+        members, found = few_weights(features, b, c, noise)
+        weights = np.zeros(arms)
+        weights[members] = found
+        return weights
+    shown = features if noise is None else features / np.sqrt(noise)[:, None]
+    solution = linprog(
+        np.ones(2 * arms),
+        A_eq=np.hstack([shown.T, -shown.T]),
+        b_eq=features[b] - features[c],
+        method="highs",
+    )
+    if solution.status != 0 or solution.x is None:
+        raise not_solved(b, c, solution.message)
+    return _cleaned(solution.x[:arms] - solution.x[arms:])
+
+
+def _cleaned(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    size = np.abs(weights)
+    weights[size <= NEGLIGIBLE * size.max(axis=-1, keepdims=True)] = 0.0
+    return weights
+
+
+def all_weights(features: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """The designs of all pairs, one table for each arm b: a row for w*(b, c), c = b + 1, …, K − 1.
+
+    Parameters
+    ----------
+    features : array, K × r
+        One row an arm, of full column rank (see ``reduce_to_rank``).
+
+    Examples
+    --------
+    >>> tables = all_weights(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]))
+    >>> [table.round(3).tolist() for table in tables]
+    [[[1.0, -1.0, 0.0], [0.0, -0.1, 0.0]], [[-1.0, 0.9, 0.0]]]
+    """
+    arms, rank = features.shape
+    # w* is the same in any basis of the column space; an orthonormal one is kindest to rounding.
+    basis = np.ascontiguousarray(np.linalg.qr(features)[0])
+    vertex = fresh_vertex(arms, rank)
+    for b in range(arms - 1):
+        table = np.zeros((arms - 1 - b, arms))
+        if rank == arms:
+            table[:, b] = 1.0
+            np.fill_diagonal(table[:, b + 1 :], -1.0)
+            yield table
+            continue
+        proven = np.zeros(len(table), np.bool_)
+        walk(basis, b, vertex, table, proven)
+        for row in np.flatnonzero(~proven):
+            table[row] = lightest_weights(features, b, b + 1 + int(row))
+        yield _cleaned(table)
+
+
+class Designs:
+    """The designs of every pair asked for so far, each solved once, shared by all runs.
+
+    Only the arms that carry weight are kept: about as many as there are features.
+    """
+
+    def __init__(
+        self, features: NDArray[np.float64], noise: NDArray[np.float64] | None = None
+    ) -> None:
+        self._features, self._noise = features, noise
+        self._solved: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._useful = np.zeros(0, np.int64)
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._solved)
+
+    def of(self, b: int, c: int) -> NDArray[np.float64]:
+        """w*(b, c) up to its sign."""
+        pair = (min(b, c), max(b, c))
+        with self._lock:
+            if pair not in self._solved:
+                self._solved[pair] = self._solve(*pair)
+            members, found = self._solved[pair]
+        weights = np.zeros(len(self._features))
+        weights[members] = found
+        return weights
+
+    def _solve(self, b: int, c: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        arms, rank = self._features.shape
+        if arms <= ALL_AT_ONCE or rank == arms:
+            weights = lightest_weights(self._features, b, c, self._noise)
+            members = np.flatnonzero(weights)
+            return members, weights[members]
+        if not len(self._useful):
+            self._useful = span(self._features)
+            self._basis = kind_basis(self._features)
+        begin, basis = self._useful, self._basis
+        members, found = few_weights(self._features, b, c, self._noise, begin, basis)
+        # The arms of one pair's design are those of the next one's, or near them.
+        if len(self._useful) < KEPT * rank:
+            self._useful = np.union1d(self._useful, members)
+        return members, found
+
+
+NEGLIGIBLE_WEIGHT = 1e-9  # of the largest weight
+ADDED = 4  # times the rank: arms that join in one go
+STEPS = 200
+PIVOTS = 20  # times the rank, before a walk is taken to go in circles
+EXACT_PRICE = 1e-10  # the least that HiGHS offers; of a price of 1
+
+
+def not_solved(b: int, c: int, message: str) -> SingularDesign:
+    """The error for a pair whose program has no solution."""
+    return SingularDesign(
+        f"the linear program for the pair ({b}, {c}) was not solved: {message} "
+        "Rescale the features, or use selection='greedy'."
+    )
+
+
+def few_weights(
+    features: Reals,
+    b: int,
+    c: int,
+    noise: Reals | None = None,
+    start: Integers | None = None,
+    basis: Reals | None = None,
+) -> tuple[Integers, Reals]:
+    """The arms of w*(b, c) and their weights.
+
+    Parameters
+    ----------
+    features : array, K × r
+        One row an arm, of full column rank.
+    b, c : int
+        The pair.
+    noise : array, K, optional
+        (σ_a/σ)² of every arm, all 1 by default.
+    start : array of int, optional
+        Arms to begin with, which span, such as those of another pair's design.
+    basis : array, r × r, optional
+        What ``kind_basis`` gives, if it is at hand.
+
+    Examples
+    --------
+    >>> members, weights = few_weights(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]), 2, 0)
+    >>> members.tolist(), weights.round(3).tolist()
+    ([1], [0.1])
+    """
+    rank = features.shape[1]
+    scale = np.ones(len(features)) if noise is None else 1.0 / np.sqrt(noise)
+    target = features[b] - features[c]
+    kind = kind_basis(features) if basis is None else basis
+    begin = span(features) if start is None else start
+    among = np.union1d([b, c], begin).astype(np.int64)
+    for _ in range(STEPS):
+        shown = features[among] * scale[among, None]
+        found = _by_walking(shown, target, kind) or _by_solver(shown, target)
+        if isinstance(found, str):
+            raise not_solved(b, c, found)
+        weights, price = found
+        height = np.abs(features @ price) * scale
+        height[among] = 0.0
+        best = np.argpartition(height, -min(ADDED * rank, len(height)))[-ADDED * rank :]
+        joining = best[height[best] > 1.0 + EXACT_PRICE]
+        if not len(joining):
+            kept = np.abs(weights) > NEGLIGIBLE_WEIGHT * np.abs(weights).max()
+            return among[kept], weights[kept]
+        among = np.union1d(among, joining)
+    raise not_solved(b, c, f"arms still joined after {STEPS} steps.")
+
+
+def kind_basis(features: Reals) -> Reals:
+    """W for which XW has about orthonormal columns: w* is the same, and rounding is kinder."""
+    product = gram(features)
+    if product is not None:
+        return orthonormal_basis(product)
+    return np.asarray(np.linalg.inv(triangle_of(features)))
+
+
+def _by_walking(shown: Reals, target: Reals, basis: Reals) -> tuple[Reals, Reals] | None:
+    """Weights and prices by a walk along vertices; None if they are not proven to be the optimum."""
+    vertex, weights = fresh_vertex(*shown.shape), np.zeros(len(shown))
+    points = np.ascontiguousarray(shown @ basis)
+    size = float(np.abs(points).max())
+    points /= size
+    vertex.target[:] = target @ basis / size
+    stand_in(vertex)
+    if not arrive(points, vertex, weights, PIVOTS * shown.shape[1]):
+        return None
+    return weights, basis @ vertex.point / size
+
+
+def _by_solver(shown: Reals, target: Reals) -> tuple[Reals, Reals] | str:
+    """The same by a general solver, or why not."""
+    from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
+
+    solution = linprog(
+        np.ones(2 * len(shown)),
+        A_eq=np.hstack([shown.T, -shown.T]),
+        b_eq=target,
+        method="highs",
+        options={
+            "dual_feasibility_tolerance": EXACT_PRICE,
+            "primal_feasibility_tolerance": EXACT_PRICE,
+        },
+    )
+    if solution.status != 0 or solution.x is None:
+        return str(solution.message)
+    return solution.x[: len(shown)] - solution.x[len(shown) :], solution.eqlin.marginals
+
+
+EXACT = 1e-9  # what a solution may miss, relative to the largest weight
+STRICT = 1e-7  # how far below 1 the other arms must stay for w* to be the only optimum
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex(Record):
+    """A corner u of the polytope |x_aᵀu| ≤ 1: r arms, its members, for which x_aᵀu = ±1.
+
+    Row k of ``inverse`` is the direction that moves member k alone.
+    """
+
+    inverse: Table
+    point: Reals
+    target: Reals
+    members: Integers
+    sides: Reals
+    inside: Mask
+    heights: Reals
+    slopes: Reals
+
+
+VERTEX = record_type(Vertex)
+
+
+def fresh_vertex(arms: int, rank: int) -> Vertex:
+    """Room for a vertex."""
+    return Vertex(
+        inverse=np.empty((rank, rank)),
+        point=np.empty(rank),
+        target=np.empty(rank),
+        members=np.empty(rank, np.int64),
+        sides=np.empty(rank),
+        inside=np.empty(arms, np.bool_),
+        heights=np.empty(arms),
+        slopes=np.empty(arms),
+    )
+
+
+@compiled()
+def _climb(features: NDArray[np.float64], vertex: Vertex, most: int) -> bool:
+    """Pivot until every member's weight has the sign of its side; False if it takes too long."""
+    arms, rank = features.shape
+    inverse, heights, slopes = vertex.inverse, vertex.heights, vertex.slopes
+    for a in range(arms):
+        heights[a] = 0.0
+        for i in range(rank):
+            heights[a] += features[a, i] * vertex.point[i]
+    for _ in range(most):
+        leaving, worst = NO_ARM, -EXACT
+        ahead = 1.0
+        for k in range(rank):
+            weight = 0.0
+            for i in range(rank):
+                weight += inverse[k, i] * vertex.target[i]
+            if vertex.members[k] == NO_ARM:
+                leaving, ahead = k, 1.0 if weight >= 0.0 else -1.0
+                break
+            if weight * vertex.sides[k] < worst:
+                leaving, worst, ahead = k, weight * vertex.sides[k], -vertex.sides[k]
+        if leaving == NO_ARM:
+            return True
+        # Move until the first arm reaches ±1; member ``leaving`` itself may, on its other side.
+        entering, length, steepest = NO_ARM, math.inf, 0.0
+        for a in range(arms):
+            slopes[a] = 0.0
+            if vertex.inside[a] and a != vertex.members[leaving]:
+                continue
+            for i in range(rank):
+                slopes[a] += features[a, i] * inverse[leaving, i]
+            slopes[a] *= ahead
+            steep = abs(slopes[a])
+            if steep <= EXACT:
+                continue
+            room = max(0.0, 1.0 - math.copysign(heights[a], heights[a] * slopes[a])) / steep
+            if room < length or (room == length and steep > steepest):
+                entering, length, steepest = a, room, steep
+        if entering == NO_ARM:
+            return False
+        for i in range(rank):
+            vertex.point[i] += length * ahead * inverse[leaving, i]
+        for a in range(arms):
+            heights[a] += length * slopes[a]
+        vertex.sides[leaving] = math.copysign(1.0, slopes[entering])
+        if entering != vertex.members[leaving]:
+            _exchange(features, vertex, leaving, entering)
+    return False
+
+
+@compiled()
+def _exchange(features: NDArray[np.float64], vertex: Vertex, leaving: int, entering: int) -> None:
+    """Put one arm in the place of another and update the inverse."""
+    rank = features.shape[1]
+    inverse = vertex.inverse
+    if vertex.members[leaving] != NO_ARM:
+        vertex.inside[vertex.members[leaving]] = False
+    vertex.members[leaving] = entering
+    vertex.inside[entering] = True
+    pivot = 0.0
+    for i in range(rank):
+        pivot += inverse[leaving, i] * features[entering, i]
+    for i in range(rank):
+        inverse[leaving, i] /= pivot
+    for k in range(rank):
+        if k != leaving:
+            product = 0.0
+            for i in range(rank):
+                product += inverse[k, i] * features[entering, i]
+            for i in range(rank):
+                inverse[k, i] -= product * inverse[leaving, i]
+
+
+@compiled()
+def _is_the_optimum(
+    features: NDArray[np.float64], vertex: Vertex, weights: NDArray[np.float64]
+) -> bool:
+    """Whether the weights make the target, weigh what the dual says, and nothing else does."""
+    arms, rank = features.shape
+    weight = reach = largest = 0.0
+    for a in range(arms):
+        weight += abs(weights[a])
+        largest = max(largest, abs(weights[a]))
+        height = 0.0
+        for i in range(rank):
+            height += features[a, i] * vertex.point[i]
+        # Weak duality needs |x_aᵀu| ≤ 1; a strict inequality outside makes w* unique.
+        if abs(height) > (1.0 + EXACT if vertex.inside[a] else 1.0 - STRICT):
+            return False
+    for i in range(rank):
+        made = 0.0
+        for a in range(arms):
+            made += features[a, i] * weights[a]
+        if abs(made - vertex.target[i]) > EXACT * largest:
+            return False
+        reach += vertex.target[i] * vertex.point[i]
+    return weight - reach <= EXACT * largest
+
+
+@compiled()
+def stand_in(vertex: Vertex) -> None:
+    """Begin at 0, where unit vectors stand in for members: the first to leave, never to return."""
+    vertex.inverse[:] = 0.0
+    vertex.point[:] = 0.0
+    vertex.inside[:] = False
+    vertex.members[:] = NO_ARM
+    vertex.sides[:] = 0.0
+    for k in range(vertex.inverse.shape[0]):
+        vertex.inverse[k, k] = 1.0
+
+
+@compiled()
+def arrive(
+    features: NDArray[np.float64], vertex: Vertex, weights: NDArray[np.float64], most: int
+) -> bool:
+    """The weights of the target, from the vertex of the last; False if they are not proven.
+
+    ``most`` pivots are made: rounding may go in circles.
+    """
+    if not _climb(features, vertex, most):
+        return False
+    rank = features.shape[1]
+    for k in range(rank):
+        weight = 0.0
+        for i in range(rank):
+            weight += vertex.inverse[k, i] * vertex.target[i]
+        weights[vertex.members[k]] = weight
+    return bool(_is_the_optimum(features, vertex, weights))
+
+
+@compiled()
+def walk(
+    features: NDArray[np.float64],
+    b: int,
+    vertex: Vertex,
+    table: NDArray[np.float64],
+    proven: NDArray[np.bool_],
+) -> None:
+    """W*(b, c) for one c after the other, each started from the vertex of the last.
+
+    The dual of the linear program is to maximise (x_b − x_c)ᵀu over the polytope. Starts anew for
+    every b, so that rounding errors of the inverse do not pile up.
+    """
+    arms, rank = features.shape
+    stand_in(vertex)
+    for row in range(table.shape[0]):
+        for i in range(rank):
+            vertex.target[i] = features[b, i] - features[b + 1 + row, i]
+        proven[row] = arrive(features, vertex, table[row], 50 * (arms + rank))

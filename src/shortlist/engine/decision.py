@@ -1,0 +1,94 @@
+"""What was decided, read out of a round.
+
+The differences of means that the stopping rule reads, with the gap indices around them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from shortlist.arrays import NO_ARM
+from shortlist.engine.round import ARM, GAP, QUEUED, STATISTIC, THRESHOLD, B, C, Round
+from shortlist.numerics.records import Reals
+from shortlist.posterior.posterior import Posterior
+from shortlist.posterior.state import FLOOR
+from shortlist.rules.indices import paired
+from shortlist.rules.rule import Rule
+
+
+class Decision(NamedTuple):
+    """One round, read out: why an arm is pulled, or why the search stops."""
+
+    stop: bool
+    arm: int
+    queued: int | None
+    b: int
+    c: int
+    threshold: float
+    gap: float
+    statistic: float
+
+
+class Decided(Protocol):
+    """A round, or what else has its pair and its figures."""
+
+    @property
+    def pair(self) -> Any:
+        """Arms, by ``B`` and so on."""
+
+    @property
+    def figures(self) -> Any:
+        """Numbers, by ``GAP`` and so on."""
+
+
+def decision_of(now: Decided, *, stop: bool) -> Decision:
+    """What the round decided."""
+    pair, figures = now.pair, now.figures
+    if isinstance(pair, np.ndarray):  # a list is read in a third of the time
+        pair, figures = pair.tolist(), figures.tolist()
+    arm, queued = pair[ARM], pair[QUEUED]
+    queued = None if queued == NO_ARM else queued
+    read = figures[THRESHOLD], figures[GAP], figures[STATISTIC]
+    return Decision(stop, arm, queued, pair[B], pair[C], *read)
+
+
+PAIRED = paired.number
+
+
+def differences(
+    indices: Rule, posterior: Posterior, scale: float, now: Round, b: int, c: int
+) -> tuple[Reals, Reals, Reals]:
+    """Of each arm: its gap, and the gap indices below and above it.
+
+    The gap is that to b for an arm outside, and that from the arm to c for one inside; where c is
+    nobody, it is that to b for all.
+    """
+    posterior = posterior.copy()  # reading a row may push out another
+    means, state = posterior.means, posterior.state
+
+    def column(j: int) -> Reals:
+        """B_ij over i."""
+        filled = np.empty(len(means))
+        indices(j, means, posterior.variances, posterior.row(j), scale, filled)
+        if indices.number == PAIRED:
+            both, floor = posterior.variances + posterior.variances[j], state.scalars[FLOOR]
+            filled = np.maximum(filled, means - means[j] + scale * np.sqrt(floor * both))
+        return np.minimum(filled, now.least[j]) if len(now.least) else filled
+
+    gap, upper = means - means[b], column(b)
+    if c == NO_ARM:
+        turned, gap[b], upper[b] = np.empty(0, np.int64), np.nan, np.nan
+    else:
+        turned = np.flatnonzero(now.inside)
+        gap[turned] = means[c] - means[turned]
+        upper[turned] = [column(j)[c] for j in turned.tolist()]
+    if "symmetric" in indices.traits and not len(now.least):
+        return gap, 2.0 * gap - upper, upper
+    lower = np.array([-column(i)[b] for i in range(len(means))])
+    if c == NO_ARM:
+        lower[b] = np.nan
+    else:
+        lower[turned] = -column(c)[turned]
+    return gap, lower, upper

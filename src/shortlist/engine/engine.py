@@ -1,0 +1,579 @@
+"""One algorithm bound to one problem: the arrays, the rules' pointers, and the calls into them.
+
+What the compiled loop asks Python for, and the answers: it stops, is answered, and goes on.
+
+Why the loop could not go on: a singular design, or a user's rule out of bounds.
+
+Playing on from where a study stands, as if the means were those given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.allocations.allocation import (
+    LAZY,
+    NONE,
+    SOLVED,
+    allocate,
+    apart,
+    exploration,
+    make_allocation,
+    make_room,
+)
+from shortlist.arrays import NO_ARM, Mask
+from shortlist.engine import round as rounds
+from shortlist.engine import settings
+from shortlist.engine.contract import Runs
+from shortlist.engine.decision import Decision, decision_of, differences
+from shortlist.engine.follow import INITIALIZED, STOPPED, Standing, Steps, follow, fresh_marks
+from shortlist.engine.loop import Simulation, decide, replicate
+from shortlist.engine.many.round import decide_by_rows, decide_lagging
+from shortlist.engine.many.state import make_screen, passes_over, resident_rows
+from shortlist.engine.round import ARM, B, C, Round, Routines, design_slot
+from shortlist.engine.settings import (
+    BAD_AMBIGUOUS,
+    BAD_CANDIDATES,
+    BAD_SELECTION,
+    SINGULAR,
+    Settings,
+    flags_of,
+    may_screen,
+)
+from shortlist.errors import InvalidSetting, SingularDesign
+from shortlist.numerics.random import seed_stream, standard_normal, uniform
+from shortlist.numerics.records import ABSENT, Reals, on_own_line, on_own_lines
+from shortlist.posterior.least_squares import OBSERVE, REFRESH
+from shortlist.posterior.pilot import pilot_threshold
+from shortlist.posterior.posterior import Posterior, width_floor
+from shortlist.posterior.state import LAGGING, OBSERVED, WHOLE, State
+from shortlist.rules.initialization import in_units
+from shortlist.rules.rule import OWN, Rule, rule
+
+if TYPE_CHECKING:
+    pass
+
+
+ENDS = (settings.PULL, settings.STOP)  # of a loop that went through
+RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
+STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The rules of an algorithm, their settings, and the calls into the compiled loop.
+
+    Attributes
+    ----------
+    features : array, K × rank
+        Features in a basis of their row space.
+    rules : dict
+        One rule of each kind in ``RULE_ORDER``.
+    m, sigma, epsilon
+        The problem's.
+    regularization, shift : float
+        Of the posterior.
+    constants : array
+        Of the threshold.
+    initial : array of int
+        Arms pulled before the first round.
+    design : callable
+        (b, c) → w*(b, c), once a pair.
+    after_pilot : array of int
+        The pulls of every arm after a pilot.
+    shares : callable
+        (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
+    allocation : int
+        Who says how many pulls every arm should have; 0 if nobody does.
+    noise : array, K
+        (σ_a/σ)² of every arm.
+    elimination : bool
+        Whether what an index has once bounded stays bounded.
+    """
+
+    features: NDArray[np.float64]
+    rules: dict[str, Rule]
+    m: int
+    sigma: float
+    epsilon: float
+    regularization: float
+    shift: float
+    constants: NDArray[np.float64]
+    initial: NDArray[np.int64]
+    design: Design
+    shares: Shares
+    after_pilot: NDArray[np.int64]
+    noise: NDArray[np.float64]
+    allocation: int = NONE
+    elimination: bool = False
+    budget = None  # it stops when it is certain
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """How often an evaluation of each arm counts: σ²/σ_a²."""
+        return 1.0 / self.noise
+
+    @cached_property
+    def flags(self) -> int:
+        """What the loop must prepare, as bits."""
+        bits = flags_of(self.rules, elimination=self.elimination)
+        bits |= settings.INITIALIZED if len(self.initial) else 0
+        bits |= settings.TARGET if self.allocation != NONE else 0
+        return bits | (settings.SCREENED if self._screens else 0)
+
+    @cached_property
+    def _screens(self) -> bool:
+        free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
+        return free and passes_over(len(self.features), by_gaps=self._by_gaps)
+
+    @property
+    def _by_gaps(self) -> bool:
+        return bool(self.rules["candidates"].needs)
+
+    @cached_property
+    def wanted(self) -> NDArray[np.int64]:
+        """The initial pulls of every arm."""
+        return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)
+
+    @property
+    def has_pilot(self) -> bool:
+        """Whether the first evaluations are set aside."""
+        return "pilot" in self.rules["threshold"].traits
+
+    @cached_property
+    def compiled(self) -> bool:
+        """Whether every rule is machine code; one that is not takes the loop with it."""
+        return all(self.rules[kind].is_compiled for kind in RULE_ORDER)
+
+    def posterior(self) -> Posterior:
+        """An empty posterior."""
+        return Posterior(
+            self.features,
+            regularization=self.regularization,
+            shift=self.shift,
+            pilot=self.has_pilot,
+            levels="levels" in self.rules["threshold"].traits,
+            resident=self._resident(),
+            noise=self.noise,
+            floor=self._floor,
+        )
+
+    @cached_property
+    def _floor(self) -> float:
+        return width_floor(self.features, self.regularization)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return self.rules["indices"].name == "individual"
+
+    def intervals(self, now: rounds.Round) -> None:
+        """Every arm's own interval, where it is another; here it never is."""
+
+    @property
+    def stop(self) -> str:
+        """The stopping rule's name."""
+        return self.rules["stopping"].name
+
+    @property
+    def lagged(self) -> bool:
+        """Whether the stop looks at the pair of the round before."""
+        return "lagged" in self.rules["stopping"].traits
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The rules by kind and name."""
+        return {kind: rule.name for kind, rule in self.rules.items()}
+
+    def until_look(self, now: rounds.Round) -> int:
+        """It looks at every result."""
+        return 1
+
+    def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
+        """C at this moment."""
+        if self.has_pilot and not posterior.aside:
+            return float(pilot_threshold(posterior.observed, self.constants))
+        learnt = posterior.surprise(self.sigma) if self.has_pilot else posterior.log_det
+        return self.threshold_at(posterior.observed, learnt)
+
+    def threshold_at(self, time: float, log_det: float) -> float:
+        """C at another moment."""
+        offset = 0 if len(self.initial) else 1
+        return float(self.rules["threshold"](int(time) + offset, log_det, self.constants))
+
+    def opening(self, posterior: Posterior) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The arms to pull before the next round, in order, and how often each has been by now."""
+        if posterior.aside:
+            arms = np.repeat(np.arange(len(self.features)), self.after_pilot)
+            return arms, posterior.pulls - posterior.pilot
+        return self.initial, posterior.pulls
+
+    def estimates(self, posterior: Posterior, now: rounds.Round) -> tuple[Reals, Reals]:
+        """Means, and the squares of their widths in units of Cσ."""
+        return posterior.means, posterior.variances
+
+    def boundary(self, now: rounds.Round) -> int | None:
+        """The candidate whose gaps stop the study, where it is not b."""
+        if "mth_gaps" not in self.rules["stopping"].needs:
+            return None
+        return int(np.argmax(np.where(now.inside, now.mth_gaps, -np.inf)))
+
+    def differences(
+        self, posterior: Posterior, now: rounds.Round, b: int, c: int
+    ) -> tuple[Reals, Reals, Reals]:
+        """Of each arm: its gap, and the gap indices below and above it (see ``Look``)."""
+        scale = self.threshold(posterior) * self.sigma
+        return differences(self.rules["indices"], posterior, scale, now, b, c)
+
+    def _resident(self) -> int:
+        return resident_rows(self.features, self.m, self.flags, by_gaps=self._by_gaps)
+
+    def round(self) -> rounds.Round:
+        """An empty round, to be used with one posterior only."""
+        arms, rank = self.features.shape
+        least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
+        allocation, screen, rows = ABSENT, ABSENT, 0
+        if self.allocation != NONE:
+            allocation = make_allocation(self.allocation, arms, rank, self.m, *self._exploration)
+        if self._screens:
+            rows = self._resident()
+            screen = make_screen(arms, rank, self.m, rows, by_gaps=self._by_gaps)
+        columns, by_time = self._resident() - rows, "by_time" in self.rules["threshold"].traits
+        return rounds.make_round(arms, columns, self.m, allocation, least, screen, by_time=by_time)
+
+    @cached_property
+    def _exploration(self) -> tuple[NDArray[np.int64], float]:
+        return exploration(self.allocation, in_units(self.features, self.noise))
+
+    def again(
+        self, posterior: Posterior, now: rounds.Round, seed: int
+    ) -> tuple[Decision, rounds.Round]:
+        """The last decision, made again from the posterior alone."""
+        return self.decide(posterior, self.round().replace(least=now.least.copy()), seed)
+
+    def ahead(
+        self, posterior: Posterior, now: rounds.Round, seed: int
+    ) -> Callable[[list[int]], Decision]:
+        """Decides as if results were in: each call is given the arms supposed since the last."""
+        posterior, beyond = posterior.copy(), self.round()
+
+        def decide(supposing: list[int]) -> Decision:
+            own_round = beyond.replace(allocation=apart(now.allocation), least=now.least.copy())
+            return self.decide(posterior, own_round, seed, check_stop=False, supposing=supposing)[0]
+
+        return decide
+
+    def decide(
+        self,
+        posterior: Posterior,
+        now: rounds.Round,
+        seed: int,
+        *,
+        check_stop: bool = True,
+        supposing: list[int] | None = None,
+    ) -> tuple[Decision, rounds.Round]:
+        """One round of the algorithm; the round given back replaces the one given.
+
+        Results at their own means are supposed first of the arms in ``supposing``.
+        """
+        marks = fresh_marks()
+        marks[INITIALIZED] = 1
+        steps = Steps.supposing(supposing or [])
+        now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
+        return decision_of(now, stop=bool(marks[STOPPED])), now
+
+    def follow(
+        self,
+        posterior: Posterior,
+        now: rounds.Round,
+        seed: int,
+        steps: Steps,
+        marks: NDArray[np.int64],
+        *,
+        check_stop: bool = True,
+    ) -> rounds.Round:
+        """Take steps from where ``marks`` stand to the next stop or to their end."""
+        standing = self._standing(marks)
+        layout = posterior.state.layout
+        settings, routines = self._settings(check_stop), self._routines[layout]
+        effort = len(steps.kinds) * len(self.features) * STEPS_AN_ARM
+        while True:
+            function = self._follower(layout, effort)
+            status = function(
+                posterior.state, now, settings, routines, np.uint64(seed), standing, steps
+            )
+            if status in ENDS:
+                return now
+            answered = self._answered(status, posterior, now)
+            if answered is None:
+                check(status, now, self.rules, self.m)
+                return now
+            now = answered
+
+    def _standing(self, marks: NDArray[np.int64]) -> Standing:
+        """The record of these marks: kept, since a study has the same ones all the time."""
+        last = self._last_standing[0]
+        if last.marks is not marks:
+            last = self._last_standing[0] = Standing(self.wanted, self.after_pilot, marks)
+        return last
+
+    @cached_property
+    def _last_standing(self) -> list[Standing]:
+        return [Standing(self.wanted, self.after_pilot, fresh_marks())]
+
+    def replicate(
+        self,
+        reward: Rule,
+        parameters: NDArray[np.float64],
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+        *,
+        origin: Posterior | None = None,
+    ) -> Runs:
+        """One run a seed, from the first pull or from ``origin`` to the stop, compiled."""
+        return self._replicate(reward, parameters, seeds, max_samples, origin)[0]
+
+    def run_once(
+        self, reward: Rule, parameters: NDArray[np.float64], seed: np.uint64, max_samples: int
+    ) -> tuple[Runs, Reals]:
+        """One run, and the sum of each arm's results."""
+        seeds = np.array([seed], np.uint64)
+        runs, posterior = self._replicate(reward, parameters, seeds, max_samples, None)
+        return runs, posterior.state.sums.copy()
+
+    def _replicate(
+        self,
+        reward: Rule,
+        parameters: NDArray[np.float64],
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+        origin: Posterior | None,
+    ) -> tuple[Runs, Posterior]:
+        arms, count = len(self.features), len(seeds)
+        posterior = self.posterior() if origin is None else origin.copy()
+        posterior.state, now = on_own_lines(posterior.state), on_own_lines(self.round())
+        runs = Simulation(
+            seeds=seeds,
+            initial=self.initial if origin is None else np.zeros(0, np.int64),
+            again=self.after_pilot,
+            reward=reward,
+            parameters=parameters,
+            most=max_samples,
+            stream=on_own_line(np.zeros(4, np.uint64)),
+            stopped=np.zeros(count, np.int64),
+            recommended=np.zeros((count, arms), np.bool_),
+            pulls=np.zeros((count, arms), np.int64),
+            progress=on_own_line(np.array([0, origin is not None], np.int64)),
+        )
+        routines = self._routines[posterior.state.layout]
+        compiled = self.compiled and reward.is_compiled
+        function = replicate if compiled else replicate.interpret
+        with np.errstate(all="ignore"):
+            if origin is not None:
+                seed_stream(seeds[0], runs.stream)
+            while True:
+                status = function(posterior.state, now, self._with_stop, routines, runs)
+                answered = self._answered(status, posterior, now)
+                if answered is None:
+                    break
+                now = answered
+        check(status, now, self.rules, self.m)
+        stopped = runs.stopped == settings.STOPPED
+        made = Runs(seeds, runs.pulls.sum(axis=1), stopped, runs.recommended, runs.pulls)
+        return made, posterior
+
+    def _answered(
+        self, status: int, posterior: Posterior, now: rounds.Round
+    ) -> rounds.Round | None:
+        """The round with what the loop asked for; None where it did not ask for anything."""
+        if status == settings.DESIGN_WANTED:
+            return with_design(now, self.design)
+        if status == settings.ROOM_WANTED:
+            return with_room(now)
+        if status == settings.SHARES_WANTED:
+            return with_shares(now, posterior.state, self.shares)
+        return None
+
+    def affordable(self, nanoseconds: float) -> int:
+        """About how many rounds can be simulated in that time."""
+        return int(nanoseconds / round_cost(self))
+
+    def play_on(
+        self, posterior: Posterior, now: rounds.Round, means: Reals, seed: np.uint64, most: int
+    ) -> tuple[int, bool, NDArray[np.int64]]:
+        """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
+        return play_on(self, posterior, means, seed, most)
+
+    def _settings(self, check_stop: bool) -> Settings:
+        return self._with_stop if check_stop else self._without_stop
+
+    @cached_property
+    def _with_stop(self) -> Settings:
+        own = {kind: rule for kind, rule in self.rules.items() if rule.number == OWN}
+        numbers = [self.rules[kind].number for kind in RULE_ORDER]
+        return Settings(
+            m=self.m,
+            sigma=self.sigma,
+            epsilon=self.epsilon,
+            flags=self.flags | settings.CHECK_STOP,
+            constants=self.constants,
+            numbers=np.array([*numbers, self.allocation], np.int64),
+            allocate=ABSENT if self.allocation == NONE else allocate,
+            **{kind: own.get(kind, ABSENT) for kind in RULE_ORDER},
+        )
+
+    @cached_property
+    def _without_stop(self) -> Settings:
+        return self._with_stop.replace(flags=self.flags)
+
+    @cached_property
+    def _called(self) -> dict[int, list[Any]]:
+        """What a round calls by address: how it decides, takes in a result, and starts anew."""
+        decides = dict.fromkeys(OBSERVE, decide_by_rows if self._screens else decide)
+        if self._screens:
+            decides[LAGGING] = decide_lagging
+        more = [] if self.allocation == NONE else [allocate]
+        return {k: [decides[k], OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
+
+    @cached_property
+    def _routines(self) -> dict[int, Routines]:
+        return {layout: Routines(*called[:3]) for layout, called in self._called.items()}
+
+    def _follower(self, layout: int, steps: int) -> Callable[..., int]:
+        if layout in self._compiled_for:
+            return follow
+        if not self.compiled:
+            return follow.interpret
+        whole = layout == WHOLE and not self._screens
+        chosen = follow.sparing(steps, *self._called[layout], exact=whole)
+        if chosen is follow:  # from here on it is machine code
+            self._compiled_for.add(layout)
+        return chosen
+
+    @cached_property
+    def _compiled_for(self) -> set[int]:
+        return set()
+
+
+Design = Callable[[int, int], Reals]
+Shares = Callable[[Reals, Mask], Reals | None]
+
+
+def with_design(now: Round, design: Design) -> Round:
+    """The round with the design of its ambiguous pair added."""
+    b, c = int(now.pair[B]), int(now.pair[C])
+    keys, designs = now.design_keys, now.designs
+    solved = keys[keys != NO_ARM]
+    if 2 * (len(solved) + 1) > len(keys):
+        rows = designs[keys != NO_ARM]
+        keys = np.full(2 * len(keys), NO_ARM, np.int64)
+        designs = np.zeros((len(keys), designs.shape[1]))
+        for key, weights in zip(solved, rows, strict=True):
+            first, second = divmod(int(key), designs.shape[1])
+            _store(keys, designs, first, second, weights)
+    _store(keys, designs, b, c, design(b, c))
+    return now.replace(design_keys=keys, designs=designs)
+
+
+def _store(keys: NDArray[np.int64], designs: Reals, b: int, c: int, weights: Reals) -> None:
+    arms = designs.shape[1]
+    place = -1 - design_slot(keys, arms, b, c)
+    keys[place] = min(b, c) * arms + max(b, c)
+    designs[place] = weights
+
+
+def with_room(now: Round) -> Round:
+    """The round with twice the room for what its allocation looks at."""
+    return now.replace(allocation=make_room(now.allocation))
+
+
+def optimal_shares(
+    features: Reals, noise: Reals, epsilon: float, means: Reals, inside: Mask
+) -> Reals | None:
+    """The w* of these means (Jedra and Proutière 2020, for any m); None where there is none."""
+    from shortlist.theory.lower_bound import optimal_allocation
+
+    return optimal_allocation(features, means, inside, noise=noise, epsilon=epsilon)
+
+
+def with_shares(now: Round, state: State, shares: Shares) -> Round:
+    """The round with w* solved for the means as they are.
+
+    Where there is no w*, since the means do not tell J(t) from the others, the shares stay as they
+    were; if there were none yet, they are even over the arms that span.
+    """
+    allocation = now.allocation
+    solved = shares(state.means, now.inside)
+    if solved is not None:
+        allocation.weights[:] = solved
+    elif allocation.clock[SOLVED] < 0:
+        allocation.weights[:] = 0.0
+        allocation.weights[allocation.spanner] = 1.0 / len(allocation.spanner)
+    allocation.clock[SOLVED] = state.clock[OBSERVED]
+    return now
+
+
+def check(status: int, now: Round, rules: Mapping[str, Rule], m: int) -> None:
+    """Raise where the loop could not go on."""
+    if status == SINGULAR:
+        raise SingularDesign("the initial pulls do not span the features.")
+    if status == BAD_CANDIDATES:
+        raise InvalidSetting(
+            f"the candidates rule {rules['candidates'].name!r} marked "
+            f"{int(now.inside.sum())} arms where m = {m} are wanted."
+        )
+    if status == BAD_AMBIGUOUS:
+        raise InvalidSetting(
+            f"the ambiguous rule {rules['ambiguous'].name!r} returned an arm that is not "
+            "among the candidates: it must return a j with inside[j]."
+        )
+    if status == BAD_SELECTION:
+        raise InvalidSetting(
+            f"the selection rule {rules['selection'].name!r} returned "
+            f"{int(now.pair[ARM])}: it must return an arm from 0 to {len(now.inside) - 1}."
+        )
+
+
+MOST_SOLVED = 64  # arms: with more, solving w* on the way takes longer than all else
+
+
+@rule("reward")
+def normal(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
+    """Normal: the rows are (mean, σ)."""
+    return parameters[0, arm] + parameters[1, arm] * standard_normal(stream)
+
+
+@rule("reward")
+def either(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
+    """One of two: the rows are (probability of the second, first, second)."""
+    return parameters[2 if uniform(stream) < parameters[0, arm] else 1, arm]
+
+
+def play_on(
+    engine: Engine, posterior: Posterior, means: np.ndarray, seed: np.uint64, most: int
+) -> tuple[int, bool, NDArray[np.int64]]:
+    """Evaluations in all, whether it stopped, and the pulls."""
+    parameters = np.vstack([means, engine.sigma / np.sqrt(engine.weights)])
+    seeds = np.array([seed], np.uint64)
+    runs = engine.replicate(normal, parameters, seeds, most, origin=posterior)
+    return int(runs.samples[0]), bool(runs.stopped[0]), runs.pulls[0]
+
+
+def round_cost(engine: Engine) -> float:
+    """About how long a simulated round takes, in nanoseconds on the machine of README's figures."""
+    arms, rank = engine.features.shape
+    cells = arms * min(arms, engine.m + 16 + rank)
+    if any({"mth_gaps", "design"} & each.needs for each in engine.rules.values()):
+        cells += 8 * arms * arms
+    if engine.allocation != NONE:
+        cells += arms * rank * rank + engine.m * (arms - engine.m) * rank
+    if engine.allocation == LAZY and arms > MOST_SOLVED:
+        return math.inf
+    return 300.0 + 1.2 * cells

@@ -1,0 +1,1 @@
+"""The same round with many arms, most of which are passed over."""

@@ -1,0 +1,196 @@
+"""Features as they come: arrays, DataFrames, Arrow tables and files, copied only where needed.
+
+NumPy's ``.npy`` files, mapped into memory once their header is known to be true.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shortlist.errors import InvalidFeatures
+from shortlist.numerics.tall import first_not_finite
+
+Named = tuple[Any, Iterable[Any] | None]  # a table of numbers, and names if it has any
+
+
+def features_and_names(
+    features: Any, arms: Sequence[Any] | None
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """A checked table, one row an arm, and the arms' names.
+
+    An array of float64 in C order, or a memory map of one, is taken as it is: nothing is copied.
+
+    Examples
+    --------
+    >>> table = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> matrix, names = features_and_names(table, arms=["ash", "beech"])
+    >>> np.shares_memory(matrix, table), names
+    (True, ('ash', 'beech'))
+    """
+    if features is None and arms is None:
+        raise InvalidFeatures(
+            "neither features nor arms were given: pass features (one row an arm), or "
+            "arms=[names] for arms of which nothing is known."
+        )
+    if features is None:
+        names = [str(name) for name in arms or ()]
+        return np.eye(len(names)), _names(names)
+    raw, named = _read(features)
+    if arms is not None:
+        named = arms
+    try:
+        matrix = np.ascontiguousarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidFeatures(
+            f"features must be a table of numbers, one row an arm: {error}."
+        ) from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InvalidFeatures(
+            f"features must be a table of K arms × N features, got shape {matrix.shape}: one row "
+            "an arm, one column a feature."
+        )
+    names = [str(name) for name in (range(len(matrix)) if named is None else named)]
+    if len(names) != len(matrix):
+        raise InvalidFeatures(
+            f"{len(names)} names were given for {len(matrix)} rows of features: one name an arm."
+        )
+    bad = first_not_finite(matrix)
+    if bad is not None:
+        arm, column, count = bad
+        raise InvalidFeatures(
+            f"feature {column} of arm {names[arm]!r} is {matrix[arm, column]}: features must be "
+            f"finite ({count} entries are not). Fill or drop them first."
+        )
+    # Numbers that were counted are neither broken nor given twice.
+    return matrix, tuple(names) if named is None and len(names) > 1 else _names(names)
+
+
+def _read(features: Any) -> Named:
+    if isinstance(features, str | os.PathLike):
+        return _read_file(os.fspath(features))
+    if isinstance(features, pd.DataFrame):
+        text = [str(c) for c in features.columns if not pd.api.types.is_numeric_dtype(features[c])]
+        if text:
+            raise InvalidFeatures(
+                f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
+                "index if it names the arms."
+            )
+        return _table(features), features.index
+    if type(features).__module__.partition(".")[0] == "pyarrow":
+        from shortlist.files.arrow import from_arrow
+
+        return from_arrow(features)
+    return features, None
+
+
+def _table(frame: pd.DataFrame) -> NDArray[np.float64]:
+    if len(set(frame.dtypes)) == 1:
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    # Of several types pandas makes a table by columns first.
+    matrix = np.empty(frame.shape)
+    for place in range(frame.shape[1]):
+        matrix[:, place] = frame.iloc[:, place].to_numpy(dtype=np.float64, na_value=np.nan)
+    return matrix
+
+
+def _read_file(path: str) -> Named:
+    if not os.path.exists(path):
+        raise InvalidFeatures(f"features: there is no file {path!r}.")
+    if path.endswith(".npy"):
+        try:
+            return map_npy(path), None
+        except (OSError, ValueError) as error:
+            raise InvalidFeatures(f"features: {path!r} cannot be read: {error}.") from None
+    if path.endswith(".parquet"):
+        from shortlist.files.arrow import from_parquet
+
+        return from_parquet(path)
+    raise InvalidFeatures(
+        f"features: {path!r} is neither a .parquet nor a .npy file. Read it first, for instance by "
+        "pandas, and pass the table."
+    )
+
+
+def _names(names: list[str]) -> tuple[str, ...]:
+    if len(names) < 2:
+        raise InvalidFeatures(f"at least 2 arms are needed to choose among, got {len(names)}.")
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        broken = next(name for name in names if not _is_text(name))
+        raise InvalidFeatures(
+            f"the name {broken!r} is not text: it holds half a character. Rename it."
+        ) from None
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidFeatures(f"the name {twice!r} is given to more than one arm: rename one.")
+    return tuple(names)
+
+
+def _is_text(name: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)
+
+
+MAGIC = b"\x93NUMPY"
+LONGEST = 65_536  # bytes of a header
+KINDS = "biuf"
+MOST = 32  # dimensions
+
+_TYPE = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[a-zA-Z]\d{0,3})['"]""")
+_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
+_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\s,L]{0,400})\)""")
+
+
+def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """The array of a ``.npy`` file, read from the disk where it is looked at.
+
+    The header is not evaluated: it has to name a type of numbers, an order and a shape that the
+    file is long enough for.
+
+    Raises
+    ------
+    ValueError
+        If it is no such file; with the reason.
+    OSError
+        If it cannot be opened.
+    """
+    with open(path, "rb") as file:
+        begin = file.read(8)
+        if len(begin) < 8 or not begin.startswith(MAGIC):
+            raise ValueError("it does not begin as a .npy file does")
+        width = 2 if begin[6] == 1 else 4
+        length = int.from_bytes(file.read(width), "little")
+        if begin[6] not in (1, 2, 3) or length > LONGEST:
+            raise ValueError("its header is damaged")
+        header = file.read(length).decode("utf-8", "replace")
+        offset, size = file.tell(), os.fstat(file.fileno()).st_size
+    kind, order, shape = _TYPE.search(header), _ORDER.search(header), _SHAPE.search(header)
+    if kind is None or order is None or shape is None:
+        raise ValueError("its header does not name a type of numbers, an order and a shape")
+    try:
+        dtype = np.dtype(kind[1])
+    except (TypeError, ValueError):
+        raise ValueError(f"{kind[1]!r} is no type of numbers") from None
+    if dtype.kind not in KINDS:
+        raise ValueError(f"it holds {dtype}, not numbers")
+    extents = tuple(int(extent) for extent in re.findall(r"\d+", shape[1]))
+    if len(extents) > MOST:
+        raise ValueError(f"it has {len(extents)} dimensions")
+    needed = dtype.itemsize
+    for extent in extents:
+        needed *= extent
+    if needed == 0:
+        raise ValueError(f"it is empty, of shape {extents}")
+    if offset + needed > size:
+        raise ValueError(
+            f"its header speaks of {needed:,} bytes, and {max(0, size - offset):,} are there"
+        )
+    return np.memmap(path, dtype, "r", offset, extents or (1,), "F" if order[1] == "True" else "C")

@@ -1,0 +1,1 @@
+"""Numbers, arrays and compiled functions: what knows nothing of bandits."""

@@ -1,0 +1,336 @@
+"""Functions that are written once, and run as machine code or by the interpreter.
+
+``@compiled()`` makes a ``Function`` of a small function of numbers, arrays and records. Called from Python it
+runs as machine code, which is made at the first call and kept on disk; compiled callers have it
+compiled into them; ``address`` gives it to compiled code that calls it by a pointer; ``interpret``
+runs it, and all that it calls, by the interpreter.
+
+A word to whoever waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, update_wrapper
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
+
+from shortlist.numerics.cache import MachineCode, used
+from shortlist.numerics.lowering import part_of
+from shortlist.numerics.records import BOOLEAN, INTEGER, KEY, REAL, VOID, Address, RecordType
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+# Compiled code only reads and writes arrays that its caller holds, so that counting references to them
+# would be pure cost: many times that of a whole round with four arms.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+REASSOCIATE = {"contract", "nsz", "reassoc"}
+
+
+# How Python's arguments become C's, and what these are.
+_CONVERTED: dict[Any, Callable[[Any], Any]] = {INTEGER: int, KEY: int, REAL: float, BOOLEAN: bool}
+_CTYPES: dict[Any, Any] = {
+    VOID: None,
+    BOOLEAN: ctypes.c_bool,
+    INTEGER: ctypes.c_int64,
+    KEY: ctypes.c_uint64,
+    REAL: ctypes.c_double,
+}
+_address_of = attrgetter("_address")
+
+
+class _Mode(threading.local):
+    interpreting = False
+
+
+_mode = _Mode()
+
+
+class _Interpreted:
+    seconds = 0.0
+
+
+_interpreted = _Interpreted()
+STEP = 3e-7  # seconds that the interpreter takes for a step of an inner loop
+PATIENCE = 6.0  # seconds of interpreting after which compiling pays: about as long as that takes
+
+
+def compile_at_once() -> None:
+    """Interpret nothing from now on: compile whatever is called."""
+    _interpreted.seconds = PATIENCE
+
+
+@contextmanager
+def interpreting() -> Iterator[None]:
+    """Have every function called in here run by the interpreter."""
+    before, _mode.interpreting = _mode.interpreting, True
+    try:
+        with np.errstate(all="ignore"):  # machine code does not warn either
+            yield
+    finally:
+        _mode.interpreting = before
+
+
+class Function(Generic[Arguments, Result]):
+    """A function that is compiled when machine code of it is wanted.
+
+    Attributes
+    ----------
+    py_func : callable
+        As written.
+    signature : Numba signature or None
+        What it takes and returns; None where that follows from the arguments.
+    """
+
+    def __init__(
+        self,
+        function: Callable[Arguments, Result],
+        signature: Any,
+        *,
+        inline: bool = False,
+        fast: bool = False,
+        counts: bool = False,
+    ) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self.signature = signature
+        self._fast = fast
+        self._inline = inline
+        self._options = {**OPTIONS, "_nrt": counts}
+        if fast:
+            self._options["fastmath"] = REASSOCIATE
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """Its types and options, as far as they decide what it is compiled to."""
+        options = [self._inline, self._fast, self._options["_nrt"]]
+        return str(self.signature), *map(str, options)
+
+    def __call__(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
+        """Run it, as machine code unless within ``interpreting``."""
+        if _mode.interpreting or numba.config.DISABLE_JIT:
+            return self.py_func(*arguments, **names)
+        return cast(Result, self._machine_code(*arguments, **names))
+
+    @cached_property
+    def _machine_code(self) -> Callable[..., Any]:
+        """What runs its machine code, by its address if all arguments are numbers and records."""
+        if not self._is_plain:
+            return cast(Callable[..., Any], self._dispatcher)
+        # Numba's own way to call from Python takes 5 microseconds for every record.
+        convert = [_CONVERTED.get(each, _address_of) for each in self.signature.args]
+        kinds = [_CTYPES.get(each, ctypes.c_void_p) for each in self.signature.args]
+        call = ctypes.CFUNCTYPE(_CTYPES[self.signature.return_type], *kinds)(self.address)
+
+        def run(*arguments: Any) -> Any:
+            return call(*[change(each) for change, each in zip(convert, arguments, strict=True)])
+
+        return run
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether all arguments are numbers and records, which a call to C can pass."""
+        taken = () if self.signature is None else self.signature.args
+        plain = [each in _CONVERTED or isinstance(each, RecordType) for each in taken]
+        return len(plain) > 0 and all(plain)
+
+    def interpret(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
+        """Run it and all that it calls by the interpreter."""
+        with interpreting():
+            return self.py_func(*arguments, **names)
+
+    def sparing(
+        self, steps: float, *called: Function[..., Any], exact: bool | None = None
+    ) -> Callable[Arguments, Result]:
+        """The function as machine code if that is there or pays; else run by the interpreter.
+
+        ``steps`` is about how often its innermost loops go round, and ``called`` are the functions that
+        it calls by address. ``exact`` says that the interpreter gives the same bits for these arguments;
+        by default it does where nothing that could be called is ``fast``. As in the ski-rental problem, compiling begins when interpreting has cost as much: together they never
+        take much more than twice what the better of the two would have taken.
+        """
+        if (
+            _interpreted.seconds + steps * STEP > PATIENCE
+            or not (self._is_exact_with(*called) if exact is None else exact)
+            or (self.is_kept() and all(each.is_kept(by_address=True) for each in called))
+        ):
+            return self
+        return self._interpret_timed
+
+    def _is_exact_with(self, *called: Function[..., Any]) -> bool:
+        return self.is_exact and all(each.is_exact for each in called)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether the interpreter gives the same bits: nothing that it calls is ``fast``."""
+        called = [_function_of(value) for value in used(self.py_func).values()]
+        return not self._fast and all(each.is_exact for each in called if each is not None)
+
+    def _interpret_timed(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
+        begun = time.thread_time()
+        try:
+            return self.interpret(*arguments, **names)
+        finally:
+            _interpreted.seconds += time.thread_time() - begun
+
+    @cached_property
+    def _kept(self) -> MachineCode:
+        """What is kept on disk for calls with arrays from Python."""
+        return MachineCode(self, "python")
+
+    @cached_property
+    def _kept_by_address(self) -> MachineCode:
+        return MachineCode(self, "address")
+
+    def is_kept(self, *, by_address: bool = False) -> bool:
+        """Whether its machine code is loaded, or can be without compiling."""
+        if by_address or self._is_plain:
+            return "_callback" in self.__dict__ or self._kept_by_address.holds(self.signature)
+        return "_dispatcher" in self.__dict__ or self._kept.holds(self.signature)
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        """What Python calls where an argument is an array."""
+        made = numba.njit(no_cfunc_wrapper=True, **self._options)(self.py_func)
+        made._cache = self._kept
+        if self.signature is None:
+            return made
+        with _waiting(self._kept, self.signature):
+            made.compile(self.signature)
+        made.disable_compile()
+        return made
+
+    @cached_property
+    def _callback(self) -> Any:
+        """What has an address."""
+        options = {**self._options, "forceinline": True}  # into the wrapper that is called
+        made: Any = CFunc(self.py_func, normalize_signature(self.signature), {}, options)
+        made._cache = self._kept_by_address
+        with _waiting(self._kept_by_address, self.signature):
+            made.compile()
+        return made
+
+    @property
+    def address(self) -> int:
+        """Where its machine code is, for compiled callers that are given a pointer."""
+        return cast(int, self._callback.address)
+
+    @cached_property
+    def pointer(self) -> Pointer:
+        """What a compiled function is given that takes it as an argument."""
+        return Pointer(self)
+
+    @cached_property
+    def _part(self) -> Any:
+        """What compiled code calls."""
+        return part_of(self.py_func, self.signature, {**self._options, "forceinline": self._inline})
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How Numba sees it in the code of a caller."""
+        return types.Dispatcher(self._part)
+
+    def compile(self) -> None:
+        """Make its machine code for callers that are given its address, or raise what Numba says."""
+        self._callback  # noqa: B018  (made when first asked for)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name where it is this package's; else Numba knows how to send functions."""
+        if self.py_func.__module__.startswith("shortlist."):
+            return _find, (self.py_func.__module__, self.py_func.__qualname__)
+        options = self._inline, self._fast, self._options["_nrt"]
+        sent = self.py_func if numba.config.DISABLE_JIT else numba.njit(self.py_func)
+        return _revive, (sent, self.signature, *options)
+
+
+class Pointer:
+    """A function as an argument of another: an address to compiled code, callable by the interpreter."""
+
+    def __init__(self, function: Function[..., Any]) -> None:
+        self._function = function
+        self._numba_type_ = Address(function.signature)
+
+    @cached_property
+    def _address(self) -> int:
+        return self._function.address
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        return self._function(*arguments)
+
+
+@contextmanager
+def _waiting(kept: MachineCode, signature: Any) -> Iterator[None]:
+    """Have one process compile and others wait, and tell who waits why."""
+    if kept.holds(signature):
+        yield
+        return
+    with notice("compiling for this machine: once only, some seconds", once=True), kept.alone():
+        yield
+
+
+def _function_of(value: Any) -> Function[..., Any] | None:
+    """The function itself, or that of a rule; None of anything else."""
+    value = getattr(value, "function", value)
+    return value if isinstance(value, Function) else None
+
+
+def _find(module: str, name: str) -> Any:
+    return _function_of(getattr(import_module(module), name))
+
+
+def _revive(function: Any, signature: Any, inline: bool, fast: bool, counts: bool) -> Any:
+    written = getattr(function, "py_func", function)
+    return Function(written, signature, inline=inline, fast=fast, counts=counts)
+
+
+def compiled(
+    signature: Any | None = None, *, inline: bool | None = None, fast: bool = False
+) -> Callable[[Callable[Arguments, Result]], Function[Arguments, Result]]:
+    """Make a ``Function`` of a function.
+
+    With ``inline``, which is the default without a signature, its code becomes part of its callers'
+    (``forceinline``: Numba's own ``inline="always"`` copies sources instead, which made compiling twice as
+    long). With ``fast``, sums may be taken in another order, several terms at a time: four times as
+    fast over many arms, and the last digit may differ from the interpreter's.
+    """
+
+    def decorate(function: Callable[Arguments, Result]) -> Function[Arguments, Result]:
+        within = signature is None if inline is None else inline
+        return Function(function, signature, inline=within, fast=fast)
+
+    return decorate
+
+
+_said: set[str] = set()
+
+
+@contextmanager
+def notice(words: str, after: float = 2.0, *, once: bool = False) -> Iterator[None]:
+    """Say what takes so long, if it takes longer than ``after`` seconds; with ``once``, once a process."""
+
+    def say() -> None:
+        if not (once and words in _said):
+            _said.add(words)
+            print(f"shortlist: {words}", file=sys.stderr)
+
+    timer = threading.Timer(after, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

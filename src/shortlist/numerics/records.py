@@ -1,0 +1,294 @@
+"""Arrays and numbers under names, handed to compiled code as one pointer.
+
+Numba hands a tuple of arrays over as seven or nine numbers an array in every call, and compiles code to
+do so. A ``Record`` writes the address and the shape of each of its arrays into one table when it is first
+handed over, and compiled code reads from there what it uses. Its attributes never change (their
+contents may), and LLVM is told so.
+
+Memory that no other thread writes beside: small arrays on cache lines of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Annotated, Any, Self, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel.models import ExternalFuncPointerModel, PrimitiveModel
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numpy.typing import NDArray
+
+VOID = types.void
+BOOLEAN = types.boolean
+INTEGER = types.int64
+REAL = types.float64
+KEY = types.uint64
+REALS = types.Array(types.float64, 1, "C")
+TABLE = types.Array(types.float64, 2, "C")
+INTEGERS = types.Array(types.int64, 1, "C")
+KEYS = types.Array(types.uint64, 1, "C")
+MASK = types.Array(types.boolean, 1, "C")
+GRID = types.Array(types.int64, 2, "C")
+MASKS = types.Array(types.boolean, 2, "C")
+
+Integer = Annotated[int, INTEGER]
+Real = Annotated[float, REAL]
+Reals = Annotated[NDArray[np.float64], REALS]
+Table = Annotated[NDArray[np.float64], TABLE]
+Integers = Annotated[NDArray[np.int64], INTEGERS]
+Grid = Annotated[NDArray[np.int64], GRID]
+Keys = Annotated[NDArray[np.uint64], KEYS]
+Mask = Annotated[NDArray[np.bool_], MASK]
+Masks = Annotated[NDArray[np.bool_], MASKS]
+
+ABSENT: Any = None  # in place of a record or a function that compiled code will not look at
+
+_WORD = ir.IntType(64)
+_DTYPES = {
+    types.float64: np.dtype(np.float64),
+    types.int64: np.dtype(np.int64),
+    types.uint64: np.dtype(np.uint64),
+    types.boolean: np.dtype(np.bool_),
+}
+
+
+class Address(types.ExternalFunctionPointer):  # type: ignore[misc]
+    """The Numba type of a function that is called by its address: one number, one indirect call."""
+
+    def __init__(self, signature: Any) -> None:
+        super().__init__(signature, None)
+        self.name = f"Address({signature})"
+
+
+register_model(Address)(ExternalFuncPointerModel)
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Base of the records: subclasses are frozen dataclasses, their fields annotated by the types above.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Pair(Record):
+    ...     values: Reals
+    ...     count: Integer
+    >>> pair = Pair(values=np.zeros(2), count=3)
+    >>> pair.replace(count=4).count
+    4
+    >>> Pair(values=np.zeros(2, np.int64), count=3)._address
+    Traceback (most recent call last):
+        ...
+    TypeError: Pair.values must be a C-contiguous array of float64 in 1 dimension...
+    """
+
+    def replace(self, **changes: Any) -> Self:
+        """The same record with other values under some names."""
+        return replace(self, **changes)
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """The arrays of the record and of the records within, in order."""
+        values = [getattr(self, field.name) for field in fields(self)]
+        found = [v.arrays() if isinstance(v, Record) else [v] for v in values]
+        return [each for part in found for each in part if isinstance(each, np.ndarray)]
+
+    def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
+        """The same record, each array of it and of the records within replaced by another."""
+        changes: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                changes[field.name] = change(value)
+            elif isinstance(value, Record):
+                changes[field.name] = value.mapped(change)
+        return replace(self, **changes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle takes along: not the table, which holds addresses."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def _words(self) -> NDArray[np.int64]:
+        words: list[int] = []
+        for name, member in record_type(type(self)).members.items():
+            words += _words_of(member, getattr(self, name), f"{type(self).__name__}.{name}")
+        return np.array(words, np.int64)
+
+    @cached_property
+    def _address(self) -> int:
+        return self._words.ctypes.data
+
+
+def _words_of(member: Any, value: Any, name: str) -> list[int]:
+    """What the table says of one attribute."""
+    if isinstance(member, types.Array):
+        dtype = _DTYPES[member.dtype]
+        if (
+            not isinstance(value, np.ndarray)
+            or value.dtype != dtype
+            or value.ndim != member.ndim
+            or not value.flags.c_contiguous
+        ):
+            raise TypeError(
+                f"{name} must be a C-contiguous array of {dtype} in {member.ndim} dimension(s), "
+                f"not {type(value).__name__} {getattr(value, 'dtype', '')}{getattr(value, 'shape', '')}"
+            )
+        return [value.ctypes.data, *value.shape]
+    if isinstance(member, RecordType):
+        return [0 if value is None else value._address]
+    if isinstance(member, Address):
+        return [0 if value is None else value.address]
+    number = np.array([value], _DTYPES[member])
+    return [int(number.view(np.int64)[0])]
+
+
+class RecordType(types.Type):  # type: ignore[misc]
+    """The Numba type of a record: where in its table each attribute is."""
+
+    def __init__(self, cls: type[Record], members: dict[str, Any]) -> None:
+        self.cls, self.members = cls, members
+        self.places, place = {}, 0
+        for name, member in members.items():
+            self.places[name] = place
+            place += 1 + (member.ndim if isinstance(member, types.Array) else 0)
+        layout = ", ".join(f"{name}: {member}" for name, member in members.items())
+        super().__init__(f"{cls.__module__}.{cls.__qualname__}({layout})")
+
+
+_made: dict[type[Record], RecordType] = {}
+
+
+def record_type(cls: type[Record]) -> RecordType:
+    """The Numba type of a class of records."""
+    if cls in _made:
+        return _made[cls]
+    hints = get_type_hints(cls, include_extras=True)
+    members = {field.name: _member(hints[field.name]) for field in fields(cls)}
+    made = _made[cls] = RecordType(cls, members)
+    typeof_impl.register(cls)(lambda value, context: made)
+    return made
+
+
+def _member(hint: Any) -> Any:
+    """The Numba type behind an annotation."""
+    if get_origin(hint) is Annotated:
+        return get_args(hint)[1]
+    return record_type(hint)
+
+
+class _RecordModel(PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, record: RecordType) -> None:
+        super().__init__(manager, record, _WORD.as_pointer())
+
+
+register_model(RecordType)(_RecordModel)
+
+
+@infer_getattr
+class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = RecordType
+
+    def generic_resolve(self, record: RecordType, name: str) -> Any:
+        return record.members.get(name)
+
+
+@lower_getattr_generic(RecordType)  # type: ignore[untyped-decorator]
+def _attribute(context: Any, builder: Any, record: RecordType, table: Any, name: str) -> Any:
+    member, place = record.members[name], record.places[name]
+
+    def word(k: int) -> Any:
+        loaded = builder.load(builder.gep(table, [_WORD(place + k)], inbounds=True))
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
+
+    kind = context.get_value_type(member)
+    if not isinstance(member, types.Array):
+        return _from_word(builder, member, kind, word(0))
+    at, size = builder.inttoptr(word(0), kind.elements[4]), _WORD(_DTYPES[member.dtype].itemsize)
+    shape = [word(1 + k) for k in range(member.ndim)]
+    strides, count = [size], shape[-1]
+    for length in reversed(shape[:-1]):
+        strides.insert(0, builder.mul(count, size))
+        count = builder.mul(count, length)
+    made = ir.Constant(kind, ir.Undefined)
+    for k, part in enumerate(
+        (
+            kind.elements[0](None),  # nobody counts references to it
+            kind.elements[1](None),
+            count,
+            size,
+            at,
+            cgutils.pack_array(builder, shape),
+            cgutils.pack_array(builder, strides),
+        )
+    ):
+        made = builder.insert_value(made, part, k)
+    return made
+
+
+def _from_word(builder: Any, member: Any, kind: Any, word: Any) -> Any:
+    if isinstance(member, RecordType | Address):
+        return builder.inttoptr(word, kind)
+    return builder.bitcast(word, kind) if member is types.float64 else word
+
+
+def _pointer_of(kind: Any, record: Any, c: Any) -> NativeValue:
+    """The address that a Python object gives for itself."""
+    number = c.pyapi.object_getattr_string(record, "_address")
+    failed = cgutils.is_null(c.builder, number)
+    made = cgutils.alloca_once_value(c.builder, ir.Constant(c.context.get_value_type(kind), None))
+    with c.builder.if_then(c.builder.not_(failed)):
+        pointer = c.pyapi.long_as_voidptr(number)
+        c.pyapi.decref(number)
+        c.builder.store(c.builder.bitcast(pointer, c.context.get_value_type(kind)), made)
+    return NativeValue(c.builder.load(made), is_error=failed)
+
+
+unbox(RecordType)(_pointer_of)
+unbox(Address)(_pointer_of)
+
+
+LINE = 64  # bytes
+SMALL = 1024  # NumPy hands blocks of less than so many bytes from one thread to the next
+
+Kind = TypeVar("Kind", bound=Record)
+
+
+def on_own_line(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, copied to whole cache lines if it is small.
+
+    Arrays of a few numbers that two threads write may lie side by side in one line of the cache,
+    which the cores then take from each other at every write.
+
+    Examples
+    --------
+    >>> on_own_line(np.ones(3, np.int64)).ctypes.data % LINE
+    0
+    >>> large = np.zeros(1000)
+    >>> on_own_line(large) is large
+    True
+    """
+    if not 0 < array.nbytes < SMALL:
+        return array
+    lines = np.zeros(LINE + -(-array.nbytes // LINE) * LINE, np.uint8)
+    own: NDArray[Any] = np.ndarray(array.shape, array.dtype, lines, -lines.ctypes.data % LINE)
+    own[...] = array
+    return own
+
+
+def on_own_lines(record: Kind) -> Kind:
+    """The record with each of its small arrays, and of those within, on lines of their own."""
+    return record.mapped(on_own_line)

@@ -1,0 +1,1 @@
+"""Algorithms that proceed plan by plan: so many pulls of each arm, then a decision."""

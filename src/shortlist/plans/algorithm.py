@@ -1,0 +1,134 @@
+"""An algorithm that is a strategy: its name, its bound, and what its answer is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.engine.solver import OWN_INTERVAL, Bound
+from shortlist.errors import InvalidSetting
+from shortlist.plans.engine import StepwiseEngine
+from shortlist.plans.strategy import Strategy, Task
+from shortlist.problem import Problem
+from shortlist.rules.thresholds import Setting, Threshold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """An algorithm that proceeds plan by plan.
+
+    Parameters
+    ----------
+    strategy : callable
+        From a task, the strategy before its first result: a class, or a function that can be
+        pickled.
+    threshold : Threshold
+        How wide the strategy's bounds are, and who has proven that it is enough. It is the
+        strategy's own and cannot be exchanged.
+    name, summary : str
+        For tables.
+    unproven : tuple of str
+        Why no theorem covers the answer; empty if one does.
+    extends : str
+        What it carries further than its theorem does; empty if the theorem covers it.
+    only_m : int, optional
+        The only m it is defined for.
+    classical : bool
+        Forget the features: every arm is its own dimension.
+    reward_range : tuple of float, optional
+        Where every result must lie. The bound then rests on it, and σ is not used.
+    interval_words : str
+        What an arm's own interval is, in signs.
+    misspecification : float
+        How far from linear in the features the means may be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shortlist.catalog.names import find_algorithm
+    >>> uniform = find_algorithm("Uniform")
+    >>> bound = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
+    >>> bound.proven, bound.engine.initial.tolist()
+    (True, [0, 1, 2])
+    >>> uniform.bind(bound.problem, "frequentist")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: Uniform has a bound of its own ('contrast_mixture') and takes no other: leave threshold=None, got 'frequentist'.
+    """
+
+    strategy: Callable[[Task], Strategy]
+    threshold: Threshold
+    name: str
+    summary: str = ""
+    unproven: tuple[str, ...] = ()
+    extends: str = ""
+    only_m: int | None = None
+    classical: bool = False
+    reward_range: tuple[float, float] | None = None
+    interval_words: str = OWN_INTERVAL
+    misspecification: float = 0.0
+
+    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+        """The algorithm on a problem."""
+        if threshold is not None:
+            raise InvalidSetting(
+                f"{self.name} has a bound of its own ({self.threshold.name!r}) and takes no other: "
+                f"leave threshold=None, got {threshold!r}."
+            )
+        if self.only_m is not None and problem.m != self.only_m:
+            raise InvalidSetting(
+                f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
+            )
+        if problem.noise.kind == "estimate":
+            raise InvalidSetting(
+                f"{self.name} makes plans of its own, without the replicates that sigma='estimate' "
+                "needs: give a number for sigma, or another algorithm, such as m-LinGapE."
+            )
+        features = np.eye(problem.arms) if self.classical else problem.reduced
+        sigma = problem.sigma
+        if self.reward_range is not None:
+            sigma = self._half_range(problem)
+        setting = Setting(
+            arms=problem.arms,
+            dimension=problem.arms if self.classical else problem.dimension,
+            rank=features.shape[1],
+            longest=1.0 if self.classical else problem.longest,
+            sigma=sigma,
+            delta=problem.delta,
+            S=problem.S,
+            regularization=0.0,
+            weakest=0.0,
+            classical=self.classical or problem.is_classical,
+            indices="paired",
+            features_unused=self.classical and not problem.is_classical,
+        )
+        self.threshold.check(setting)
+        task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)
+        engine = StepwiseEngine(self.strategy, task, self.reward_range)
+        return Bound(
+            self.name,
+            problem,
+            self.threshold,
+            setting,
+            engine,
+            list(self.unproven),
+            extends=self.extends,
+            reward_range=self.reward_range,
+            interval_words=self.interval_words,
+            misspecification=self.misspecification,
+        )
+
+    def _half_range(self, problem: Problem) -> float:
+        """In place of σ, for who plays on; raises where results may lie outside the range."""
+        assert self.reward_range is not None
+        (low, high), told = self.reward_range, problem.noise.range
+        if told is not None and not (low <= told[0] and told[1] <= high):
+            raise InvalidSetting(
+                f"{self.name} is for results from {low:g} to {high:g}, got "
+                f"reward_range=({told[0]:g}, {told[1]:g}): scale the results, or take an algorithm "
+                "that uses σ (LUCB, Racing)."
+            )
+        return (high - low) / 2.0

@@ -1,0 +1,233 @@
+"""MisLid: the means are linear in the features to within c (Réda, Tirinzoni and Degenne 2021).
+
+A learner proposes shares of the pulls, nature answers with the closest means under which the answer
+is another, and the learner is paid for the arms that tell the two apart: LinGame, with means that
+are linear up to c. The plans follow the sum of the shares.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
+from shortlist.arrays import Integers, Mask, Reals
+from shortlist.engine.solver import Bound
+from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.noise import GIVEN
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.mislid.alternative import alternatives, closest, measure
+from shortlist.plans.mislid.evidence import Boundary, Evidence, mixture
+from shortlist.plans.mislid.likelihood_ratio import LikelihoodRatio
+from shortlist.plans.mislid.pair_bounds import PairBounds
+from shortlist.plans.strategy import Strategy, Task
+from shortlist.problem import Problem
+from shortlist.rules.rule import Rule
+from shortlist.rules.thresholds import Threshold
+
+FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
+GROWTH = 0.03  # of all pulls from one look to the next; 0.01 was no better
+MOST = 4000  # arms; a table of K × K is then 128 MB, and there are several
+STEPS = 5  # of the learner a plan; 20 were no better
+
+STOPS: dict[str, Callable[[Task, float, int], Evidence]] = {
+    "pairs": PairBounds.of,
+    "glr": LikelihoodRatio.of,
+}
+
+
+class Misspecified(Strategy):
+    """The estimate, what it takes to be certain of it, and a learner for each answer met."""
+
+    def __init__(self, task: Task, misspecification: float, stop: str) -> None:
+        arms, rank = task.features.shape
+        if arms > MOST:
+            raise InvalidSetting(
+                f"MisLid's bounds take tables of K × K, and K = {arms:,} is beyond {MOST:,}: use "
+                "m-LinGapE, or leave out arms that are known to be bad."
+            )
+        first = max(1, min(FIRST, AT_MOST // arms))
+        # With as many dimensions as arms all means are linear, whatever c.
+        c = misspecification if rank < arms else 0.0
+        self._evidence = STOPS[stop](task, c, first)
+        self._at = Boundary(-1, -1, math.inf, math.inf)
+        self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
+        self._target = np.zeros(arms)
+        self._learners: dict[bytes, Reals] = {}
+        self.plan = np.full(arms, first, np.int64)
+        self.inside = np.zeros(arms, np.bool_)
+        self.b, self.c, self.statistic, self.threshold = self._at
+        self.cost = 1e6 + STEPS * (300.0 * arms * rank * (rank + 10) + 3.0 * arms**3)
+
+    def decide(self, sums: Reals, seed: int) -> None:
+        """Look, and let the learner play for the next plan."""
+        pulls, sums = self._pulls + self.plan, self._sums + sums
+        evidence = self._evidence.after(pulls, sums)
+        inside = evidence.inside()
+        at = evidence.boundary(inside)
+        played = self._play(evidence, inside, pulls)
+        self._pulls, self._sums, self._evidence = pulls, sums, evidence
+        self._learners, self._target, self.plan = played
+        self.inside, self._at = inside, at
+        self.b, self.c, self.statistic, self.threshold = at
+
+    def suppose(self, means: Reals) -> None:
+        """The learner plays on, with the estimate as it is."""
+        pulls = self._pulls + self.plan
+        played = self._play(self._evidence, self.inside, pulls)
+        self._pulls = pulls
+        self._learners, self._target, self.plan = played
+
+    def _play(
+        self, evidence: Evidence, inside: Mask, pulls: Integers
+    ) -> tuple[dict[bytes, Reals], Reals, Integers]:
+        """The learners and their shares by the next plan, and the plan: what lacks most of them."""
+        task, c, means = evidence.task, evidence.c, evidence.means
+        total = int(pulls.sum())
+        count = max(1, int(GROWTH * total))
+        steps = min(count, STEPS)
+        pulls_a_step, most = count / steps, math.log(max(total, 2))
+        widths, found = _optimism(evidence, pulls, most), alternatives(*task.features.shape)
+        key = inside.tobytes()
+        fresh = np.append(np.zeros(len(means)), FIRST_MIXABILITY)
+        learner = self._learners.get(key, fresh).copy()
+        # What was pulled before the first round was wanted.
+        target = self._target.copy() if self._target.any() else pulls.astype(np.float64)
+        weights = np.zeros(len(means))
+        for _ in range(steps):
+            hedge(learner, weights)
+            closest(task.features, c, weights, means, inside, task.epsilon, found)
+            apart = np.abs(means - found.means) / task.sigma + widths
+            gains = np.minimum(0.5 * apart * apart, most)
+            learn(learner, weights, pulls_a_step * gains)
+            target += pulls_a_step * weights
+        return {**self._learners, key: learner}, target, _tracking(target - pulls, count)
+
+    def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
+        """Of every arm i, μ_i − μ_j as it is estimated, with its bounds."""
+        return self._evidence.differences(j, self._at)
+
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """μ̃, and the squares of its half-widths in units of Cσ."""
+        scale = self.threshold * self._evidence.task.sigma
+        return self._evidence.means, (self._evidence.half_widths() / scale) ** 2
+
+    def threshold_at(self, time: float) -> float:
+        """C if all arms are pulled alike."""
+        arms = len(self.plan)
+        return self._evidence.threshold_at(np.full(arms, time / arms))
+
+
+def _optimism(evidence: Evidence, pulls: Integers, most: float) -> Reals:
+    """By how many σ a mean may be off: by its own pulls, or by a linear model."""
+    task, c, counts = evidence.task, evidence.c, pulls.astype(np.float64)
+    rivals = alternatives(*task.features.shape).rivals
+    measure(task.features, counts, evidence.means, rivals)
+    linear = np.sqrt(2.0 * most * np.diagonal(rivals.gram)) + 2.0 * c / task.sigma
+    return np.asarray(np.minimum(np.sqrt(2.0 * most / counts), linear))
+
+
+def _tracking(lacking: Reals, count: int) -> Integers:
+    """So many pulls, each of the arm that lacks most by then (C-tracking).
+
+    Examples
+    --------
+    >>> _tracking(np.array([2.0, -1.0, 3.5]), 4).tolist()
+    [1, 0, 3]
+    """
+    ordered = np.sort(lacking)[::-1]
+    levels = (np.cumsum(ordered) - count) / np.arange(1, len(lacking) + 1)
+    level = levels[np.flatnonzero(ordered > levels)[-1]]  # they lack count above it, all together
+    plan = np.maximum(np.floor(lacking - level), 0.0).astype(np.int64)
+    for _ in range(count - int(plan.sum())):
+        plan[np.argmax(lacking - plan)] += 1
+    return plan
+
+
+def _threshold(c: float, stop: str) -> Threshold:
+    words = {
+        "pairs": "The smaller of a linear bound that is off by c and of one by two arms alone.",
+        "glr": "sqrt(2 min(β_lin + 2c²t/σ², β_uns)): mixtures in rank X and in K dimensions.",
+    }
+    nothing: frozenset[str] = frozenset()
+    return Threshold(
+        Rule("threshold", f"misspecified_{stop}", words[stop], mixture, mixture, nothing, nothing),
+        lambda setting, ridge: [],
+        proven=True,
+        assumptions=f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
+        source="Robbins 1970",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MisLid:
+    """An algorithm for means that are linear in the features to within c.
+
+    Parameters
+    ----------
+    misspecification : float
+        c: no mean is further than that from one linear function of the features. It has no
+        default: a c that is too small voids the guarantee, one that is too large costs evaluations.
+    stop : {"pairs", "glr"}
+        When to stop: as soon as every pair is certain by the better of two bounds, or by the
+        likelihood ratio as it was published. Both are proven; the first needs fewer evaluations.
+
+    Examples
+    --------
+    >>> lenient = MisLid(misspecification=0.1)
+    >>> lenient.name
+    'MisLid (c = 0.1)'
+    >>> lenient.bind(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 1, sigma=0.5)).proven
+    True
+    >>> MisLid(misspecification=-1)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: misspecification must be a number, 0 or more and finite, got -1: it is how far a mean may be from linear; 0 is a linear model.
+    """
+
+    misspecification: float
+    stop: Literal["pairs", "glr"] = "pairs"
+    summary: ClassVar[str] = (
+        "Réda et al. 2021b; means linear to within c; pulls by a game against the closest"
+    )
+
+    def __post_init__(self) -> None:
+        c = self.misspecification
+        known = isinstance(c, numbers.Real) and not isinstance(c, bool)
+        if not known or not 0.0 <= c <= sys.float_info.max:
+            raise InvalidSetting(
+                f"misspecification must be a number, 0 or more and finite, got {c!r}: it is how "
+                "far a mean may be from linear; 0 is a linear model."
+            )
+        if self.stop not in STOPS:
+            raise unknown_name("stop", self.stop, STOPS)
+        object.__setattr__(self, "misspecification", float(c))
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        published = ", glr" if self.stop == "glr" else ""
+        return f"MisLid (c = {self.misspecification:g}{published})"
+
+    @property
+    def planned(self) -> Planned:
+        """As an algorithm that goes plan by plan."""
+        c, stop = self.misspecification, self.stop
+        return Planned(
+            strategy=partial(Misspecified, misspecification=c, stop=stop),
+            threshold=_threshold(c, stop),
+            name=self.name,
+            summary=self.summary,
+            misspecification=c,
+        )
+
+    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+        """The algorithm on a problem."""
+        return self.planned.bind(problem, threshold)

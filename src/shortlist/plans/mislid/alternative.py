@@ -1,0 +1,179 @@
+"""The closest means under which an arm of the m best and another change places.
+
+The means are Xθ + η with |η| ≤ c. For a pair i inside and j outside the alternatives are those with
+λ_j − λ_i ≥ ε; how far they are is a quadratic program (``core.nearest``). Its dual,
+
+    min ½ Σ_a w_a (μ_a − λ_a)² = ½ max over s with Xᵀs = x_i − x_j of
+        (sᵀμ + ε − c‖s − e_i + e_j‖₁)₊² / Σ_a s_a²/w_a,
+
+bounds it from below by any s. With s = e_i − e_j that is the classical distance, with the s of least
+squares and c = 0 the linear one; the best s between these two has a closed form. Only pairs whose
+bound is below the closest alternative found so far are solved, which is one or two as a rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import NO_ARM
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.linear import solve_factor
+from shortlist.numerics.quadratic import (
+    FAINT,
+    Workspace,
+    factorize_weighted,
+    inner,
+    nearest,
+    workspace,
+)
+from shortlist.numerics.records import (
+    INTEGER,
+    MASK,
+    REAL,
+    REALS,
+    TABLE,
+    VOID,
+    Reals,
+    Record,
+    Table,
+    record_type,
+)
+from shortlist.posterior.state import LEAST_SHARE
+from shortlist.rules.indices import square_of
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals(Record):
+    """Scratch: weights that bind θ, Xθ fitted to the means, G = X V(w)⁻¹ Xᵀ, a bound a pair."""
+
+    weights: Reals
+    fitted: Reals
+    column: Reals
+    gram: Table
+    bounds: Table
+    factor: Table
+
+
+RIVALS = record_type(Rivals)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternatives(Record):
+    """All scratch, and the answer: the pair (i, j) with the price of its gap, and its means."""
+
+    rivals: Rivals
+    work: Workspace
+    pair: Reals
+    means: Reals
+
+
+ALTERNATIVES = record_type(Alternatives)
+
+
+def alternatives(arms: int, rank: int) -> Alternatives:
+    """Scratch for so many arms."""
+    rivals = Rivals(
+        weights=np.zeros(arms),
+        fitted=np.zeros(arms),
+        column=np.zeros(rank),
+        gram=np.zeros((arms, arms)),
+        bounds=np.zeros((arms, arms)),
+        factor=np.zeros((rank, rank)),
+    )
+    return Alternatives(rivals, workspace(arms, rank), np.zeros(3), np.zeros(arms))
+
+
+@compiled(VOID(TABLE, REALS, REALS, RIVALS))
+def measure(features: Table, weights: Reals, means: Reals, rivals: Rivals) -> None:
+    """G and the fitted means under these weights."""
+    arms, rank = features.shape
+    w, column, gram = rivals.weights, rivals.column, rivals.gram
+    largest = 0.0
+    for a in range(arms):
+        largest = max(largest, weights[a])
+    for a in range(arms):
+        w[a] = max(weights[a], FAINT * largest)
+    factorize_weighted(features, w, rivals.factor)
+    for a in range(arms):
+        for k in range(rank):
+            column[k] = features[a, k]
+        solve_factor(rivals.factor, column)
+        for b in range(a + 1):
+            gram[a, b] = gram[b, a] = inner(features, b, column)
+    for a in range(arms):
+        rivals.fitted[a] = 0.0
+        for b in range(arms):
+            rivals.fitted[a] += gram[a, b] * w[b] * means[b]
+
+
+@compiled(REAL(REAL, REALS, INTEGER, INTEGER, RIVALS))
+def lean(c: float, means: Reals, i: int, j: int, rivals: Rivals) -> float:
+    """(s − e_i + e_j)ᵀμ − c‖s − e_i + e_j‖₁ for the s of least squares: what it loses by η."""
+    size = 0.0
+    for a in range(means.shape[0]):
+        share = rivals.weights[a] * (rivals.gram[a, i] - rivals.gram[a, j])
+        if a == i:
+            share -= 1.0
+        elif a == j:
+            share += 1.0
+        size += abs(share)
+    return rivals.fitted[i] - rivals.fitted[j] - (means[i] - means[j]) - c * size
+
+
+@compiled(REAL(REAL, REALS, INTEGER, INTEGER, REAL, RIVALS))
+def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, rivals: Rivals) -> float:
+    """How far an alternative is at least: by the best s = s₁ + q(e_i − e_j − s₁), 0 ≤ q ≤ 1."""
+    gap = means[i] - means[j] + slack
+    if gap <= 0.0:
+        return 0.0
+    gram, loss = rivals.gram, lean(c, means, i, j, rivals)
+    linear = square_of(gram[i, i] + gram[j, j], gram[i, j], LEAST_SHARE)
+    rest = max(1.0 / rivals.weights[i] + 1.0 / rivals.weights[j] - linear, 0.0)
+    q = 0.0
+    if gap + loss <= 0.0:
+        q = 1.0
+    elif loss < 0.0 and rest > 0.0:
+        q = min(1.0, -loss * linear / ((gap + loss) * rest))
+    seen = gap if q == 1.0 else max(gap + (1.0 - q) * loss, 0.0)  # the loss may be infinite
+    return 0.5 * seen * seen / (linear + q * q * rest)
+
+
+@compiled(REAL(TABLE, REAL, REALS, REALS, MASK, REAL, ALTERNATIVES))
+def closest(
+    features: Table,
+    c: float,
+    weights: Reals,
+    means: Reals,
+    inside: np.ndarray,
+    slack: float,
+    found: Alternatives,
+) -> float:
+    """Half the weighted square distance of the closest alternative.
+
+    ``found.pair`` becomes (i, j, the price of the gap), ``found.means`` the alternative.
+    """
+    rivals, bounds = found.rivals, found.rivals.bounds
+    arms, least = means.shape[0], np.inf
+    measure(features, weights, means, rivals)
+    for i in range(arms):
+        for j in range(arms):
+            if inside[i] and not inside[j]:
+                bounds[i, j] = distance_bound(c, means, i, j, slack, rivals)
+    while True:
+        bound, best_i, best_j = np.inf, NO_ARM, NO_ARM
+        for i in range(arms):
+            for j in range(arms):
+                if inside[i] and not inside[j] and bounds[i, j] < bound:
+                    bound, best_i, best_j = bounds[i, j], i, j
+        if not bound < least:
+            return least
+        bounds[best_i, best_j] = np.inf
+        value = nearest(features, c, weights, means, best_i, best_j, -slack, found.work)
+        if value < least:
+            least = value
+            found.pair[0], found.pair[1] = best_i, best_j
+            found.pair[2] = found.work.price[0]
+            for a in range(arms):
+                found.means[a] = found.work.means[a]

@@ -1,0 +1,458 @@
+"""Least squares in arm space, compiled: what keeps the arrays of a ``State`` current.
+
+Each way to keep G (see ``State.layout``) has its own ``refresh``, everything anew from counts and sums, and its
+own ``observe``, one evaluation taken in.
+
+A grid of shifts: the shift rises with λ_min(A), and ln det(I + A/shift) no longer grows with t.
+"""
+
+from __future__ import annotations
+
+import math
+
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.linear import cholesky, solve_factor
+from shortlist.numerics.records import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, Reals
+from shortlist.posterior.passes import absorb, inner, norms, products
+from shortlist.posterior.state import (
+    ASIDE,
+    BEHIND,
+    FIRST_REFRESH,
+    LAGGING,
+    LEVEL,
+    LOG_DET,
+    NEXT_CLIMB,
+    NEXT_REFRESH,
+    OBSERVED,
+    PRIOR_LOG_DET,
+    READY,
+    RECENT,
+    REFRESH_EVERY,
+    REFRESHED,
+    REGULARIZATION,
+    ROWS,
+    SHIFT,
+    STATE,
+    STEEPEST,
+    STEP,
+    TRACE,
+    WHOLE,
+    State,
+)
+
+
+@compiled(BOOLEAN(STATE, REAL, BOOLEAN))
+def factorize(state: State, ridge: float, with_pilot: bool) -> bool:
+    """Cholesky factor of ridge·I + Σ_a (N_a/n_a) x_a x_aᵀ into ``factor``; False if not positive."""
+    x, factor = state.features, state.factor
+    rank = x.shape[1]
+    for i in range(rank):
+        for j in range(i + 1):
+            factor[i, j] = ridge if i == j else 0.0
+    for a in range(x.shape[0]):
+        counted = state.pulls[a] if with_pilot else state.pulls[a] - state.pilot[a]
+        count = counted / state.noise[a]
+        if count > 0.0:
+            for i in range(rank):
+                scaled = count * x[a, i]
+                for j in range(i + 1):
+                    factor[i, j] += scaled * x[a, j]
+    return cholesky(factor)
+
+
+@compiled(REAL(STATE, REAL))
+def log_determinant(state: State, scale: float) -> float:
+    """Ln det(M / scale) of the matrix M last factorized."""
+    total = 0.0
+    rank = state.factor.shape[0]
+    for i in range(rank):
+        total += 2.0 * math.log(state.factor[i, i])
+    return total - rank * math.log(scale)
+
+
+@compiled(REAL(INTEGER))
+def price(level: int) -> float:
+    """What a level k of a grid of shifts adds to ln det, having 1/((k + 1)(k + 2)) of δ; 0 if none."""
+    return 2.0 * math.log((level + 1.0) * (level + 2.0)) if level >= 0 else 0.0
+
+
+@compiled(VOID(STATE, REALS))
+def solve(state: State, vector: Reals) -> None:
+    """Solve in place with the factor last made."""
+    solve_factor(state.factor, vector)
+
+
+@compiled(VOID(STATE, TABLE))
+def invert(state: State, inverse: Reals) -> None:
+    """The inverse of the matrix last factorized."""
+    for i in range(inverse.shape[0]):
+        for j in range(inverse.shape[0]):
+            inverse[i, j] = 1.0 if i == j else 0.0
+        solve(state, inverse[i])
+
+
+@compiled()
+def dot(state: State, arm: int, vector: Reals) -> float:
+    """x_aᵀ v."""
+    total = 0.0
+    for k in range(state.features.shape[1]):
+        total += state.features[arm, k] * vector[k]
+    return total
+
+
+@compiled()
+def apply(state: State, arm: int, matrix: Reals, product: Reals) -> None:
+    """M x_a for a symmetric M."""
+    for i in range(matrix.shape[0]):
+        product[i] = 0.0
+    for k in range(matrix.shape[0]):
+        weight = state.features[arm, k]
+        for i in range(matrix.shape[0]):
+            product[i] += weight * matrix[k, i]
+
+
+@compiled()
+def excess_of(state: State, arm: int) -> float:
+    """Σ (y − ν_a)/n_a over the arm's evaluations since the pilot was set aside."""
+    since = state.pulls[arm] - state.pilot[arm]
+    excess = state.sums[arm] - state.pilot_sums[arm] - since * state.prior[arm]
+    return excess / state.noise[arm]
+
+
+@compiled()
+def lags(state: State) -> bool:
+    """Whether the estimates of the arms may lag behind."""
+    return state.layout == LAGGING
+
+
+@compiled(VOID(STATE))
+def start_lagging(state: State) -> None:
+    """The norms that bound what changes from now on."""
+    factor, metric, lagging = state.factor, state.lagging.metric, state.lagging
+    for i in range(metric.shape[0]):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(j + 1):
+                total += factor[i, k] * factor[j, k]
+            metric[i, j] = metric[j, i] = total
+    for a in range(lagging.deviations.shape[0]):
+        lagging.deviations[a] = math.sqrt(state.variances[a])
+        lagging.exact_at[a] = -1
+    state.scalars[TRACE] = 0.0
+    state.clock[BEHIND] = 0
+
+
+@compiled(BOOLEAN(STATE))
+def fit(state: State) -> bool:
+    """Factorize V and put θ̂ into ``scratch``; False if V is singular. How every refresh begins."""
+    x, scalars, y = state.features, state.scalars, state.scratch
+    arms, rank = x.shape
+    if not factorize(state, scalars[REGULARIZATION], False):
+        return False
+    if scalars[SHIFT] > 0.0 and state.shifted.shape[0] == 0:
+        scalars[LOG_DET] = log_determinant(state, scalars[SHIFT])
+    for i in range(rank):
+        y[i] = 0.0
+    for a in range(arms):
+        total = (state.sums[a] - state.pilot_sums[a]) / state.noise[a]
+        if total != 0.0:
+            for i in range(rank):
+                y[i] += total * x[a, i]
+    solve(state, y)
+    return True
+
+
+@compiled(VOID(STATE))
+def renew_shifted(state: State) -> None:
+    """The shifted inverse and its ln det anew, and when to refresh again. How every refresh ends."""
+    x, scalars, clock = state.features, state.scalars, state.clock
+    shift = scalars[SHIFT]
+    if state.shifted.shape[0] > 0 and shift > 0.0:
+        factorize(state, shift, True)
+        invert(state, state.shifted)
+        scalars[LOG_DET] = log_determinant(state, shift) + price(clock[LEVEL])
+    elif clock[ASIDE] > 0:
+        factorize(state, 0.0, True)
+        invert(state, state.shifted)
+        scalars[LOG_DET] = log_determinant(state, 1.0) - scalars[PRIOR_LOG_DET]
+        for i in range(x.shape[1]):
+            state.lean[i] = 0.0
+        for a in range(x.shape[0]):
+            excess = excess_of(state, a)
+            for i in range(x.shape[1]):
+                state.lean[i] += excess * x[a, i]
+    clock[READY] = 1
+    clock[REFRESHED] += 1
+    clock[NEXT_REFRESH] = FIRST_REFRESH
+    while clock[NEXT_REFRESH] <= clock[OBSERVED]:
+        clock[NEXT_REFRESH] += min(clock[NEXT_REFRESH], REFRESH_EVERY)
+
+
+@compiled(BOOLEAN(STATE))
+def refresh_whole(state: State) -> bool:
+    """Everything anew where all of G is kept; False if the design is singular."""
+    x, y = state.features, state.scratch
+    arms, rank = x.shape
+    if not fit(state):
+        return False
+    for a in range(arms):
+        state.means[a] = dot(state, a, y)
+    for a in range(arms):
+        for i in range(rank):
+            y[i] = x[a, i]
+        solve(state, y)
+        for i in range(arms):
+            state.rows[a, i] = dot(state, i, y)
+        state.variances[a] = state.rows[a, a]
+    renew_shifted(state)
+    return True
+
+
+@compiled(BOOLEAN(STATE))
+def refresh_rows(state: State) -> bool:
+    """Everything anew where some rows of G are kept or none; False if the design is singular."""
+    x, y, kept = state.features, state.scratch, state.kept
+    rank = x.shape[1]
+    if not fit(state):
+        return False
+    products(x, y, state.means)
+    if lags(state):
+        for i in range(rank):
+            state.lagging.theta[i] = state.lagging.anchor[i] = y[i]
+    norms(x, state.factor, y, state.variances)
+    for s in range(state.rows.shape[0]):
+        if kept.owners[s] >= 0:
+            for i in range(rank):
+                y[i] = x[kept.owners[s], i]
+            solve(state, y)
+            products(x, y, state.rows[s])
+            state.variances[kept.owners[s]] = state.rows[s, kept.owners[s]]
+    invert(state, kept.inverse)
+    if lags(state):
+        start_lagging(state)
+    renew_shifted(state)
+    return True
+
+
+@compiled(VOID(STATE))
+def start(state: State) -> None:
+    """Forget every evaluation; a refresh is to follow where there is a regularisation."""
+    for a in range(state.features.shape[0]):
+        state.pulls[a] = 0
+        state.sums[a] = 0.0
+        state.means[a] = 0.0
+        state.pilot[a] = 0
+        state.pilot_sums[a] = 0.0
+    if state.layout == ROWS:
+        kept = state.kept
+        for s in range(state.rows.shape[0]):
+            if kept.owners[s] >= 0:
+                kept.slots[kept.owners[s]] = -1
+            kept.owners[s] = -1
+            kept.used[s] = 0
+    state.clock[OBSERVED] = state.clock[READY] = state.clock[ASIDE] = 0
+    state.clock[NEXT_CLIMB] = 0
+    while state.clock[LEVEL] > 0:
+        state.clock[LEVEL] -= 1
+        state.scalars[SHIFT] /= STEP
+    state.scalars[LOG_DET] = 0.0
+    if state.layout == LAGGING:
+        for k in range(state.scratch.shape[0]):
+            state.lagging.theta[k] = state.lagging.anchor[k] = 0.0
+
+
+@compiled()
+def downdate(matrix: Reals, product: Reals, growth: float) -> None:
+    """Sherman–Morrison: M − (Mx)(Mx)ᵀ / (noise + xᵀMx)."""
+    shrink = 1.0 / growth
+    for i in range(matrix.shape[0]):
+        factor = product[i] * shrink
+        for k in range(matrix.shape[0]):
+            matrix[i, k] -= factor * product[k]
+
+
+@compiled()
+def count_in(state: State, arm: int, value: float) -> bool:
+    """Add one evaluation to the counts and sums; whether there are estimates to update."""
+    state.pulls[arm] += 1
+    state.sums[arm] += value
+    state.clock[OBSERVED] += 1
+    return state.clock[READY] == 1
+
+
+@compiled()
+def is_due(state: State) -> bool:
+    """Whether a refresh is due by the number of evaluations."""
+    if state.clock[OBSERVED] < state.clock[NEXT_REFRESH]:
+        return False
+    state.clock[NEXT_REFRESH] += REFRESH_EVERY
+    return True
+
+
+@compiled()
+def is_steep(growth: float, noise: float) -> bool:
+    """Whether a variance falls a hundred-thousandfold at once, and would leave its digits behind."""
+    return not noise <= growth <= STEEPEST * noise
+
+
+@compiled()
+def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
+    """The shifted inverse and its ln det after one evaluation."""
+    scalars, noise = state.scalars, state.noise[arm]
+    if state.shifted.shape[0] > 0:
+        if scalars[SHIFT] > 0.0 or state.clock[ASIDE] > 0:
+            apply(state, arm, state.shifted, state.scratch)
+            growth = noise + dot(state, arm, state.scratch)
+            downdate(state.shifted, state.scratch, growth)
+            scalars[LOG_DET] += math.log(growth / noise)
+        if state.clock[ASIDE] > 0:
+            excess = (value - state.prior[arm]) / noise
+            for k in range(state.lean.shape[0]):
+                state.lean[k] += excess * state.features[arm, k]
+    elif scalars[SHIFT] > 0.0:
+        scalars[LOG_DET] += math.log(growth / noise)
+
+
+OBSERVES = VOID(STATE, INTEGER, REAL)
+
+
+@compiled(OBSERVES)
+def observe_whole(state: State, arm: int, value: float) -> None:
+    """Take in one evaluation where all of G is kept: a rank-one update, or a refresh if it is due."""
+    if not count_in(state, arm, value):
+        return
+    if is_due(state) and refresh_whole(state):
+        return
+    u, rows = state.arm_scratch, state.rows
+    arms = u.shape[0]
+    for i in range(arms):
+        u[i] = rows[arm, i]
+    noise = state.noise[arm]
+    growth = noise + u[arm]
+    steep = is_steep(growth, noise)
+    if steep and refresh_whole(state):
+        return
+    shrink = 1.0 / growth
+    step = (value - state.means[arm]) * shrink
+    for i in range(arms):
+        state.means[i] += u[i] * step
+    for i in range(arms):
+        state.variances[i] -= (u[i] * shrink) * u[i]
+    for s in range(arms):
+        factor = u[s] * shrink
+        for i in range(arms):
+            rows[s, i] -= factor * u[i]
+        if steep:
+            rows[s, arm] = noise * factor
+    if steep:
+        # The same without a difference: G_ia − u_i u_a/(n + u_a) = n u_i/(n + u_a).
+        for i in range(arms):
+            rows[arm, i] = noise * (u[i] * shrink)
+        state.variances[arm] = noise * (u[arm] * shrink)
+    update_shifted(state, arm, value, growth)
+
+
+@compiled(VOID(STATE, INTEGER, REAL))
+def update_rows(state: State, arm: int, shrink: float) -> None:
+    """The rows of G that are kept after an evaluation that shrinks a variance steeply."""
+    u, owners = state.arm_scratch, state.kept.owners
+    for s in range(state.rows.shape[0]):
+        if owners[s] >= 0:
+            factor = u[owners[s]] * shrink
+            for i in range(u.shape[0]):
+                state.rows[s, i] -= factor * u[i]
+            state.rows[s, arm] = state.noise[arm] * factor  # without a difference, as above
+            if owners[s] == arm:
+                for i in range(u.shape[0]):
+                    state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
+
+
+@compiled(OBSERVES)
+def observe_rows(state: State, arm: int, value: float) -> None:
+    """Take in one evaluation where some rows of G are kept."""
+    if not count_in(state, arm, value):
+        return
+    if is_due(state) and refresh_rows(state):
+        return
+    u, kept = state.arm_scratch, state.kept
+    apply(state, arm, kept.inverse, state.scratch)
+    u[arm] = inner(state.features, arm, state.scratch)
+    noise = state.noise[arm]
+    growth = noise + u[arm]
+    steep = is_steep(growth, noise)
+    if steep and refresh_rows(state):
+        return
+    shrink = 1.0 / growth
+    step = (value - state.means[arm]) * shrink
+    if steep:
+        products(state.features, state.scratch, u)
+        for i in range(u.shape[0]):
+            state.means[i] += u[i] * step
+        for i in range(u.shape[0]):
+            state.variances[i] -= (u[i] * shrink) * u[i]
+        update_rows(state, arm, shrink)
+        state.variances[arm] = noise * (u[arm] * shrink)
+    else:
+        absorb(
+            state.features, state.scratch, state.rows, kept.owners, kept.slots[arm], u,
+            state.means, state.variances, shrink, step,
+        )  # fmt: skip
+    downdate(kept.inverse, state.scratch, growth)
+    update_shifted(state, arm, value, growth)
+
+
+@compiled(OBSERVES)
+def observe_lagging(state: State, arm: int, value: float) -> None:
+    """Take in one evaluation where the estimates of the arms lag behind: only θ̂ and V⁻¹ change."""
+    if not count_in(state, arm, value):
+        return
+    if is_due(state) and refresh_rows(state):
+        return
+    clock, lagging, scratch = state.clock, state.lagging, state.scratch
+    apply(state, arm, state.kept.inverse, scratch)
+    variance = inner(state.features, arm, scratch)
+    noise = state.noise[arm]
+    growth = noise + variance
+    if is_steep(growth, noise) and refresh_rows(state):
+        return
+    step = (value - inner(state.features, arm, lagging.theta)) * (1.0 / growth)
+    turn = clock[OBSERVED] % RECENT
+    for k in range(lagging.theta.shape[0]):
+        lagging.theta[k] += scratch[k] * step
+        lagging.recent[turn, k] = scratch[k]
+    lagging.growths[turn] = growth
+    clock[BEHIND] += 1
+    state.scalars[TRACE] += lagging.deviations[arm] * lagging.deviations[arm] / noise
+    downdate(state.kept.inverse, scratch, growth)
+    update_shifted(state, arm, value, growth)
+
+
+REFRESH = {WHOLE: refresh_whole, ROWS: refresh_rows, LAGGING: refresh_rows}
+OBSERVE = {WHOLE: observe_whole, ROWS: observe_rows, LAGGING: observe_lagging}
+
+
+SELDOM = 16  # a look costs as much as a refresh without rows: after a sixteenth more evaluations
+
+
+@compiled(VOID(STATE, REAL))
+def climb(state: State, inflation: float) -> None:
+    """Go up to the highest level whose c = shift/u is at most λ_min(A), if that narrows the bound.
+
+    A − cI has a Cholesky factor exactly if λ_min(A) > c, and as A only grows it stays so.
+    """
+    clock, scalars = state.clock, state.scalars
+    if clock[OBSERVED] < clock[NEXT_CLIMB]:
+        return
+    clock[NEXT_CLIMB] = clock[OBSERVED] + max(clock[OBSERVED] // SELDOM, 1)
+    level, shift = clock[LEVEL], scalars[SHIFT]
+    while factorize(state, -STEP * shift / inflation, True):
+        shift *= STEP
+        level += 1
+    if level == clock[LEVEL]:
+        return
+    factorize(state, shift, True)
+    log_det = log_determinant(state, shift) + price(level)
+    if log_det < scalars[LOG_DET]:
+        invert(state, state.shifted)
+        clock[LEVEL] = level
+        scalars[SHIFT], scalars[LOG_DET] = shift, log_det

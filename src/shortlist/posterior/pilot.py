@@ -1,0 +1,68 @@
+"""A pilot: the first evaluations, set aside so that they may be the prior of those that follow."""
+
+from __future__ import annotations
+
+import math
+
+from shortlist.arrays import NO_ARM
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import REAL, VOID, Integers, Reals
+from shortlist.posterior.least_squares import excess_of, factorize, log_determinant
+from shortlist.posterior.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, READY, STATE, State
+
+
+@compiled()
+def pilot_threshold(t: int, constants: Reals) -> float:
+    """C of the pilot, which certifies nothing: wide enough for any arm to be looked at again."""
+    return math.sqrt(2.0 * (constants[0] + math.log(t)))
+
+
+@compiled()
+def pilot_is_over(gap: float, width: float, constants: Reals) -> bool:
+    """Whether the ambiguous pair has Z = gap²/(2 width²) ≥ r/2, r the features' rank.
+
+    A pilot of t₀ evaluations costs t₀ and saves (r/2) T* ln t₀ later on, so t₀ = (r/2) T* is best;
+    there Z is about r/2. Any other moment chosen from the results so far would be as valid.
+    """
+    return gap >= constants[1] * width
+
+
+@compiled()
+def missing(state: State, again: Integers) -> int:
+    """The first arm that has not been pulled as often as wanted since the pilot; −1 if none."""
+    for a in range(again.shape[0]):
+        if state.pulls[a] < state.pilot[a] + again[a]:
+            return a
+    return NO_ARM
+
+
+@compiled(VOID(STATE))
+def set_aside(state: State) -> None:
+    """Make the evaluations so far a pilot: its estimate is kept, and all else begins anew."""
+    factorize(state, 0.0, True)
+    state.scalars[PRIOR_LOG_DET] = log_determinant(state, 1.0)
+    for a in range(state.pulls.shape[0]):
+        state.pilot[a] = state.pulls[a]
+        state.pilot_sums[a] = state.sums[a]
+        state.prior[a] = state.means[a]
+    state.clock[ASIDE] = state.clock[OBSERVED]
+    state.clock[READY] = 0
+
+
+@compiled(REAL(STATE, REAL))
+def surprise(state: State, sigma: float) -> float:
+    """Ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ² in the norm of (A⁻¹ + Λ⁻¹)⁻¹, Λ the pilot's A and ν its θ̂.
+
+    The square is ‖b‖²_{A⁻¹} − ‖b‖²_{(Λ + A)⁻¹} with b = A(θ̂ − ν) in ``lean``, of which the first is
+    bᵀ(θ̂ − ν), a sum over arms.
+    """
+    total = 0.0
+    for a in range(state.pulls.shape[0]):
+        total += excess_of(state, a) * (state.means[a] - state.prior[a])
+    rank = state.lean.shape[0]
+    for i in range(rank):
+        product = 0.0
+        for k in range(rank):
+            product += state.shifted[i, k] * state.lean[k]
+        total -= product * state.lean[i]
+    return state.scalars[LOG_DET] + max(total, 0.0) / (sigma * sigma)

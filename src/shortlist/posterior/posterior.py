@@ -1,0 +1,340 @@
+"""What the evaluations say of every arm: means, variances and the rows of G = X V⁻¹ Xᵀ."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shortlist.errors import InvalidFeatures, SingularDesign
+from shortlist.numerics.records import ABSENT, Integers, Reals
+from shortlist.numerics.tall import (
+    blocks,
+    condition,
+    even,
+    exponents,
+    gram,
+    squared_norms,
+    triangle_of,
+    unlocked,
+)
+from shortlist.posterior.lagging import all_variances
+from shortlist.posterior.least_squares import OBSERVE, REFRESH
+from shortlist.posterior.passes import products
+from shortlist.posterior.pilot import set_aside, surprise
+from shortlist.posterior.rows import row
+from shortlist.posterior.state import (
+    ASIDE,
+    LAGGING,
+    LEAST_SHARE,
+    LOG_DET,
+    OBSERVED,
+    READY,
+    RECENT,
+    ROWS,
+    STEEPEST,
+    WHOLE,
+    KeptRows,
+    Lagging,
+    State,
+)
+
+LOST = 1e7  # condition number: from here on, its square leaves too few digits
+LARGEST = 500  # powers of two: the squares of larger numbers are out of range
+BEFORE_SPAN = 1e9  # L²/λ: with more, V is decided by λ until the pulls span, and nothing is certain
+UNSEEN = 1e-6  # of an arm's features, that a basis of lower rank may leave out
+
+
+def reduce_to_rank(features: Reals) -> Reals:
+    """The features in a basis of their row space: K × rank.
+
+    The basis is orthonormal, so that inner products are unchanged, and features of full column rank
+    are returned as they are, in the same memory. Where numbers of this precision cannot do that (see
+    ``in_own_units``), the columns are brought to the same size first; where that is not enough, the
+    columns of the result are orthonormal. Every mean and variance is the same in any basis. The rank is
+    always that of columns brought to the same size.
+
+    Examples
+    --------
+    >>> reduce_to_rank(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])).shape
+    (3, 1)
+    >>> reduce_to_rank(np.array([[1.0, 0.0], [1.0, 1e-20], [0.0, 1e-20]])).shape
+    (3, 2)
+    """
+    kept = in_own_units(features)
+    if kept is None:
+        features = even(features)
+        kept = in_own_units(features)
+    if kept is not None and kept[1] < LOST:
+        return kept[0]
+    table, right = even(features), _row_space(features)
+    if len(right) < features.shape[1]:
+        _check_kept(table, right)
+        table = table @ right.T
+    return np.ascontiguousarray(np.linalg.qr(table)[0])
+
+
+def in_own_units(features: Reals) -> tuple[Reals, float] | None:
+    """The features in an orthonormal basis of their row space, and how uneven they are in it.
+
+    Inner products and ‖θ‖ are unchanged. None where numbers of this precision cannot do it: a column
+    would be lost beside a larger one, or its squares are out of range. Of full column rank the features
+    are as uneven as their condition number says once the columns have the same size, for the size of
+    a column does no harm then; else as that of their singular values does.
+    """
+    same = unlocked(np.ascontiguousarray(features, dtype=np.float64))
+    if gram(features) is not None:
+        return same, 1.0
+    if np.abs(exponents(features)).max() > LARGEST:
+        return None
+    # A Gram matrix would square the condition number; R has the singular values of the features.
+    _, values, right = np.linalg.svd(triangle_of(features), full_matrices=False)
+    tolerance = values[0] * max(features.shape) * np.finfo(float).eps
+    rank = int(np.sum(values > tolerance))
+    if rank != len(_row_space(features)):
+        return None
+    if rank == features.shape[1]:
+        return same, condition(features)
+    _check_kept(features, right[:rank])
+    return np.ascontiguousarray(features @ right[:rank].T), float(values[0] / values[rank - 1])
+
+
+def _row_space(features: Reals) -> Reals:
+    """An orthonormal basis of the row space, a row each, once the columns have like sizes."""
+    _, values, right = np.linalg.svd(
+        triangle_of(features, exponents(features)), full_matrices=False
+    )
+    return right[values > values[0] * max(features.shape) * np.finfo(float).eps]
+
+
+def _check_kept(table: Reals, right: Reals) -> None:
+    """Raise where an arm is so small beside others that the row space does not hold it."""
+    for rows in blocks(table):
+        part = table[rows]
+        rest = np.abs(part - (part @ right.T) @ right).max(axis=1)
+        lost = rest > UNSEEN * np.abs(part).max(axis=1)
+        if lost.any():
+            raise InvalidFeatures(
+                f"the features in row {rows.start + int(np.argmax(lost))} are too small beside those "
+                "of other arms for the precision of the numbers: leave the arm out, or bring its "
+                "features to the size of the others'."
+            )
+
+
+def width_floor(features: Reals, regularization: float = 0.0) -> float:
+    """The least ‖x_i − x_j‖² that G tells from rounding, in units of ‖x_i‖² + ‖x_j‖².
+
+    V is off by rounding as much as its condition number says, which is at most that of XᵀX for even
+    pulls, columns brought to the same size: 2 ε κ² was the most seen, ε being 2.2e-16. With a
+    regularisation V begins at λI, and what G has lost since its last refresh counts too: at most
+    STEEPEST times in one step; 12 ε L²/λ was the most seen, and ε L²/λ before the pulls span.
+
+    Examples
+    --------
+    >>> width_floor(np.eye(3))
+    1e-12
+    """
+    if np.array_equal(features, np.eye(*features.shape)) and regularization == 0.0:
+        return LEAST_SHARE
+    rounding = float(np.finfo(float).eps)
+    floor = max(LEAST_SHARE, 16.0 * rounding * condition(features) ** 2)
+    if regularization > 0.0:
+        ratio = float(squared_norms(features).max()) / regularization
+        lost = 128.0 * min(ratio, STEEPEST) + 4.0 * min(ratio, BEFORE_SPAN)
+        floor = max(floor, rounding * lost)
+    return min(floor, 1.0)
+
+
+class Posterior:
+    """Least squares in arm space.
+
+    Parameters
+    ----------
+    features : array, K × r
+        One row an arm, of full column rank (see ``reduce_to_rank``).
+    regularization : float, optional
+        λ_V of V = λ_V I + Σ x xᵀ. With 0, nothing is known before :meth:`refresh` has been called
+        on evaluations that span the features.
+    shift : float, optional
+        s of the tracked ln det(I + A/s), A = Σ x xᵀ; 0 tracks none.
+    pilot : bool, optional
+        Whether the first evaluations may be set aside.
+    levels : bool, optional
+        Whether the shift is the first of a grid, and rises.
+    resident : int, optional
+        How many rows of G to keep; by default all for few arms, else 16. With 0 the estimates of
+        the arms lag behind in ``state``, and :attr:`means` and :attr:`variances` are made when asked.
+    noise : array, K, optional
+        (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
+        of arm a counts 1/noise[a] times: weighted least squares.
+    floor : float, optional
+        The least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖².
+
+    Examples
+    --------
+    >>> posterior = Posterior(np.eye(2), regularization=1.0)
+    >>> posterior.observe(0, 3.0)
+    >>> posterior.means.tolist(), posterior.variances.tolist()
+    ([1.5, 0.0], [0.5, 1.0])
+    """
+
+    def __init__(
+        self,
+        features: Reals,
+        *,
+        regularization: float = 0.0,
+        shift: float = 0.0,
+        pilot: bool = False,
+        levels: bool = False,
+        resident: int | None = None,
+        noise: Reals | None = None,
+        floor: float = LEAST_SHARE,
+    ) -> None:
+        arms, rank = features.shape
+        if resident is None:
+            resident = arms if keeps_all_rows(arms, rank) else 16
+        kept = min(arms, resident)
+        layout = WHOLE if kept == arms else ROWS if kept else LAGGING
+        tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
+        self.state = State(
+            layout=layout,
+            features=unlocked(np.ascontiguousarray(features, dtype=np.float64)),
+            pulls=np.zeros(arms, np.int64),
+            sums=np.zeros(arms),
+            means=np.zeros(arms),
+            variances=np.full(arms, np.inf),
+            rows=np.zeros((kept, arms)),
+            shifted=np.zeros((tracked, tracked)),
+            factor=np.zeros((rank, rank)),
+            arm_scratch=np.zeros(arms),
+            scratch=np.zeros(rank),
+            pilot=np.zeros(arms, np.int64),
+            pilot_sums=np.zeros(arms),
+            prior=np.zeros(arms),
+            lean=np.zeros(rank),
+            scalars=np.array([regularization, shift, 0.0, 0.0, 0.0, floor]),
+            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
+            noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
+            kept=ABSENT if layout == WHOLE else no_rows(arms, kept, rank),
+            lagging=no_lag(arms, rank) if layout == LAGGING else ABSENT,
+        )
+        self._made: tuple[int, Reals, Reals] | None = None
+        if regularization > 0.0:
+            self.refresh()
+
+    @property
+    def means(self) -> Reals:
+        """μ̂_a of every arm."""
+        return self._current()[0]
+
+    @property
+    def pulls(self) -> Integers:
+        """N_a of every arm."""
+        return self.state.pulls
+
+    @property
+    def variances(self) -> Reals:
+        """G_aa = ‖x_a‖²_{V⁻¹} of every arm."""
+        return self._current()[1]
+
+    def _current(self) -> tuple[Reals, Reals]:
+        """Means and variances; where they lag behind, made once for as many results as are in."""
+        if self.state.layout != LAGGING or not self.ready:
+            return self.state.means, self.state.variances
+        if self._made is None or self._made[0] != self.observed:
+            means, variances = np.empty(len(self.pulls)), np.empty(len(self.pulls))
+            products(self.state.features, self.state.lagging.theta, means)
+            all_variances(self.state, variances)
+            self._made = self.observed, means, variances
+        return self._made[1:]
+
+    @property
+    def log_det(self) -> float:
+        """Ln det(I + A/shift)."""
+        return float(self.state.scalars[LOG_DET])
+
+    @property
+    def aside(self) -> int:
+        """How many evaluations were set aside as a pilot."""
+        return int(self.state.clock[ASIDE])
+
+    @property
+    def pilot(self) -> Integers:
+        """How many evaluations of every arm were set aside."""
+        return self.state.pilot
+
+    def set_aside(self) -> None:
+        """Make the evaluations so far a pilot: its estimate is kept, and all else begins anew."""
+        set_aside(self.state)
+
+    def surprise(self, sigma: float) -> float:
+        """What the evaluations since the pilot have taught, as twice a logarithm of likelihoods."""
+        return float(surprise(self.state, sigma))
+
+    @property
+    def observed(self) -> int:
+        """How many evaluations have been taken in."""
+        return int(self.state.clock[OBSERVED])
+
+    @property
+    def ready(self) -> bool:
+        """Whether means and variances are defined."""
+        return bool(self.state.clock[READY])
+
+    def observe(self, arm: int, value: float) -> None:
+        """Take in one evaluation."""
+        observe = OBSERVE[self.state.layout].sparing(len(self.pulls) ** 2)
+        observe(self.state, int(arm), float(value))
+
+    def row(self, arm: int) -> Reals:
+        """The arm's row of G."""
+        if self.state.layout == LAGGING:
+            made = np.empty(len(self.pulls))
+            products(self.state.features, self.state.kept.inverse @ self.state.features[arm], made)
+            return made
+        return self.state.rows[row(self.state, int(arm))].copy()
+
+    def refresh(self) -> None:
+        """Recompute everything from the counts and sums, by Cholesky."""
+        arms, rank = self.state.features.shape
+        refresh = REFRESH[self.state.layout].sparing(arms * rank * (arms + rank))
+        if not refresh(self.state):
+            raise SingularDesign(
+                f"{self.observed} evaluations of {int(np.count_nonzero(self.pulls))} arms do not "
+                f"span the features (rank {self.state.features.shape[1]}): evaluate a spanning set "
+                "first, or set a regularization above 0."
+            )
+
+    def copy(self) -> Posterior:
+        """An independent copy; the features are shared."""
+        twin = object.__new__(Posterior)
+        twin._made = self._made
+        shared = self.state.features
+        twin.state = self.state.mapped(lambda array: array if array is shared else array.copy())
+        return twin
+
+
+def no_rows(arms: int, kept: int, rank: int) -> KeptRows:
+    """Room for so many rows of G, none of them made."""
+    return KeptRows(
+        slots=np.full(arms, -1, np.int64),
+        owners=np.full(kept, -1, np.int64),
+        used=np.zeros(kept, np.int64),
+        inverse=np.zeros((rank, rank)),
+    )
+
+
+def no_lag(arms: int, rank: int) -> Lagging:
+    """Room for what bounds estimates that lag behind."""
+    return Lagging(
+        theta=np.zeros(rank),
+        anchor=np.zeros(rank),
+        deviations=np.zeros(arms),
+        metric=np.zeros((rank, rank)),
+        recent=np.zeros((RECENT, rank)),
+        growths=np.zeros(RECENT),
+        exact_at=np.zeros(arms, np.int64),
+    )
+
+
+def keeps_all_rows(arms: int, rank: int) -> bool:
+    """Whether updating all of G is cheaper than making rows on demand (measured crossover)."""
+    return arms <= max(64, 1.7 * rank)

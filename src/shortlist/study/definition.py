@@ -1,0 +1,298 @@
+"""A study's settings as they are stored: plain data, from which nothing is ever executed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.catalog.gifa import GIFA
+from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
+from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
+from shortlist.noise import Noise
+from shortlist.numerics.tall import blocks
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.halving import XYHalving
+from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.problem import Problem
+from shortlist.rules.registry import RULES, find_threshold
+from shortlist.rules.thresholds import THRESHOLDS, Threshold
+
+OWN = "(your own)"
+KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What makes a study that study.
+
+    Attributes
+    ----------
+    choices : dict
+        By ``KEYS``: numbers and names only.
+    names : tuple of str
+        The arms'.
+    features : array or None
+        None for a classical study.
+    """
+
+    choices: dict[str, Any]
+    names: tuple[str, ...]
+    features: NDArray[np.float64] | None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        *,
+        algorithm: str | Algorithm,
+        threshold: Any,
+        seed: int,
+        lease: float | None,
+        classical: bool,
+        audit: bool = True,
+    ) -> Settings:
+        """The settings of a study."""
+        choices = {
+            "m": problem.m,
+            "sigma": problem.noise.written,
+            "delta": problem.delta,
+            "epsilon": problem.epsilon,
+            "S": problem.S,
+            "algorithm": _algorithm_words(find_algorithm(algorithm)),
+            "threshold": None if threshold is None else _threshold_word(find_threshold(threshold)),
+            "seed": seed,
+            "lease": lease,
+            "audit": audit,
+        }
+        return cls(choices, problem.names, None if classical else problem.features)
+
+    @classmethod
+    def read(cls, choices: str, names: str, features: bytes | None) -> Settings:
+        """What :meth:`written` wrote."""
+        try:
+            read, listed = json.loads(choices), tuple(json.loads(names))
+            lacking = [key for key in KEYS if key not in read]
+            if lacking or not isinstance(read["algorithm"], dict):
+                raise ValueError(f"{(lacking or ['algorithm'])[0]} is missing")
+            matrix = None
+            if features is not None:
+                flat = np.frombuffer(features, "<f8").astype(np.float64, copy=False)
+                matrix = flat.reshape(len(listed), -1)
+            return cls(read, listed, matrix)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
+
+    @property
+    def audit(self) -> bool:
+        """Whether linearity is tested; it was not in studies that were begun before audits were."""
+        return bool(self.choices.get("audit", False))
+
+    def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
+        """Take from what is stored the choices that were left to us; a budget never is."""
+        if "audit" not in stored.choices:
+            self.choices.pop("audit", None)
+        algorithm = algorithm and "budget" not in stored.choices["algorithm"]
+        taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
+        self.choices.update((key, stored.choices[key]) for key in taken)
+
+    def problem(self) -> Problem:
+        """What is asked."""
+        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
+        noise = Noise.read(self.choices["sigma"], self.names)
+        return Problem.of(self.features, arms=self.names, sigma=noise, **asked)
+
+    @property
+    def written(self) -> tuple[str, str, bytes | None]:
+        """Choices and names as JSON, features as bytes."""
+        blob = None if self.features is None else b"".join(self._bytes())
+        return json.dumps(self.choices, sort_keys=True), json.dumps(self.names), blob
+
+    def _bytes(self) -> Iterator[bytes]:
+        """The features' bytes, so many rows at a time."""
+        assert self.features is not None
+        for rows in blocks(self.features):
+            # Zeros have a sign, which means nothing here and would make other bytes.
+            yield (self.features[rows] + 0.0).astype("<f8", copy=False).tobytes()
+
+    @cached_property
+    def features_hash(self) -> str:
+        """Of the features and the arms' names."""
+        content = hashlib.blake2b(json.dumps(self.names).encode(), digest_size=16)
+        for part in () if self.features is None else self._bytes():
+            content.update(part)
+        return content.hexdigest()
+
+    @property
+    def digest(self) -> bytes:
+        """Of everything."""
+        return hashlib.blake2b(
+            (json.dumps(self.choices, sort_keys=True) + self.features_hash).encode()
+        ).digest()
+
+    def check_same(self, stored: Settings, name: str) -> None:
+        """Raise where a study of this name was begun with other settings."""
+        for key, value in self.choices.items():
+            was = stored.choices.get(key)
+            if was != value:
+                raise StudyMismatch(
+                    f"the study {name!r} is stored with {key} = {_shown(was)}, and was now given "
+                    f"{key} = {_shown(value)}: a study's settings are final. Give another name=, or "
+                    "the settings it has (Study.load resumes it as it is)."
+                )
+        if self.features_hash == stored.features_hash:
+            return
+        raise StudyMismatch(
+            f"the study {name!r} is stored with other features ({_difference(self, stored)}): what "
+            "was measured would not fit them. Give another name=, or the features it began with."
+        )
+
+    def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[str | Algorithm, Any]:
+        """The algorithm and the threshold, which must be given again if they are the user's own."""
+        stored, threshold = self.choices["algorithm"], self.choices["threshold"]
+        if algorithm is not None:
+            given = _algorithm_words(find_algorithm(algorithm))
+            if given != stored:
+                raise StudyMismatch(
+                    f"the study {name!r} is stored with algorithm = {_shown(stored)}, and was now "
+                    f"given {_shown(given)}."
+                )
+            chosen: str | Algorithm = algorithm
+        elif OWN in stored.values():
+            raise InvalidSetting(
+                f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "
+                "keeps names, never code: pass the same algorithm= to Study.load."
+            )
+        else:
+            chosen = _algorithm(stored)
+        if threshold == OWN:
+            raise InvalidSetting(
+                f"the study {name!r} was run with a threshold= of your own, and storage keeps names, "
+                "never code: make it part of a GIFA(…, threshold=…), and pass that as algorithm=."
+            )
+        return chosen, threshold
+
+
+def checked_lease(lease: object) -> float | None:
+    """Seconds that a trial may be out.
+
+    Examples
+    --------
+    >>> checked_lease(0)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: lease must be a number of seconds above 0, or None, got 0.
+    """
+    if lease is None:
+        return None
+    if isinstance(lease, bool) or not isinstance(lease, int | float) or not 0 < lease < math.inf:
+        raise InvalidSetting(f"lease must be a number of seconds above 0, or None, got {lease!r}.")
+    return float(lease)
+
+
+def checked_patience(patience: object) -> float:
+    """Seconds to try again for.
+
+    Examples
+    --------
+    >>> checked_patience(-1)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: patience must be a number of seconds from 0 on, got -1.
+    """
+    if (
+        isinstance(patience, bool)
+        or not isinstance(patience, int | float)
+        or not 0 <= patience < math.inf
+    ):
+        raise InvalidSetting(f"patience must be a number of seconds from 0 on, got {patience!r}.")
+    return float(patience)
+
+
+def checked_flag(name: str, value: object) -> bool:
+    """True or False, and nothing that only looks like it.
+
+    Examples
+    --------
+    >>> checked_flag("audit", "no")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: audit must be True or False, got 'no'.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
+    if ALGORITHMS.get(algorithm.name) == algorithm:
+        return {"name": algorithm.name}
+    if isinstance(algorithm, XYHalving):
+        return {"name": algorithm.name, "budget": algorithm.budget}
+    if isinstance(algorithm, MisLid):
+        # Named by its class: the parameters beside it are what its name in tables is made of.
+        return {"name": MisLid.__name__, **asdict(algorithm)}
+    if isinstance(algorithm, Planned):
+        return {"name": algorithm.name, "strategy": OWN}
+    assert isinstance(algorithm.threshold, Threshold)
+    ridge = algorithm.regularization
+    return {
+        "name": algorithm.name,
+        **{
+            kind: rule.name if RULES[kind].get(rule.name) is rule else OWN
+            for kind, rule in algorithm.rules.items()
+        },
+        "threshold": _threshold_word(algorithm.threshold),
+        "allocation": algorithm.allocation,
+        "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
+        "initialization": algorithm.initialization,
+        "elimination": algorithm.elimination,
+        "classical": algorithm.classical,
+        "only_m": algorithm.only_m,
+    }
+
+
+def _algorithm(words: dict[str, Any]) -> str | Algorithm:
+    if len(words) == 1:
+        return str(words["name"])
+    try:
+        if words.get("name") == MisLid.__name__:
+            return MisLid(**{key: value for key, value in words.items() if key != "name"})
+        return XYHalving(**words) if "budget" in words else GIFA(**words)
+    except TypeError as error:
+        raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
+
+
+def _threshold_word(threshold: Threshold) -> str:
+    return threshold.name if THRESHOLDS.get(threshold.name) is threshold else OWN
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
+    return repr(value)
+
+
+def _difference(given: Settings, stored: Settings) -> str:
+    if given.names != stored.names:
+        if len(given.names) != len(stored.names):
+            return f"{len(stored.names)} arms, not {len(given.names)}"
+        pairs = zip(given.names, stored.names, strict=True)
+        one, other = next((a, b) for a, b in pairs if a != b)
+        return f"an arm {other!r} in place of {one!r}"
+    if given.features is None or stored.features is None:
+        return "none, the arms alone" if stored.features is None else "a table, not the arms alone"
+    if given.features.shape != stored.features.shape:
+        return f"{stored.features.shape[1]} columns, not {given.features.shape[1]}"
+    arm, column = np.argwhere(given.features != stored.features)[0]
+    return (
+        f"feature {column} of arm {given.names[arm]!r} was {float(stored.features[arm, column])!r}, not "
+        f"{float(given.features[arm, column])!r}"
+    )

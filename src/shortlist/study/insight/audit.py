@@ -1,0 +1,372 @@
+"""The audit: before an answer is final, fresh evaluations test what it assumes of the features."""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_right
+from collections import Counter
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.arrays import Integers, Reals
+from shortlist.study.insight.linearity import (
+    LEVEL,
+    WHILE_RUNNING,
+    Sample,
+    Verdict,
+    evidence,
+    evidence_at_most,
+    lack_of_fit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shortlist.engine.solver import Bound
+    from shortlist.problem import Problem
+    from shortlist.study.model import Model
+    from shortlist.study.trial import Trial
+
+
+FEWEST = 20  # evaluations of an audit; with few arms twice their number
+SHARE = 10  # audits are a tenth of the evaluations so far, if that is more
+FIRST_PROBE = 100  # results; from then on half of an audit is made before the stop, in parts
+REPEATS, DISTINCT = 4, 100  # evaluations of an arm, where an audit is large; arms at most
+CONTENDERS = 4  # a fourth of an audit's arms; the rest are spread over the features
+FIRST_LOOK, NEXT_LOOK = 10, 1.25  # results, and by how much they grow from one look to the next
+CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where there are more
+PRIOR = 10  # evaluations, in the bound on θ: a study has more than that when it stops
+ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
+NEVER = sys.maxsize
+ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be off by
+
+
+class Rejection(NamedTuple):
+    """Results that no linear model explains.
+
+    Attributes
+    ----------
+    evaluations : int
+        After how many results.
+    name : str
+        The arm that departs most, for its noise.
+    measured, predicted : float
+        Its mean, and what the features and the other results say it is.
+    """
+
+    evaluations: int
+    name: str
+    measured: float
+    predicted: float
+
+
+class Audit:
+    """Tests, while results come in and at the stop, whether the means are linear in the features.
+
+    Parameters
+    ----------
+    wanted : bool
+        Whether the study is to be audited at all.
+
+    Attributes
+    ----------
+    plan : array of int or None
+        The arms to evaluate once more before the answer is final; None while there is no answer.
+    probes : array of int
+        Before that, arms to evaluate so that a model that is plainly wrong is noticed early.
+    verdict : Verdict or None
+        What the fresh evaluations said; None until all of them are in.
+    rejection : Rejection or None
+        Why the means are not linear, if they are not.
+    due : int
+        The number of results from which on :meth:`follow` has something to do. It is 0 while
+        evaluations are made for an audit.
+    """
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.plan: Integers | None = None
+        self.verdict: Verdict | None = None
+        self.rejection: Rejection | None = None
+        self.results: list[Trial] = []  # of the present audit
+        self._audits = 0
+        self._stopped_at = 0  # the number of results at the last stop
+        self._since = 0  # the change of the study at the last stop
+        self.probes = np.zeros(0, np.int64)
+        self._next_look, self._next_probe = FIRST_LOOK, FIRST_PROBE
+        self._looked_at = 0  # the number of results at the last look
+        self.due = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an answer that is still to be audited."""
+        return self.plan is not None and self.verdict is None
+
+    def follow(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
+        """Test what is to be tested, now that the model has taken in these results."""
+        if not model.stopped:
+            self.reopen()
+        self._watch(model, taken)
+        self._conclude(model, trials, taken)
+        if self.plan is not None or len(self.probes) or model.bound.problem.noise.is_open:
+            self.due = 0
+        elif not (self.wanted and rests_on_features(model.bound)):
+            self.due = NEVER
+        elif self.rejection is not None:
+            self.due = self._next_probe
+        else:
+            self.due = min(self._next_look, self._next_probe)
+
+    def _watch(self, model: Model, taken: Sequence[Trial]) -> None:
+        """Test the results so far, whenever they have grown by a quarter."""
+        bound = model.bound
+        if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.is_open:
+            return
+        while self._next_look <= len(taken) and self.rejection is None:
+            self._look(model, self._sample_so_far(bound.problem, taken), self._next_look)
+            self._next_look = math.ceil(NEXT_LOOK * self._next_look)
+        while self._next_probe <= len(taken):
+            if not model.stopped and model.initialized and is_audited(bound):
+                self._probe(bound.problem, taken[: self._next_probe])
+            self._next_probe *= 2
+
+    def _probe(self, problem: Problem, taken: Sequence[Trial]) -> None:
+        """Choose arms far from all that was evaluated; they depend on nothing else."""
+        count = audit_size(problem.arms, len(taken)) // 2 - audit_results(taken)
+        pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
+        nobody = np.zeros(0, np.int64)
+        self.probes = _spread_out(problem, nobody, pulls, max(count, 0))
+        self.probes.flags.writeable = False
+        self._since = max(trial.closed or 0 for trial in taken)
+
+    def _sample_so_far(self, problem: Problem, taken: Sequence[Trial]) -> Sample:
+        """The results until the next look; those of the last one are not read again."""
+        if not self._looked_at:
+            self._pulls, self._sums = np.zeros(problem.arms, np.int64), np.zeros(problem.arms)
+        new = taken[self._looked_at : self._next_look]
+        arms = [trial.arm for trial in new]
+        np.add.at(self._pulls, arms, 1)
+        np.add.at(self._sums, arms, np.array([trial.value for trial in new], np.float64))
+        self._looked_at = self._next_look
+        return sample_of(problem, self._pulls, self._sums)
+
+    def _look(self, model: Model, sample: Sample, evaluations: int) -> None:
+        problem, limit = model.bound.problem, math.log(1.0 / (WHILE_RUNNING * LEVEL))
+        if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= limit:
+            return
+        if evidence(sample, model.bound.misspecification) > limit:
+            self._reject(problem, sample, evaluations)
+
+    def open(self, model: Model, taken: Sequence[Trial]) -> None:
+        """Choose the arms of an audit, at a stop."""
+        self.reopen()
+        self.due = 0
+        if not self.wanted or not is_audited(model.bound):
+            return
+        self._audits += 1
+        self._stopped_at = model.posterior.observed
+        self._since = max(trial.closed or 0 for trial in taken[: self._stopped_at])
+        means = model.bound.engine.estimates(model.posterior, model.round)[0]
+        made = audit_results(taken[: self._stopped_at])
+        self.plan = chosen_arms(
+            model.bound.problem, model.posterior.pulls, means, model.round.inside, made
+        )
+        self.plan.flags.writeable = False
+        self.probes = self.probes[:0]
+
+    def reopen(self) -> None:
+        """There is no answer any more."""
+        self.plan = self.verdict = None
+        self.results = []
+
+    def missing(self, trials: Sequence[Trial]) -> list[int]:
+        """The arms of the audit, or the probes before it, that are still to be asked for."""
+        plan = self.plan if self.plan is not None else self.probes
+        if not len(plan) or self.verdict is not None:
+            return []
+        # A failure is not asked for again: it might fail for ever.
+        made = Counter(trial.arm for trial in self._own(trials) if trial.state != "cancelled")
+        missing = []
+        for arm in plan.tolist():
+            if made[arm]:
+                made[arm] -= 1
+            else:
+                missing.append(arm)
+        return missing
+
+    def _own(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The trials of the present audit, of those given."""
+        first = bisect_right(trials, self._since, key=attrgetter("opened"))
+        return [trial for trial in trials[first:] if trial.cause.origin == "audit"]
+
+    def _conclude(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
+        """Test the audit's results, once all of them are in."""
+        if self.plan is None and len(self.probes) and not self.missing(trials):
+            self.probes = self.probes[:0]  # all asked for: no need to look again
+        if not self.is_open or self.rejection is not None:
+            return
+        own = self._own(trials)
+        if any(trial.state == "pending" for trial in own) or self.missing(trials):
+            return
+        self.results = [trial for trial in own if trial.state == "told"]
+        if not self.results:  # all of them failed
+            self.verdict = Verdict(False, 0.0, math.inf, math.inf)
+            return
+        assert self.plan is not None
+        problem, before = model.bound.problem, taken[: self._stopped_at]
+        # All arms of the plan, also those whose evaluations failed: the test was fixed with it.
+        arms = np.unique(self.plan)
+        fresh = _sample(problem, self.results, arms)
+        verdict = judge(problem, _sample(problem, before), fresh, self._audits)
+        together = [*before, *self.results]
+        if verdict.rejected:
+            self._reject(problem, _sample(problem, together), len(together))
+            return
+        self._look(model, _sample(problem, together), len(together))
+        if self.rejection is None:
+            self.verdict = verdict
+
+    def _reject(self, problem: Problem, sample: Sample, evaluations: int) -> None:
+        """Name the arm that departs most from a linear model of all the others."""
+        root = np.sqrt(sample.counts) / sample.sigmas
+        rows = sample.features * root[:, None]
+        left, sizes, _ = np.linalg.svd(rows, full_matrices=False)
+        left = left[:, sizes > 1e-8 * sizes[0]]
+        z = root * sample.means
+        misses = z - left @ (left.T @ z)
+        spare = np.maximum(1.0 - (left**2).sum(axis=1), 1e-8)  # what the arm does not say itself
+        worst = int(np.argmax(np.abs(misses) / np.sqrt(spare)))
+        measured = float(sample.means[worst])
+        predicted = measured - float(misses[worst] / spare[worst] / root[worst])
+        name = problem.names[int(sample.arms[worst])]
+        self.rejection = Rejection(evaluations, name, measured, predicted)
+
+
+def rests_on_features(bound: Bound) -> bool:
+    """Whether an answer assumes that the means are linear in the features, or nearly so."""
+    if bound.setting.classical or bound.engine.budget is not None:
+        return False
+    return bound.problem.rank < bound.problem.arms
+
+
+def is_audited(bound: Bound) -> bool:
+    """Whether answers are audited by evaluations made for it.
+
+    With a declared misspecification they are not: every arm is evaluated anyhow, and the results
+    are tested as they come in.
+    """
+    return rests_on_features(bound) and not bound.misspecification
+
+
+def audit_size(arms: int, evaluations: int) -> int:
+    """How many evaluations audits have, those before the stop included.
+
+    Examples
+    --------
+    >>> audit_size(arms=60, evaluations=100), audit_size(60, 6000), audit_size(4, 50)
+    (20, 600, 8)
+    """
+    return max(min(FEWEST, 2 * arms), evaluations // SHARE)
+
+
+def audit_results(taken: Sequence[Trial]) -> int:
+    """How many of these results were asked for by audits."""
+    return sum(trial.cause.origin == "audit" for trial in taken)
+
+
+def chosen_arms(
+    problem: Problem, pulls: Integers, means: Reals, inside: NDArray[np.bool_], made: int = 0
+) -> Integers:
+    """The arms of an audit, in the order in which they are to be evaluated.
+
+    A fourth are contenders: listed arms that were never evaluated, then those nearest to the
+    boundary. The others are spread over the features, each as far as possible from every arm that
+    was evaluated or chosen. A large audit evaluates its arms several times. No result of the audit
+    has a part in the choice, which its test relies on.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose arms.
+    pulls, means : array, K
+        Evaluations of every arm at the stop, and the means as they are estimated.
+    inside : array of bool, K
+        The shortlist.
+    made : int
+        Evaluations of audits before the stop: they count.
+    """
+    whole = audit_size(problem.arms, int(pulls.sum()))
+    size = max(whole - made, min(FEWEST // 2, problem.arms))
+    distinct = min(problem.arms, max(FEWEST, size // REPEATS), size, DISTINCT)
+    boundary = (float(means[inside].min()) + float(means[~inside].max())) / 2.0
+    unseen = inside & (pulls == 0)
+    contenders = np.lexsort((np.abs(means - boundary), ~unseen))[: -(-distinct // CONTENDERS)]
+    spread = _spread_out(problem, contenders, pulls, distinct - len(contenders))
+    order = np.concatenate([contenders, spread])
+    return np.resize(order, size)
+
+
+def _spread_out(problem: Problem, chosen: Integers, pulls: Integers, count: int) -> Integers:
+    """Arms that are each as far as can be from those evaluated, the chosen, and one another."""
+    x = problem.orthonormal
+    among = np.setdiff1d(np.arange(problem.arms), chosen)
+    if len(among) > CONSIDERED:
+        among = np.sort(np.random.default_rng(0).choice(among, CONSIDERED, replace=False))
+    anchors = chosen
+    if not pulls[among].all():  # else all were evaluated, and far from the chosen will do
+        often = np.argsort(-pulls, kind="stable")[:ANCHORS]
+        anchors = np.union1d(chosen, often[pulls[often] > 0])
+    points = x[among]
+    distances = np.full(len(among), np.inf)
+    for anchor in anchors.tolist():
+        np.minimum(distances, ((points - x[anchor]) ** 2).sum(axis=1), out=distances)
+    found: list[int] = []
+    for _ in range(min(count, len(among))):
+        if not distances.max() > 0.0:  # what is left are twins of those found: any will do
+            left = np.setdiff1d(np.arange(len(among)), found)
+            found += left[: count - len(found)].tolist()
+            break
+        place = int(np.argmax(distances))
+        found.append(place)
+        np.minimum(distances, ((points - points[place]) ** 2).sum(axis=1), out=distances)
+    return among[found]
+
+
+def _sample(problem: Problem, taken: Sequence[Trial], arms: Integers | None = None) -> Sample:
+    """Results, by default of the arms that have any."""
+    told = np.array([trial.arm for trial in taken], np.int64)
+    values = np.array([trial.value for trial in taken], np.float64)
+    counts = np.bincount(told, minlength=problem.arms)
+    sums = np.bincount(told, values, problem.arms).astype(np.float64)
+    return sample_of(problem, counts, sums, arms)
+
+
+def sample_of(
+    problem: Problem, pulls: Integers, sums: Reals, arms: Integers | None = None
+) -> Sample:
+    """Results, by default of the arms that have any."""
+    arms = np.flatnonzero(pulls) if arms is None else arms
+    counts = pulls[arms].astype(np.float64)
+    means = sums[arms] / np.maximum(counts, 1.0)
+    sigmas = problem.sigma * np.sqrt(problem.relative_noise[arms])
+    # An average is off by rounding however many results it has.
+    off = ROUNDING * float(np.abs(means).max(initial=0.0)) * np.sqrt(counts)
+    return Sample(arms, problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
+
+
+def judge(
+    problem: Problem, past: Sample, fresh: Sample, audit: int = 1, *, power: bool = True
+) -> Verdict:
+    """Test the results of the first audit of a study, or of a later one, at its share of the level.
+
+    The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
+    """
+    level = LEVEL * (1.0 - WHILE_RUNNING) * 3.0 / 4.0**audit
+    # What so many evaluations would tell, spread over all arms.
+    x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
+    scale = max(PRIOR, problem.rank) / problem.arms * (x.T @ x) / problem.sigma**2
+    return lack_of_fit(fresh, past, np.asarray(scale), level, power=power)

@@ -1,0 +1,362 @@
+"""How many evaluations a study still needs, as far as its estimates can tell.
+
+What a study does not know is the true means. So they are drawn from its posterior, and for each
+draw the algorithm is played on, in simulation, from where it stands to its stop. A draw that is not
+through within the work allowed is carried to its end by the widths, which shrink as 1/√t as long
+as the arms keep their shares of the pulls.
+
+How many evaluations are needed at the stop, by extrapolation: widths shrink as 1/√t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.arrays import Integers, Reals
+from shortlist.engine.contract import AnyEngine
+from shortlist.numerics.linear import solve_lower, solve_upper
+from shortlist.posterior.posterior import Posterior
+from shortlist.study.budget import evaluations_left
+from shortlist.study.insight.audit import audit_size, is_audited
+from shortlist.study.stage import makes_plans
+
+if TYPE_CHECKING:
+    from shortlist.study.view import View
+
+
+DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
+TENTH = (DRAWS + 1) // 10
+MOST = 10**8  # beyond, a projection is of no use to anybody
+BEYOND = f"over {MOST:,}"
+WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
+WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
+SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How many more results a study needs to its stop; those of pending trials count among them.
+
+    The evaluations of an audit are included.
+
+    Attributes
+    ----------
+    evaluations : int or None
+        The best guess; None where there is none, and ``words`` say why.
+    low, high : int or None
+        An 80 % range: the study stops within it 8 times in 10, provided that the means are linear
+        in the features and the noise is normal with standard deviation σ. ``high`` is None where
+        more than 100,000,000 would be no surprise, or nothing is known yet.
+    words : str
+        All that, to be read.
+    """
+
+    evaluations: int | None
+    low: int
+    high: int | None
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+    @property
+    def short(self) -> str:
+        """The same in a few words, for a line; empty where nothing is left or known.
+
+        Examples
+        --------
+        >>> Projection(1234, 617, None, "").short
+        'about 1,200 left (620 to over 100,000,000)'
+        """
+        if self.evaluations == 0 or (self.evaluations is None and self.low <= 1):
+            return ""
+        if self.evaluations is None:
+            return f"at least {_rounded(self.low)} left"
+        most = BEYOND if self.high is None else _rounded(self.high)
+        return f"about {_rounded(self.evaluations)} left ({_rounded(self.low)} to {most})"
+
+
+def remaining(study: View, *, quick: bool = False) -> Projection:
+    """The number of evaluations that a study still needs, projected from its estimates.
+
+    Parameters
+    ----------
+    study : Study
+        Nothing is changed in it.
+    quick : bool
+        Only extrapolate the widths: a few milliseconds, for a line that is drawn again and again.
+        It does not foresee that the pulls will go where they are needed, so it is mostly too high:
+        by 15 to 50 % in the median of what was tried, and early on more.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0)
+    >>> print(remaining(study))
+    at least 8 more: the first plan; how many after it is not known yet
+    >>> noise = np.random.default_rng(2)
+    >>> while study.evaluations < 60:
+    ...     trial = study.ask()
+    ...     _ = study.tell(trial, [1.0, -0.5, 0.75][trial.arm] + 2.0 * noise.standard_normal())
+    >>> print(remaining(study))
+    about 110 more (80 % range: 44 to 2,700)
+    """
+    if study.done:
+        return Projection(0, 0, 0, "none: the study has stopped")
+    if study.audit.rejection is not None:
+        words = "not known: the means are not linear in the features, and the study cannot stop"
+        return Projection(None, 0, None, words)
+    if study.audit.is_open:
+        left = len(study.audit.missing(study.trials)) + len(study.pending)
+        return Projection(left, left, left, f"{left:,} more: the audit of linearity")
+    if study.budget is not None:
+        left = evaluations_left(study)
+        return Projection(left, left, left, f"{left:,} more: the rest of the budget")
+    engine, posterior = study.bound.engine, study.model.posterior
+    opening, pulled = engine.opening(posterior)
+    wanted = np.bincount(opening, minlength=len(pulled))
+    initial = int(np.maximum(wanted - pulled, 0).sum())
+    if initial:
+        which = "those after the pilot" if posterior.aside else "the initial pulls"
+        words = f"at least {initial:,} more: {which}; how many after them is not known yet"
+        if makes_plans(study):
+            words = f"at least {initial:,} more: the first plan; how many after it is not known yet"
+        return Projection(None, initial, None, words)
+    seen, rank = _dimensions_seen(engine, posterior.pulls), engine.features.shape[1]
+    if seen < rank:
+        words = (
+            f"not known yet: the arms evaluated so far show {seen} of the {rank} dimensions of the "
+            "features"
+        )
+        return Projection(None, 1, None, words)
+    generator = np.random.default_rng([study.seed, SALT])
+    draws = _drawn_means(engine, posterior, study.round, generator)
+    seeds = generator.integers(0, 2**64, size=DRAWS, dtype=np.uint64)
+    totals = np.sort(_totals(study, draws, seeds, quick=quick))
+    told = posterior.observed
+    low, middle, high = (
+        _with_audit(study, max(float(totals[place - 1]) - told, 1.0))
+        for place in (TENTH, (DRAWS + 1) // 2, DRAWS + 1 - TENTH)
+    )
+    return _projection(low, middle, high)
+
+
+def _with_audit(study: View, more: float) -> float:
+    """The evaluations to the stop, and those of the audit at it."""
+    if not study.audit.wanted or not is_audited(study.bound) or math.isinf(more):
+        return more
+    return more + audit_size(study.problem.arms, study.evaluations + int(more))
+
+
+def _projection(low: float, middle: float, high: float) -> Projection:
+    """A range and a guess in words; what is beyond MOST is infinite here.
+
+    Examples
+    --------
+    >>> print(_projection(617.2, 1234.0, math.inf))
+    about 1,200 more (80 % range: 620 to over 100,000,000)
+    >>> print(_projection(617.2, math.inf, math.inf))
+    at least 620 more, and maybe over 100,000,000: the arms at the boundary look alike, and only a larger epsilon ends that sooner
+    """
+    whole = [None if math.isinf(each) else math.ceil(each) for each in (low, middle, high)]
+    least = MOST if whole[0] is None else whole[0]
+    if whole[1] is None:
+        start = BEYOND if whole[0] is None else f"at least {_rounded(least)}"
+        also = "" if whole[0] is None else f", and maybe {BEYOND}"
+        words = (
+            f"{start} more{also}: the arms at the boundary look alike, and only a larger epsilon "
+            "ends that sooner"
+        )
+        return Projection(None, least, None, words)
+    most = BEYOND if whole[2] is None else _rounded(whole[2])
+    words = f"about {_rounded(whole[1])} more (80 % range: {_rounded(least)} to {most})"
+    return Projection(whole[1], least, whole[2], words)
+
+
+def _rounded(number: int) -> str:
+    """Two digits that count: more would pretend."""
+    return f"{round(number, min(0, 2 - len(str(number)))):,}"
+
+
+def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
+    if engine.regularization == 0.0:  # the initial pulls span the features
+        return engine.features.shape[1]
+    return int(np.linalg.matrix_rank(engine.features[pulls > 0])) if pulls.any() else 0
+
+
+def _drawn_means(
+    engine: AnyEngine, posterior: Posterior, now: Any, generator: np.random.Generator
+) -> Reals:
+    """The estimates plus Xθ with θ from N(0, σ²V⁻¹), a row a draw."""
+    x = engine.features
+    noise = generator.standard_normal((x.shape[1], DRAWS))
+    if is_identity(x):
+        precisions = posterior.pulls * engine.weights + engine.regularization
+        away = noise / np.sqrt(precisions)[:, None]
+    else:
+        away = x @ solve_upper(factor(engine, posterior.pulls, engine.regularization).T, noise)
+    return np.asarray(_centre(engine, posterior, now) + engine.sigma * away.T)
+
+
+def _centre(engine: AnyEngine, posterior: Posterior, now: Any) -> Reals:
+    """The means as they are estimated, by the results of a pilot too."""
+    if not engine.has_pilot:
+        return engine.estimates(posterior, now)[0]
+    # It may be set aside, but it is known.
+    x, sums = engine.features, posterior.state.sums * engine.weights
+    if is_identity(x):
+        return np.asarray(sums / (posterior.pulls * engine.weights + engine.regularization))
+    lower = factor(engine, posterior.pulls, engine.regularization)
+    theta = solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))
+    return np.asarray((x @ theta)[:, 0])
+
+
+def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:
+    """Evaluations at the stop, those told included, if the means were as drawn."""
+    engine, posterior = study.bound.engine, study.model.posterior
+    told, pilot = posterior.observed, posterior.pilot
+    most = told + engine.affordable(WORK / DRAWS)
+    if quick or not engine.compiled or most < WORTH_PLAYING * told:
+        return by_widths(engine, posterior.pulls, pilot, draws)
+    totals = np.zeros(len(draws))
+    for k, means in enumerate(draws):
+        totals[k], stopped, pulls = engine.play_on(posterior, study.round, means, seeds[k], most)
+        if not stopped:
+            totals[k] = by_widths(engine, pulls, pilot, draws[k : k + 1])[0]
+    return totals
+
+
+NEAR = 64  # arms on either side of the boundary whose pairs are looked at
+
+
+def is_identity(x: Reals) -> bool:
+    """Whether every arm is a dimension of its own: then all matrices are diagonal, and K may be
+    large.
+    """
+    return (
+        x.shape[0] == x.shape[1]
+        and np.count_nonzero(x) == len(x)
+        and bool((x.diagonal() == 1.0).all())
+    )
+
+
+def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:
+    """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
+    x = engine.features
+    if is_identity(x):
+        return x[arms] / np.sqrt(pulls * engine.weights + engine.regularization)
+    return solve_lower(factor(engine, pulls, engine.regularization), x[arms].T).T
+
+
+def factor(engine: AnyEngine, pulls: Integers, ridge: float) -> Reals:
+    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ, each arm in units of its noise."""
+    x, counts = engine.features[pulls > 0], (pulls * engine.weights)[pulls > 0]
+    return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
+
+
+def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals) -> Reals:
+    """Evaluations at the stop if the means were as drawn, and the pulls went on as they went.
+
+    ``pilot`` are the pulls that were set aside, all 0 where none were.
+    """
+    x = engine.features
+    order = np.argsort(-draws, axis=1)
+    inside = order[:, max(0, engine.m - NEAR) : engine.m]
+    outside = order[:, engine.m : engine.m + NEAR]
+    near = np.unique(np.hstack([inside, outside]))
+    whitened_arms = np.zeros(x.shape)
+    whitened_arms[near] = whitened(engine, pulls - pilot, near)
+    shares = [
+        _worst_pair(engine, whitened_arms, means, b, c)
+        for means, b, c in zip(draws, inside, outside, strict=True)
+    ]
+    told, aside = int(pulls.sum()), int(pilot.sum())
+    if not engine.has_pilot:
+        threshold = _later_threshold(engine, pulls)
+        return np.array([_time(share, told, threshold) for share in shares])
+    if not aside:
+        return np.array([_with_pilot(engine, share, told) for share in shares])
+    learnt = _log_det(engine, pulls) - _log_det(engine, pilot)
+    later = _pilot_threshold(engine, told, learnt)
+    since = told - aside
+    return np.array([aside + _time(share, since, lambda n: later(aside + n)) for share in shares])
+
+
+def _with_pilot(engine: AnyEngine, share: float, told: int) -> float:
+    """The same from within a pilot, which ends at Z = r/2."""
+    ends = max(float(told), told * engine.features.shape[1] * share**2)
+    if ends - told > MOST:
+        return math.inf
+    later = _pilot_threshold(engine, ends, 0.0)
+    return ends + _time(share, told, lambda n: later(ends + n), least=1.0)
+
+
+def _pilot_threshold(engine: AnyEngine, at: float, learnt: float) -> Callable[[float], float]:
+    """C(t) after a pilot: ln det is ``learnt`` at some time, and the rest is r on average."""
+    rank = engine.features.shape[1]
+
+    def threshold(time: float) -> float:
+        known = learnt + rank * math.log(time / at) + rank
+        return engine.threshold_at(time, known)
+
+    return threshold
+
+
+def _worst_pair(
+    engine: AnyEngine,
+    whitened: Reals,
+    means: Reals,
+    inside: Integers,
+    outside: Integers,
+) -> float:
+    """The largest σ‖x_b − x_c‖_{V⁻¹} / (μ_b − μ_c + ε) of a b inside and a c outside."""
+    b, c = whitened[inside], whitened[outside]
+    squares_b, squares_c = (b**2).sum(axis=1)[:, None], (c**2).sum(axis=1)
+    if engine.alone:
+        widths = np.sqrt(squares_b) + np.sqrt(squares_c)
+    else:
+        widths = np.sqrt(np.maximum(squares_b + squares_c - 2.0 * b @ c.T, 0.0))
+    gaps = means[inside][:, None] - means[outside] + engine.epsilon
+    shares = np.full(gaps.shape, np.inf)
+    np.divide(widths, gaps, out=shares, where=gaps > 0.0)
+    return engine.sigma * float(shares.max())
+
+
+def _later_threshold(engine: AnyEngine, pulls: Integers) -> Callable[[float], float]:
+    """C(t), if the pulls of all arms grow alike from now on."""
+    told, rank = int(pulls.sum()), engine.features.shape[1]
+    log_det = 0.0
+    if engine.shift > 0.0:
+        log_det = _log_det(engine, pulls) - rank * math.log(engine.shift)
+
+    def threshold(time: float) -> float:
+        grown = log_det + rank * math.log(time / told) if engine.shift > 0.0 else 0.0
+        return engine.threshold_at(time, grown)
+
+    return threshold
+
+
+def _log_det(engine: AnyEngine, pulls: Integers) -> float:
+    """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
+    if is_identity(engine.features):
+        return float(np.log(pulls * engine.weights + engine.shift).sum())
+    return 2.0 * float(np.log(np.diag(factor(engine, pulls, engine.shift))).sum())
+
+
+def _time(
+    share: float, told: int, threshold: Callable[[float], float], least: float | None = None
+) -> float:
+    """The least t with C(t) · share · sqrt(told/t) ≤ 1, from below; infinite beyond MOST."""
+    time = float(told) if least is None else least
+    while time - told <= MOST:
+        later = told * (threshold(time) * share) ** 2
+        if later <= 1.001 * time:
+            return max(time, later)
+        time = later
+    return math.inf

@@ -1,0 +1,1 @@
+"""Evaluations made for a study: executors, calls, and the progress line."""

@@ -1,0 +1,130 @@
+"""One evaluation, made wherever it is sent: this file loads little, since every worker loads it."""
+
+from __future__ import annotations
+
+import copy
+import math
+import numbers
+import os
+import random
+import socket
+import traceback
+from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shortlist.errors import InvalidInput, ShortlistError
+
+if TYPE_CHECKING:
+    from shortlist.engine.solver import Bound
+    from shortlist.study.trial import Trial
+
+
+Objective = Callable[["Trial"], Any]
+LONGEST_REASON = 20_000  # characters of a failure's reason that are kept
+
+
+class Outcome(NamedTuple):
+    """What became of an evaluation: a value, or an error and the words to keep of it.
+
+    There are none where the executor lost it: then it did not fail, and is to be made again.
+    """
+
+    value: float | None
+    error: BaseException | None = None
+    words: str | None = None
+
+
+def evaluate_trial(
+    objective: Objective, trial: Trial, asker: tuple[str, int], errand: str
+) -> Outcome:
+    """One evaluation.
+
+    Forked processes begin with one and the same state of the global generators, and would all draw
+    the same numbers: elsewhere than in the asking process these are seeded by the trial. The
+    ``errand`` is another for every sending, so that no executor takes two of them for one.
+    """
+    elsewhere = place() != asker
+    if elsewhere:
+        random.seed(trial.seed)
+        np.random.seed([trial.seed % 2**32, trial.seed >> 32])  # noqa: NPY002 - the global state is meant
+    try:
+        value = objective(trial)
+    except Exception as error:
+        begun = error.__traceback__
+        below = begun.tb_next if begun is not None and begun.tb_next is not None else begun
+        words = "".join(traceback.format_exception(type(error), error, below))
+        kept = storable(words)
+        return Outcome(None, _fit_to_travel(error, kept) if elsewhere else error, kept)
+    if isinstance(value, float) and math.isfinite(value):
+        return Outcome(value)
+    return _checked(value)
+
+
+def place() -> tuple[str, int]:
+    """The process it is called in; pids alone repeat from one container to the next."""
+    return socket.gethostname(), os.getpid()
+
+
+def _checked(value: Any) -> Outcome:
+    try:
+        return Outcome(checked_value(value))
+    except InvalidInput as error:
+        return Outcome(None, error, storable(str(error)))
+
+
+def storable(words: str) -> str:
+    r"""Text that every database takes, without its middle where it is very long.
+
+    Examples
+    --------
+    >>> storable("no\x00thing")
+    'nothing'
+    >>> len(storable("x" * 10**6)) < 2 * LONGEST_REASON
+    True
+    """
+    if len(words) > LONGEST_REASON:  # a traceback says most at its end, and begins with where
+        left_out = f"\n… {len(words) - LONGEST_REASON:,} characters are left out here …\n"
+        words = words[: LONGEST_REASON // 4] + left_out + words[-(LONGEST_REASON * 3 // 4) :]
+    return words.encode("utf-8", "backslashreplace").decode().replace("\x00", "")
+
+
+def _fit_to_travel(error: Exception, words: str) -> Exception:
+    """The error, or one in its place: a process pool breaks on an error that it cannot unpack."""
+    try:
+        ForkingPickler.dumps(error)
+        copy.copy(error)  # put together anew, as on arrival
+    except Exception:
+        return ShortlistError(f"the objective failed elsewhere: {words}")
+    error.add_note(f"It was raised elsewhere:\n{words}")
+    return error
+
+
+def checked_value(value: object, bound: Bound | None = None) -> float:
+    """A result that can be told, and that the algorithm can take in.
+
+    Examples
+    --------
+    >>> checked_value(float("nan"))
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that came to nothing.
+    """
+    if not isinstance(value, (numbers.Real, np.bool_)):
+        raise InvalidInput(
+            f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidInput(
+            f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
+            "an evaluation that came to nothing."
+        )
+    if bound is not None:
+        bound.check(number)
+    return number

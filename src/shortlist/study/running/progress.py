@@ -1,0 +1,127 @@
+"""The line that a running study shows."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.printable import on_one_line
+from shortlist.study.stage import makes_plans
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+
+
+NAMES_SHOWN = 5
+DRAWN_EVERY = 0.1  # seconds
+PROJECTED_EVERY = 1.0
+PROJECTING = 20  # a projection that takes long is made again after so many times as long
+
+
+def describe(study: Study, left: str = "") -> str:
+    """Evaluations, those in flight and those that wait, the statistic against ε, the shortlist.
+
+    Parameters
+    ----------
+    study : Study
+        Which one.
+    left : str
+        How many evaluations are still needed, if that is known.
+    """
+    of = "" if study.budget is None else f" of {study.budget}"
+    parts = [f"{study.evaluations}{of} evaluations"]
+    pending, waiting = len(study.pending), len(study.waiting)
+    if pending > 1 or waiting:
+        parts.append(f"{pending} in flight")
+    if waiting:
+        parts.append(f"{waiting} waiting for earlier ones")
+    if study.audit.is_open:
+        parts.append(f"testing linearity: {len(study.audit.missing(study.trials))} to ask for")
+        return " · ".join([*parts, *_names(study)])
+    if study.statistic is None:
+        return " · ".join([*parts, "first plan" if makes_plans(study) else study.stage])
+    if left:
+        parts.append(left)
+    if study.budget is None:
+        parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
+    return " · ".join([*parts, *_names(study)])
+
+
+def _names(study: Study) -> list[str]:
+    table = study.table()
+    names = table.loc[table["in_shortlist"]].sort_values("mean", ascending=False)["name"].tolist()
+    return [
+        ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
+        + (" …" if len(names) > NAMES_SHOWN else "")
+    ]
+
+
+class ProgressLine:
+    """Shown on a terminal, silent elsewhere; drawn at most ten times a second."""
+
+    def __init__(self, study: Study, wanted: bool, console: Any = None) -> None:
+        self._study, self._wanted, self._console = study, wanted, console
+        self._live: Any = None
+        self._drawn = self._project_at = -np.inf
+        self._left = self._said = ""
+
+    def say(self, words: str) -> None:
+        """Show these words before the rest, until others are said; none with an empty text."""
+        if words != self._said:
+            self._said = words
+            if self._live is not None:
+                self._live.refresh()
+
+    def _text(self) -> str:
+        rest = describe(self._study, self._left)
+        return f"{self._said} · {rest}" if self._said else rest
+
+    def __enter__(self) -> ProgressLine:
+        if self._wanted:
+            from rich.console import Console
+            from rich.live import Live
+            from rich.text import Text
+
+            console = self._console or Console(stderr=True)
+            if console.is_terminal:
+                # Drawn from a callable, so that the text is only made when it is shown.
+                self._live = Live(
+                    get_renderable=lambda: Text(self._text(), no_wrap=True),
+                    console=console,
+                    refresh_per_second=10,
+                    auto_refresh=False,
+                )
+                self._live.start()
+        return self
+
+    def update(self) -> None:
+        """Draw the line if it is time."""
+        now = monotonic()
+        if self._live is None or now - self._drawn < DRAWN_EVERY:
+            return
+        self._drawn = now
+        if now >= self._project_at:
+            self._left = _left(self._study)
+            took = monotonic() - now
+            self._project_at = now + max(PROJECTED_EVERY, PROJECTING * took)
+        self._live.refresh()
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._left = ""  # by now it would be an old one
+            self._live.refresh()
+            self._live.stop()
+
+
+def _left(study: Study) -> str:
+    """The projected number of evaluations that are still needed, if there is one."""
+    from shortlist.study.insight.remaining import remaining
+
+    if study.budget is not None:
+        return ""  # the budget stands beside the evaluations
+    try:
+        return remaining(study, quick=True).short
+    except np.linalg.LinAlgError:
+        return ""  # a line to look at must not end a run
