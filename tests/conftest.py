@@ -11,19 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from requirements import missing
 from server import running_server, server_programs
 
 # Before NumPy is imported. Tests run side by side, and threads of BLAS that wait for a processor
 # keep it busy: products of large matrices took six times as long.
 assert "numpy" not in sys.modules
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
-def missing(what: str) -> None:
-    """Skip a test where a program is not installed, but never in CI."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is not installed: .ci/run should have done it")
-    pytest.skip(f"{what} is not installed")
 
 
 @pytest.fixture(scope="session")

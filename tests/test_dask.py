@@ -45,7 +45,11 @@ class Cluster:
         self.file = folder / "scheduler.json"
         self.processes: list[subprocess.Popen[bytes]] = []
         # What the tests define must be importable there, as a user's own code must be.
-        self.environment = {**os.environ, "PYTHONPATH": str(HERE), **settings}
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
+            **settings,
+        }
         address = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
         self.start("dask_scheduler", *address, "--scheduler-file", self.file)
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 import shortlist
 from chromium import Chromium, program
-from conftest import missing
+from requirements import missing
 from shortlist import report
 from shortlist.catalog.names import algorithms
 from shortlist.catalog.recommendation import FEW_DIMENSIONS

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 import chromium
 import shortlist
-from conftest import missing
+from requirements import missing
 from shortlist.cli.app import app
 from shortlist.cli.plate import match, read_plate, write_plate
 from shortlist.cli.screen_toml import read_screen_file

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import torture
-from conftest import missing
+from requirements import missing
 from server import Server, running_server, server_programs
 
 pytestmark = pytest.mark.slow

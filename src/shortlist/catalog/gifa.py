@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.designs.direction import Designs
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many.state import GRAM_LIMIT
-from shortlist.engine.solver import Bound
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import rounds_for
 from shortlist.numerics.tall import squared_norms
@@ -128,7 +128,7 @@ class GIFA:
             plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
         return replace(self, **plain)
 
-    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
         """The algorithm on a problem, with another threshold if one is given."""
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
@@ -167,7 +167,7 @@ class GIFA:
             noise=noise,
             elimination=self.elimination,
         )
-        bound = Bound(self.name, problem, chosen, setting, engine, self._unproven_rules())
+        bound = BoundAlgorithm(self.name, problem, chosen, setting, engine, self._unproven_rules())
         return replace(bound, again=partial(self.bind, threshold=chosen))
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from shortlist.allocations.allocation import ALLOCATE
-from shortlist.numerics.records import (
-    Address,
-    Integer,
-    Integers,
-    Real,
-    Reals,
-    Record,
-    record_type,
-)
+from shortlist.numerics.records import Address, Integer, Integers, Real, Reals, Record, record_type
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired
 from shortlist.rules.rule import OWN, POINTERS, Rule

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.engine.solver import OWN_INTERVAL, Bound
+from shortlist.engine.bound_algorithm import OWN_INTERVAL, BoundAlgorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans.engine import StepwiseEngine
 from shortlist.plans.strategy import Strategy, Task
@@ -71,7 +71,7 @@ class Planned:
     interval_words: str = OWN_INTERVAL
     misspecification: float = 0.0
 
-    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
         """The algorithm on a problem."""
         if threshold is not None:
             raise InvalidSetting(
@@ -108,7 +108,7 @@ class Planned:
         self.threshold.check(setting)
         task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)
         engine = StepwiseEngine(self.strategy, task, self.reward_range)
-        return Bound(
+        return BoundAlgorithm(
             self.name,
             problem,
             self.threshold,

@@ -27,9 +27,9 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.xy import rounded, xy_design
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.decision import Decision, decision_of
 from shortlist.engine.follow import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
-from shortlist.engine.solver import Bound
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans import engine as plan
@@ -87,7 +87,7 @@ def no_guarantee(budget: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class BudgetBound(Bound):
+class BudgetBound(BoundAlgorithm):
     """XY-halving on a problem."""
 
     def guarantee(self) -> str:
@@ -127,7 +127,7 @@ class XYHalving:
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
 
-    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
         """The algorithm on a problem."""
         if self.budget < problem.rank:
             raise InvalidSetting(

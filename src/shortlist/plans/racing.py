@@ -61,7 +61,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shortlist.engine.solver import OWN_INTERVAL
+from shortlist.engine.bound_algorithm import OWN_INTERVAL
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.kl import highest_mean, lowest_mean
 from shortlist.numerics.order import largest_among, mark_best

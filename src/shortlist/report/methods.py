@@ -18,7 +18,7 @@ from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
-    from shortlist.engine.solver import Bound
+    from shortlist.engine.bound_algorithm import BoundAlgorithm
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
@@ -114,7 +114,7 @@ def _within(misspecification: float) -> str:
     return f" to within c = {misspecification:g}" if misspecification else ""
 
 
-def _noise(bound: Bound) -> str:
+def _noise(bound: BoundAlgorithm) -> str:
     if bound.reward_range is not None:
         return "results from {:g} to {:g}".format(*bound.reward_range)
     noise = bound.problem.noise

@@ -19,8 +19,8 @@ import pandas as pd
 
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import meant
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.contract import Runs, joined
-from shortlist.engine.solver import Bound
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.random import run_seeds
 from shortlist.problem import checked_seed, whole_number
@@ -110,7 +110,7 @@ def compare(
     if workers is not None:
         whole_number("workers", workers, 1)
     problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
-    bounds: dict[str, Bound] = {}
+    bounds: dict[str, BoundAlgorithm] = {}
     for choice in algorithms:
         chosen, threshold_chosen = meant(choice, threshold, problem)
         algorithm = find_algorithm(chosen)
@@ -142,7 +142,7 @@ def compare(
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
 
 
-def _check_range(bound: Bound, instance: Instance) -> None:
+def _check_range(bound: BoundAlgorithm, instance: Instance) -> None:
     """Raise where an algorithm is for bounded results and the instance's are not."""
     if bound.reward_range is None or instance.reward_range is None:
         return
@@ -161,7 +161,7 @@ def _workers(executor: Any) -> int:
     return threads or os.cpu_count() or 1
 
 
-def _audited(bounds: dict[str, Bound]) -> set[str]:
+def _audited(bounds: dict[str, BoundAlgorithm]) -> set[str]:
     """The algorithms whose guarantee rests on the features."""
     from shortlist.study.insight.audit import is_audited
 
@@ -169,7 +169,7 @@ def _audited(bounds: dict[str, Bound]) -> set[str]:
 
 
 def _replicate_all(
-    bounds: dict[str, Bound],
+    bounds: dict[str, BoundAlgorithm],
     instance: Instance,
     seeds: np.ndarray,
     max_samples: int,

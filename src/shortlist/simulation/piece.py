@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.designs.direction import Designs
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.contract import AnyEngine, Runs, joined
 from shortlist.engine.engine import Engine
-from shortlist.engine.solver import Bound
 from shortlist.noise import first_of_each
 from shortlist.numerics.random import run_seeds, seed_stream
 from shortlist.numerics.tall import unlocked
@@ -106,7 +106,7 @@ class Piece:
 
 
 def estimating(
-    bound: Bound,
+    bound: BoundAlgorithm,
     reward: Rule,
     parameters: NDArray[np.float64],
     seeds: NDArray[np.uint64],

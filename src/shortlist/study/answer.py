@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.engine.solver import Bound
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
 
@@ -74,7 +74,7 @@ class Shortlist:
 
 
 def arm_table(
-    bound: Bound,
+    bound: BoundAlgorithm,
     posterior: Posterior,
     C: float,
     now: Any,

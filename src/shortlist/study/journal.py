@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from shortlist.arrays import NO_ARM
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.follow import Steps
-from shortlist.engine.solver import Bound
 from shortlist.errors import DamagedStorage, InvalidInput
 from shortlist.study.definition import Settings
 from shortlist.study.insight.audit import Audit
@@ -30,7 +30,7 @@ class Journal:
 
     Parameters
     ----------
-    bound : Bound
+    bound : BoundAlgorithm
         The algorithm on its problem.
     settings : Settings
         Of the study.
@@ -42,7 +42,7 @@ class Journal:
 
     def __init__(
         self,
-        bound: Bound,
+        bound: BoundAlgorithm,
         settings: Settings,
         at_stop: Callable[[], None],
         at_begin: Callable[[], None],

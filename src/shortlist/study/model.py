@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.decision import Decision, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
@@ -21,7 +22,6 @@ from shortlist.engine.follow import (
     Steps,
     fresh_marks,
 )
-from shortlist.engine.solver import Bound
 from shortlist.noise import first_of_each
 from shortlist.posterior.state import FLOOR, LAGGING
 
@@ -33,12 +33,12 @@ class Model:
     bound to its problem again, with the σ they give, and takes all steps from the first.
     """
 
-    def __init__(self, bound: Bound, seed: int) -> None:
+    def __init__(self, bound: BoundAlgorithm, seed: int) -> None:
         self.seed = seed
         self._before_sigma = Steps.empty(0)
         self._begin(bound)
 
-    def _begin(self, bound: Bound) -> None:
+    def _begin(self, bound: BoundAlgorithm) -> None:
         self.bound = bound
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.follow import Steps
-from shortlist.engine.solver import Bound
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import Shortlist, arm_table
@@ -40,7 +40,7 @@ class View:
     _final: tuple[int, Shortlist] | None  # as of so many changes of the study
 
     @property
-    def bound(self) -> Bound:
+    def bound(self) -> BoundAlgorithm:
         """The algorithm on its problem; another one once σ is estimated, if it is to be."""
         return self._journal.model.bound
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.engine.solver import Bound
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
@@ -228,6 +228,6 @@ class MisLid:
             misspecification=c,
         )
 
-    def bind(self, problem: Problem, threshold: Any = None) -> Bound:
+    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
         """The algorithm on a problem."""
         return self.planned.bind(problem, threshold)

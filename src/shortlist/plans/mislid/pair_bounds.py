@@ -17,9 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import Mask
-from shortlist.numerics.records import (
-    Reals,
-)
+from shortlist.numerics.records import Reals
 from shortlist.plans.mislid.differences import (
     Widths,
     fill_bounds,

@@ -26,7 +26,7 @@ from shortlist.study.insight.linearity import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shortlist.engine.solver import Bound
+    from shortlist.engine.bound_algorithm import BoundAlgorithm
     from shortlist.problem import Problem
     from shortlist.study.model import Model
     from shortlist.study.trial import Trial
@@ -246,14 +246,14 @@ class Audit:
         self.rejection = Rejection(evaluations, name, measured, predicted)
 
 
-def rests_on_features(bound: Bound) -> bool:
+def rests_on_features(bound: BoundAlgorithm) -> bool:
     """Whether an answer assumes that the means are linear in the features, or nearly so."""
     if bound.setting.classical or bound.engine.budget is not None:
         return False
     return bound.problem.rank < bound.problem.arms
 
 
-def is_audited(bound: Bound) -> bool:
+def is_audited(bound: BoundAlgorithm) -> bool:
     """Whether answers are audited by evaluations made for it.
 
     With a declared misspecification they are not: every arm is evaluated anyhow, and the results

@@ -14,10 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
+from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.decision import Decision
 from shortlist.engine.engine import Engine
 from shortlist.engine.follow import TAKE, Steps
-from shortlist.engine.solver import Bound
 from shortlist.numerics.records import Reals
 from shortlist.posterior.posterior import Posterior
 from shortlist.study.answer import arm_table
@@ -322,7 +322,7 @@ class Difference(NamedTuple):
     gap_upper: float
 
 
-def look_at(bound: Bound, posterior: Posterior, now: Any, decision: Decision) -> Look:
+def look_at(bound: BoundAlgorithm, posterior: Posterior, now: Any, decision: Decision) -> Look:
     """Means and intervals as the posterior has them, with the pair of a decision."""
     C = bound.engine.threshold(posterior, now)
     boundary, c = _read(bound, now, decision)
@@ -341,7 +341,11 @@ def look_at(bound: Bound, posterior: Posterior, now: Any, decision: Decision) ->
 
 
 def glance_at(
-    bound: Bound, posterior: Posterior, now: Any, decision: Decision, arms: NDArray[np.int64]
+    bound: BoundAlgorithm,
+    posterior: Posterior,
+    now: Any,
+    decision: Decision,
+    arms: NDArray[np.int64],
 ) -> tuple[pd.DataFrame, Difference]:
     """Of a look the means and intervals of some arms, and the difference that is the statistic."""
     engine = bound.engine
@@ -356,14 +360,14 @@ def glance_at(
     return table, Difference(*(float(values[reader]) for values in gaps))
 
 
-def _read(bound: Bound, now: Any, decision: Decision) -> tuple[int, int]:
+def _read(bound: BoundAlgorithm, now: Any, decision: Decision) -> tuple[int, int]:
     """The boundary, and the arm that the candidates are compared with: c or nobody."""
     own = bound.engine.boundary(now)
     return (decision.b, decision.c) if own is None else (own, NO_ARM)
 
 
 def _gaps(
-    bound: Bound, posterior: Posterior, now: Any, boundary: int, c: int
+    bound: BoundAlgorithm, posterior: Posterior, now: Any, boundary: int, c: int
 ) -> tuple[Reals, Reals, Reals]:
     engine = bound.engine
     if c == NO_ARM or not isinstance(engine, Engine) or not _symmetric(engine):

@@ -18,7 +18,7 @@ import numpy as np
 from shortlist.errors import InvalidInput, ShortlistError
 
 if TYPE_CHECKING:
-    from shortlist.engine.solver import Bound
+    from shortlist.engine.bound_algorithm import BoundAlgorithm
     from shortlist.study.trial import Trial
 
 
@@ -102,7 +102,7 @@ def _fit_to_travel(error: Exception, words: str) -> Exception:
     return error
 
 
-def checked_value(value: object, bound: Bound | None = None) -> float:
+def checked_value(value: object, bound: BoundAlgorithm | None = None) -> float:
     """A result that can be told, and that the algorithm can take in.
 
     Examples

@@ -29,13 +29,7 @@ from shortlist.study.definition import Settings
 from shortlist.study.ledger import ROW, Event, is_text
 from shortlist.study.storage.address import check_address, is_url, shown, without_secrets
 from shortlist.study.storage.contract import Known, Standing
-from shortlist.study.storage.database import (
-    connect,
-    identity,
-    is_read_only,
-    reading,
-    translated,
-)
+from shortlist.study.storage.database import connect, identity, is_read_only, reading, translated
 from shortlist.study.storage.forking import before_fork, working
 from shortlist.study.storage.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
 from shortlist.study.storage.session import CLOCKS, CommitLost, Session, session

@@ -17,7 +17,7 @@ OWN_INTERVAL = "μ̂ ± Cσ‖x‖"
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundAlgorithm:
     """What a study or a comparison runs.
 
     Attributes
@@ -54,7 +54,7 @@ class Bound:
     unproven_rules: list[str]
     extends: str = ""
     misspecification: float = 0.0
-    again: Callable[[Problem], Bound] | None = None
+    again: Callable[[Problem], BoundAlgorithm] | None = None
     reward_range: tuple[float, float] | None = None
     interval_words: str = OWN_INTERVAL
 
@@ -81,7 +81,7 @@ class Bound:
                 )
         self.problem.noise.check(value)
 
-    def estimated(self, replicates: Sequence[Sequence[float]]) -> Bound:
+    def estimated(self, replicates: Sequence[Sequence[float]]) -> BoundAlgorithm:
         """The same with σ from replicates of the initial pulls."""
         assert self.again is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
