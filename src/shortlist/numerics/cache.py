@@ -64,7 +64,7 @@ def fingerprint(function: Any, *more: object) -> str:
 @cache
 def _compiler() -> str:
     """A hash of the files that say how functions are compiled."""
-    files = [Path(__file__).with_name(f"{name}.py") for name in ("jit", "parts", "records")]
+    files = [Path(__file__).with_name(f"{name}.py") for name in ("jit", "lowering", "records")]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
