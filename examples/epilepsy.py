@@ -28,7 +28,7 @@ from shortlist.repurposing import (
     read_experiments,
     read_expression,
 )
-from shortlist.repurposing.validation import linear_misfit
+from shortlist.repurposing.outcome import linear_misfit
 
 REPEATS = 1000
 

@@ -169,7 +169,7 @@ def expression(path: Path) -> object:
 
 
 def gctx_parts(path: Path) -> object:
-    from shortlist.repurposing.readers import gctx_annotation, read_gctx
+    from shortlist.repurposing.expression.readers import gctx_annotation, read_gctx
 
     gctx_annotation(path)
     return read_gctx(path, samples=["rep2"], symbols="symbol")
@@ -212,7 +212,7 @@ def named_links(path: Path) -> object:
 
 
 def rewards(path: Path) -> object:
-    from shortlist.repurposing.rewards import RewardCache
+    from shortlist.repurposing.reward_cache import RewardCache
 
     cached = RewardCache(path, "4f75")
     cached.put("Diazepam", 1, 0.5)

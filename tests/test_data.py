@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import shortlist.data
-from shortlist.data import drugs, files, locate
+from shortlist.data import drugs, files
 from shortlist.errors import DataUnavailable, UnknownName
 
 REAL = os.environ.get("SHORTLIST_DATA")
@@ -86,7 +86,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
     server = Network()
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(locate, "BASE_URL", server.url)
+    monkeypatch.setattr(files, "BASE_URL", server.url)
     yield server
     server.let_go.set()
     server.shutdown()
@@ -122,7 +122,7 @@ def test_the_cache_is_the_systems_unless_named(monkeypatch: pytest.MonkeyPatch) 
     import pooch
 
     monkeypatch.delenv("SHORTLIST_CACHE", raising=False)
-    assert locate.cache().parent == Path(pooch.os_cache("shortlist"))
+    assert files.cache().parent == Path(pooch.os_cache("shortlist"))
 
 
 def test_a_download_is_checked_kept_and_quiet(
@@ -153,9 +153,9 @@ def test_the_url_is_the_repositorys() -> None:
 def test_a_damaged_copy_is_fetched_again(network: Network, cache: Path) -> None:
     place = shortlist.data.path("tiny.csv")
     place.write_bytes(TINY[:-1])
-    assert locate.state("tiny.csv") == "damaged"
+    assert files.state("tiny.csv") == "damaged"
     assert shortlist.data.path("tiny.csv").read_bytes() == TINY
-    assert locate.state("tiny.csv") == "here"
+    assert files.state("tiny.csv") == "here"
     assert len(network.asked) == 2
 
 
@@ -164,7 +164,7 @@ def test_a_corrupt_download_is_refused(network: Network, cache: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"SHA-256 differs.*thrown away"):
         shortlist.data.path("tiny.csv")
     assert kept(cache) == []
-    assert locate.state("tiny.csv") == "missing"
+    assert files.state("tiny.csv") == "missing"
 
 
 def test_a_download_without_end_is_ended(network: Network, cache: Path) -> None:
@@ -199,8 +199,8 @@ def test_a_program_ended_half_way_leaves_no_half_file(
 ) -> None:
     network.fault = "stall"
     code = (
-        "import sys; from shortlist.data import files, locate; from shortlist.cli.app import main; "
-        f"locate.BASE_URL = {network.url!r}; "
+        "import sys; from shortlist.data import files; from shortlist.cli.app import main; "
+        f"files.BASE_URL = {network.url!r}; "
         f"files.FILES['tiny.csv'] = files.File(*{tuple(files.FILES['tiny.csv'])!r}); "
         "sys.argv = ['shortlist', 'data', 'fetch', 'tiny.csv']; main()"
     )
@@ -223,7 +223,7 @@ def test_offline_with_nothing_cached_is_one_sentence(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(locate, "BASE_URL", "http://127.0.0.1:9/DR_Data/")  # nobody listens
+    monkeypatch.setattr(files, "BASE_URL", "http://127.0.0.1:9/DR_Data/")  # nobody listens
     with pytest.raises(DataUnavailable) as caught:
         shortlist.data.path("tiny.csv")
     said = str(caught.value)
@@ -247,7 +247,7 @@ def test_offline_with_all_cached_needs_no_network(
     network: Network, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shortlist.data.path("tiny.csv")
-    monkeypatch.setattr(locate, "BASE_URL", "http://127.0.0.1:9/DR_Data/")
+    monkeypatch.setattr(files, "BASE_URL", "http://127.0.0.1:9/DR_Data/")
     assert shortlist.data.path("tiny.csv").read_bytes() == TINY
 
 
@@ -305,7 +305,7 @@ def test_a_mirror_with_a_corrupt_file_is_named_and_left_alone(
     for word in ("tiny.csv", str(mirror), "not the published file", "replace it"):
         assert word in str(caught.value)
     assert (mirror / "tiny.csv").read_bytes() == b"wrong"
-    assert locate.state("tiny.csv") == "damaged"
+    assert files.state("tiny.csv") == "damaged"
     assert network.asked == []
 
 

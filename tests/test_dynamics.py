@@ -19,19 +19,18 @@ from scipy import stats
 
 from shortlist.errors import InvalidInput, InvalidNetwork, InvalidSetting, UnknownName
 from shortlist.numerics.random import next_word, run_seed, seed_stream, uniform
-from shortlist.repurposing.basins import attractors, module_attractors
-from shortlist.repurposing.dynamics import Dynamics, walk
-from shortlist.repurposing.fixed_points import (
+from shortlist.repurposing.networks.attractors import attractors, module_attractors
+from shortlist.repurposing.networks.dynamics import Dynamics, walk
+from shortlist.repurposing.networks.fixed_points import (
     all_fixed_points,
     count_fixed_points,
     reachable_fixed_points,
 )
-from shortlist.repurposing.formats import read
-from shortlist.repurposing.graph import terminal_components
-from shortlist.repurposing.logic import evaluate
-from shortlist.repurposing.network import BooleanNetwork
+from shortlist.repurposing.networks.formats import read
+from shortlist.repurposing.networks.logic import evaluate
+from shortlist.repurposing.networks.network import BooleanNetwork, terminal_components
+from shortlist.repurposing.networks.states import as_mapping
 from shortlist.repurposing.phenotype import Semantics, predict_phenotype
-from shortlist.repurposing.states import as_mapping
 from test_networks import STEADY, needs_data, networks, ruled_networks
 
 DATA = os.environ.get("SHORTLIST_DATA")

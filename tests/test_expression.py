@@ -17,17 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.errors import InvalidExpression, InvalidSetting
-from shortlist.repurposing.baseline import auc, cds2_score, hit_rate
-from shortlist.repurposing.binarization import binarize_via_histogram
-from shortlist.repurposing.direction import binary_direction, characteristic_direction
-from shortlist.repurposing.expression import (
+from shortlist.repurposing.expression.assay import DuplicatedGenes
+from shortlist.repurposing.expression.profiles import (
+    binarize_via_histogram,
+    cds2_score,
     check_expression,
     cosine_score,
     mask,
     quantile_normalize,
     restrict,
 )
-from shortlist.repurposing.readers import DuplicatedGenes, read_expression
+from shortlist.repurposing.expression.readers import read_expression
+from shortlist.repurposing.expression.signatures import binary_direction, characteristic_direction
+from shortlist.repurposing.outcome import auc, hit_rate
 
 REAL = os.environ.get("SHORTLIST_DATA")
 needs_data = pytest.mark.skipif(not REAL, reason="SHORTLIST_DATA does not name a folder of data")

@@ -36,7 +36,7 @@ from shortlist.errors import (
 )
 from shortlist.files import arrow, guard
 from shortlist.files.limits import most_bytes, most_seconds
-from shortlist.repurposing.readers import read_expression, read_gctx
+from shortlist.repurposing.expression.readers import read_expression, read_gctx
 
 GENES, SAMPLES = ["SCN1A", "GABRA1"], ["rep1", "rep2"]
 DIGITS = "9" * 5000
@@ -78,10 +78,10 @@ def test_whatever_happens_to_the_reader_is_an_error_with_the_files_name(
     monkeypatch.setenv("SHORTLIST_MAX_SECONDS", "1")
     source = f"def act(request, most, send):\n    {ACTS[act]}\n"
     begin = guard.BEGIN.replace(
-        "from shortlist.files.child",
+        "from shortlist.files.guard",
         "import types; import shortlist; m = types.ModuleType('shortlist.act'); "
         f"exec({source!r}, m.__dict__); sys.modules['shortlist.act'] = m; "
-        "from shortlist.files.child",
+        "from shortlist.files.guard",
     )
     guard.end_reading()
     monkeypatch.setattr(guard, "BEGIN", begin)
@@ -126,7 +126,7 @@ def test_the_reader_is_kept_and_a_fork_gets_its_own(tmp_path: Path) -> None:
     read_gctx(path)
     assert guard._CHILD is first
     code = (
-        "import os, sys\nfrom shortlist.repurposing.readers import read_gctx\n"
+        "import os, sys\nfrom shortlist.repurposing.expression.readers import read_gctx\n"
         "from shortlist.files import guard\n"
         f"path = {str(path)!r}\nread_gctx(path)\nbefore = guard._CHILD\npid = os.fork()\n"
         "read_gctx(path)\nassert (guard._CHILD is before) == (pid != 0)\n"
@@ -142,7 +142,7 @@ def test_the_reader_is_kept_and_a_fork_gets_its_own(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_reader_ends_with_its_parent(tmp_path: Path) -> None:
     code = (
-        "import os, signal\nfrom shortlist.repurposing.readers import read_gctx\n"
+        "import os, signal\nfrom shortlist.repurposing.expression.readers import read_gctx\n"
         "from shortlist.files import guard\n"
         f"read_gctx({str(gctx(tmp_path / 'file.gctx'))!r})\n"
         "print(guard._CHILD._process.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"

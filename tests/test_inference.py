@@ -39,12 +39,11 @@ from shortlist.repurposing import (
     replay,
     sign_interactions,
 )
-from shortlist.repurposing.abstract_network import PossibleEdge
-from shortlist.repurposing.encoding import program
-from shortlist.repurposing.interactions import UnsignedInteractions
-from shortlist.repurposing.logic import evaluate, truth_table
-from shortlist.repurposing.search import OutOfTime, Search
-from shortlist.repurposing.specification import parse_experiments
+from shortlist.repurposing.networks.abstract_network import PossibleEdge
+from shortlist.repurposing.networks.formats.rein import parse_experiments
+from shortlist.repurposing.networks.inference import OutOfTime, Solver, answer_set_program
+from shortlist.repurposing.networks.interactions import UnsignedInteractions
+from shortlist.repurposing.networks.logic import evaluate, truth_table
 
 REAL = os.environ.get("SHORTLIST_DATA")
 needs_data = pytest.mark.skipif(not REAL, reason="SHORTLIST_DATA does not name a folder of data")
@@ -349,14 +348,14 @@ def test_a_time_limit_ends_the_search_and_keeps_what_was_found() -> None:
 def test_a_conflict_that_is_not_shown_to_be_smallest_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = Search.find
+    whole = Solver.find
 
-    def find(search: Search) -> object:
+    def find(search: Solver) -> object:
         if search.experiments < 2:
             raise OutOfTime(0)
         return whole(search)
 
-    monkeypatch.setattr(Search, "find", find)
+    monkeypatch.setattr(Solver, "find", find)
     up = [Experiment(f"B is {v}", {3: {"B": v}}, {"A": 1}, (3,)) for v in (0, 1)]
     with pytest.raises(Unsatisfiable, match="The time limit ended") as raised:
         infer(switch(), up, steps=4)
@@ -462,9 +461,9 @@ def test_a_wrong_answer_of_the_solver_does_not_get_through(
     with pytest.raises(Unsatisfiable):
         infer(candidate, [resting], steps=1)
     constraint = ":- fixed_point(E,T), wants(E,G,T)."
-    assert constraint in program()
-    weaker = program().replace(constraint, "")
-    monkeypatch.setattr("shortlist.repurposing.search.program", lambda: weaker)
+    assert constraint in answer_set_program()
+    weaker = answer_set_program().replace(constraint, "")
+    monkeypatch.setattr("shortlist.repurposing.networks.inference.program", lambda: weaker)
     with pytest.raises(InferenceFailed, match=r"does not replay \(step 0 should be a fixed"):
         infer(candidate, [resting], steps=1)
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.errors import InvalidNetwork, UnknownName
-from shortlist.repurposing.abstract_network import abstract
-from shortlist.repurposing.formats import read, read_abstract, write
-from shortlist.repurposing.formats.rein import format_rein, parse_rein
-from shortlist.repurposing.graph import strong_components, terminal_components, weak_components
-from shortlist.repurposing.logic import (
+from shortlist.repurposing.networks.abstract_network import abstract
+from shortlist.repurposing.networks.formats import read, read_abstract, write
+from shortlist.repurposing.networks.formats.rein import format_rein, parse_rein
+from shortlist.repurposing.networks.logic import (
+    MAX_DEPTH,
     AtLeast,
     Constant,
     Expression,
@@ -25,16 +25,22 @@ from shortlist.repurposing.logic import (
     Not,
     evaluate,
     genes_of,
+    is_name,
     negation,
+    parse,
     signs_of,
     substitute,
     to_text,
     truth_table,
     without_thresholds,
 )
-from shortlist.repurposing.network import BooleanNetwork
-from shortlist.repurposing.parser import MAX_DEPTH, is_name, parse
-from shortlist.repurposing.regulation import Regulation, find_regulation
+from shortlist.repurposing.networks.network import (
+    BooleanNetwork,
+    strong_components,
+    terminal_components,
+    weak_components,
+)
+from shortlist.repurposing.networks.regulation import Regulation, find_regulation
 
 NAMES = ("A", "B1", "C-3", "D.x", "E_")
 STEADY = settings(derandomize=True, deadline=None)

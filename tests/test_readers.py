@@ -14,21 +14,18 @@ import pytest
 from scipy import sparse
 
 from shortlist.errors import InvalidExpression, InvalidSetting, UnknownName
-from shortlist.repurposing.direction import characteristic_direction
-from shortlist.repurposing.l1000 import Selection, read_selection, select_profiles
-from shortlist.repurposing.readers import (
-    DuplicatedGenes,
+from shortlist.repurposing.expression.assay import DuplicatedGenes, rename_genes
+from shortlist.repurposing.expression.l1000 import Selection, read_selection, select_profiles
+from shortlist.repurposing.expression.readers import (
     gctx_annotation,
     read_assay,
-    read_csv,
     read_expression,
-    read_gct,
     read_gctx,
     read_h5ad,
     read_parquet,
-    read_series_matrix,
-    rename_genes,
 )
+from shortlist.repurposing.expression.signatures import characteristic_direction
+from shortlist.repurposing.expression.text import read_csv, read_gct, read_series_matrix
 
 NAN = float("nan")
 GENES, SAMPLES = ["SCN1A", "GABRA1", "KCNA2"], ["rep1", "rep2"]

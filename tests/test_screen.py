@@ -42,10 +42,9 @@ from shortlist.repurposing import (
     read_expression,
     synthetic,
 )
-from shortlist.repurposing.outcome import Outcome
-from shortlist.repurposing.rewards import RewardCache
+from shortlist.repurposing.outcome import Outcome, assumptions, linear_misfit, measures
+from shortlist.repurposing.reward_cache import RewardCache
 from shortlist.repurposing.synthetic_data import DataSet
-from shortlist.repurposing.validation import assumptions, linear_misfit, measures
 
 REAL = os.environ.get("SHORTLIST_DATA")
 needs_data = pytest.mark.skipif(not REAL, reason="SHORTLIST_DATA does not name a folder of data")

@@ -22,11 +22,11 @@ from shortlist.cli.app import app
 from shortlist.cli.plate import match, read_plate, write_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
-from shortlist.files.cells import as_it_was, csv_of, guarded
+from shortlist.files.cells import csv_of, escaped, unescaped
 from shortlist.paper.document import Heading, Paragraph, Picture, to_html
 from shortlist.plot.figure import load_pyplot, save
 from shortlist.printable import CONTROL, on_one_line, printable
-from shortlist.repurposing.rewards import RewardCache
+from shortlist.repurposing.reward_cache import RewardCache
 from shortlist.study.running.progress import describe
 from shortlist.study.storage.address import check_address, shown, without_secrets
 from shortlist.study.storage.storage import study_names
@@ -229,19 +229,19 @@ def test_printable_text_has_no_control_characters(text: str) -> None:
 
 @given(st.text())
 def test_a_guarded_cell_is_read_back_as_it_was(text: str) -> None:
-    assert as_it_was(guarded(text)) == text
+    assert unescaped(escaped(text)) == text
 
 
 @pytest.mark.parametrize(
     "text", ["=1+2", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " =1", "'=1", "＝1"]
 )
 def test_a_formula_is_guarded(text: str) -> None:
-    assert guarded(text) == f"'{text}"
+    assert escaped(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("text", ["-1", "+0.5", "-1e-3", "C07", "", "'tis", "5'-UTR", "a=b"])
 def test_other_text_is_left_as_it_is(text: str) -> None:
-    assert guarded(text) == text
+    assert escaped(text) == text
 
 
 def test_exports_hold_no_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

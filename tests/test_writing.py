@@ -22,7 +22,7 @@ from shortlist.files.writing import make_folder, new_file, write_file
 from shortlist.plot.figure import save
 from shortlist.repurposing import BooleanNetwork, synthetic
 from shortlist.repurposing import write as write_network
-from shortlist.repurposing.rewards import RewardCache
+from shortlist.repurposing.reward_cache import RewardCache
 
 matplotlib.use("Agg")
 SOURCE = Path(__file__).parents[1] / "src" / "shortlist"
@@ -171,7 +171,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, what: str) -> None:
 
 
 # One appends to a file of its own, a line at a time; one fills the draft that Pooch renames.
-ALLOWED = {"files/writing.py", "repurposing/rewards.py", "data/locate.py"}
+ALLOWED = {"files/writing.py", "repurposing/reward_cache.py", "data/files.py"}
 
 
 @pytest.mark.slow

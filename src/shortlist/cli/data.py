@@ -39,34 +39,34 @@ def fetch(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
     """Download what is missing or damaged, and check the rest."""
-    from shortlist.data import FILES, locate
+    from shortlist.data import files
 
     def say_file(name: str, _: Path) -> None:
-        say(f"{name}  {_size(FILES[name].size)}")
+        say(f"{name}  {_size(files.FILES[name].size)}")
 
-    paths = locate.fetch(names or None, progress=None if quiet else say_file)
+    paths = files.fetch(names or None, progress=None if quiet else say_file)
     if not quiet:
-        folder = locate.mirror()
-        where = locate.cache() if folder is None else f"{folder} (SHORTLIST_DATA)"
-        say(f"{len(paths)} of {len(FILES)} files checked, in {where}")
+        folder = files.mirror()
+        where = files.cache() if folder is None else f"{folder} (SHORTLIST_DATA)"
+        say(f"{len(paths)} of {len(files.FILES)} files checked, in {where}")
 
 
 @app.command("list")
 def list_files() -> None:
     """List the files, and whether each is here, missing or damaged."""
-    from shortlist.data import FILES, locate
+    from shortlist.data import files
 
-    width = max(map(len, FILES))
-    for name, file in FILES.items():
-        say(f"{name:{width}}  {_size(file.size)}  {locate.state(name):7}  {file.about}")
+    width = max(map(len, files.FILES))
+    for name, file in files.FILES.items():
+        say(f"{name:{width}}  {_size(file.size)}  {files.state(name):7}  {file.about}")
 
 
 @app.command()
 def path(name: Annotated[str, typer.Argument(metavar="NAME", help="A file's name.")]) -> None:
     """Print where a file is; it is downloaded first if it must be."""
-    from shortlist import data as files
+    from shortlist import data
 
-    say(files.path(name))
+    say(data.path(name))
 
 
 def _size(size: int) -> str:

@@ -14,7 +14,7 @@ from shortlist.cli.decimals import read_results
 from shortlist.cli.moments import iso
 from shortlist.cli.tables import read_lines
 from shortlist.errors import InvalidInput
-from shortlist.files.cells import csv_line, guarded
+from shortlist.files.cells import csv_line, escaped
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -171,7 +171,7 @@ def _is_same(cell: str, text: str) -> bool:
     >>> _is_same("'=1+2", "=1+2"), _is_same("=1+2", "=1+2"), _is_same("C07", " C07")
     (True, True, True)
     """
-    wanted = ["\n".join(each.splitlines()).strip() for each in (text, guarded(text))]
+    wanted = ["\n".join(each.splitlines()).strip() for each in (text, escaped(text))]
     return "\n".join(cell.splitlines()).strip() in wanted
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shortlist.data.drugs import drug_instance
-from shortlist.data.files import FILES, File
-from shortlist.data.locate import fetch, path
+from shortlist.data.files import FILES, File, fetch, path
 
 __all__ = ["FILES", "File", "drug_instance", "fetch", "path"]

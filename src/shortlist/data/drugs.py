@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shortlist.data.locate import path
+from shortlist.data.files import path
 from shortlist.errors import unknown_name
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InvalidFeatures, InvalidInput
-from shortlist.files.child import Send, check_size
-from shortlist.files.guard import read_guarded
+from shortlist.files.guard import Send, check_size, read_guarded
 from shortlist.files.limits import most_bytes, size_of, too_large
 from shortlist.printable import on_one_line
 

@@ -11,29 +11,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+
 # What a spreadsheet takes for a formula, perhaps with apostrophes before it.
 FORMULA = re.compile(r"'*\s*[=+\-@\t\r＝＋－＠]")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 MARK = "'"
 
 
-def guarded(text: str) -> str:
+def escaped(text: str) -> str:
     """The text, with an apostrophe before it if a spreadsheet would take it for a formula.
 
     Examples
     --------
-    >>> guarded("=cmd|' /C calc'!A0"), guarded("C07"), guarded("-1.5")
+    >>> escaped("=cmd|' /C calc'!A0"), escaped("C07"), escaped("-1.5")
     ("'=cmd|' /C calc'!A0", 'C07', '-1.5')
     """
     return MARK + text if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
 
 
-def as_it_was(cell: str) -> str:
-    """The text that ``guarded`` made this cell of.
+def unescaped(cell: str) -> str:
+    """The text that ``escaped`` made this cell of.
 
     Examples
     --------
-    >>> as_it_was("'=1+2"), as_it_was("''=1+2"), as_it_was("'C07")
+    >>> unescaped("'=1+2"), unescaped("''=1+2"), unescaped("'C07")
     ('=1+2', "'=1+2", "'C07")
     """
     return cell[1:] if cell.startswith(MARK) and FORMULA.match(cell) else cell
@@ -71,4 +72,4 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _cell(value: Any) -> Any:
-    return guarded(value) if isinstance(value, str) else value
+    return escaped(value) if isinstance(value, str) else value

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
-from shortlist.files.child import Send, check_size
+from shortlist.files.guard import Send, check_size
 
 MATRIX, ROW, COL = "0/DATA/0/matrix", "0/META/ROW", "0/META/COL"
 SPARSE = ("csr_matrix", "csc_matrix")

@@ -6,7 +6,7 @@ from typing import Any
 from xml.parsers import expat
 
 from shortlist.errors import InvalidNetwork
-from shortlist.files.child import Send
+from shortlist.files.guard import Send
 
 DEEPEST = 100  # formulas inside each other, as in every other format
 ELEMENTS = 200  # of a file inside each other: a formula of this depth, and what is around it

@@ -6,102 +6,87 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shortlist.repurposing.abstract_network import AbstractNetwork as AbstractNetwork
-    from shortlist.repurposing.baseline import auc as auc
-    from shortlist.repurposing.baseline import cds2_score as cds2_score
-    from shortlist.repurposing.baseline import hit_rate as hit_rate
-    from shortlist.repurposing.basins import Attractor as Attractor
-    from shortlist.repurposing.basins import attractors as attractors
-    from shortlist.repurposing.basins import module_attractors as module_attractors
-    from shortlist.repurposing.binarization import binarize_via_histogram as binarize_via_histogram
-    from shortlist.repurposing.direction import binary_direction as binary_direction
-    from shortlist.repurposing.direction import characteristic_direction as characteristic_direction
-    from shortlist.repurposing.dynamics import Dynamics as Dynamics
-    from shortlist.repurposing.dynamics import Walk as Walk
-    from shortlist.repurposing.dynamics import Walks as Walks
-    from shortlist.repurposing.dynamics import walk as walk
-    from shortlist.repurposing.experiments import Experiment as Experiment
-    from shortlist.repurposing.expression import cosine_score as cosine_score
-    from shortlist.repurposing.expression import mask as mask
-    from shortlist.repurposing.expression import quantile_normalize as quantile_normalize
-    from shortlist.repurposing.expression import restrict as restrict
-    from shortlist.repurposing.fixed_points import all_fixed_points as all_fixed_points
-    from shortlist.repurposing.fixed_points import count_fixed_points as count_fixed_points
-    from shortlist.repurposing.fixed_points import reachable_fixed_points as reachable_fixed_points
-    from shortlist.repurposing.formats import read as read
-    from shortlist.repurposing.formats import read_abstract as read_abstract
-    from shortlist.repurposing.formats import write as write
-    from shortlist.repurposing.inference import Inferred as Inferred
-    from shortlist.repurposing.inference import edge_distances as edge_distances
-    from shortlist.repurposing.inference import infer as infer
-    from shortlist.repurposing.interactions import SignedInteraction as SignedInteraction
-    from shortlist.repurposing.interactions import candidate_network as candidate_network
-    from shortlist.repurposing.interactions import sign_interactions as sign_interactions
-    from shortlist.repurposing.l1000 import read_selection as read_selection
-    from shortlist.repurposing.l1000 import select_profiles as select_profiles
-    from shortlist.repurposing.network import BooleanNetwork as BooleanNetwork
-    from shortlist.repurposing.outcome import Outcome as Outcome
-    from shortlist.repurposing.phenotype import Semantics as Semantics
-    from shortlist.repurposing.phenotype import predict_phenotype as predict_phenotype
-    from shortlist.repurposing.readers import read_expression as read_expression
-    from shortlist.repurposing.readers import rename_genes as rename_genes
-    from shortlist.repurposing.regulation import Regulation as Regulation
-    from shortlist.repurposing.screen import DrugScreen as DrugScreen
-    from shortlist.repurposing.specification import read_experiments as read_experiments
-    from shortlist.repurposing.string_database import Interaction as Interaction
-    from shortlist.repurposing.string_database import read_string as read_string
-    from shortlist.repurposing.synthetic_data import synthetic as synthetic
-    from shortlist.repurposing.trajectory import replay as replay
+    from shortlist.repurposing.expression.assay import rename_genes
+    from shortlist.repurposing.expression.l1000 import read_selection, select_profiles
+    from shortlist.repurposing.expression.profiles import (
+        binarize_via_histogram,
+        cds2_score,
+        cosine_score,
+        mask,
+        quantile_normalize,
+        restrict,
+    )
+    from shortlist.repurposing.expression.readers import read_expression
+    from shortlist.repurposing.expression.signatures import (
+        binary_direction,
+        characteristic_direction,
+    )
+    from shortlist.repurposing.networks.abstract_network import AbstractNetwork
+    from shortlist.repurposing.networks.attractors import Attractor, attractors, module_attractors
+    from shortlist.repurposing.networks.dynamics import Dynamics, Walk, Walks, walk
+    from shortlist.repurposing.networks.experiment import Experiment, replay
+    from shortlist.repurposing.networks.fixed_points import (
+        all_fixed_points,
+        count_fixed_points,
+        reachable_fixed_points,
+    )
+    from shortlist.repurposing.networks.formats import read, read_abstract, write
+    from shortlist.repurposing.networks.formats.rein import read_experiments
+    from shortlist.repurposing.networks.inference import Inferred, edge_distances, infer
+    from shortlist.repurposing.networks.interactions import (
+        Interaction,
+        SignedInteraction,
+        candidate_network,
+        read_string,
+        sign_interactions,
+    )
+    from shortlist.repurposing.networks.network import BooleanNetwork
+    from shortlist.repurposing.networks.regulation import Regulation
+    from shortlist.repurposing.outcome import Outcome, auc, hit_rate
+    from shortlist.repurposing.phenotype import Semantics, predict_phenotype
+    from shortlist.repurposing.screen import DrugScreen
+    from shortlist.repurposing.synthetic_data import synthetic
 
-# Loaded on first use: who works with networks alone does not pay for pandas.
-_HOMES = {
-    "AbstractNetwork": "abstract_network",
-    "Attractor": "basins",
-    "BooleanNetwork": "network",
-    "DrugScreen": "screen",
-    "Dynamics": "dynamics",
-    "Experiment": "experiments",
-    "Inferred": "inference",
-    "Interaction": "string_database",
-    "Outcome": "outcome",
-    "Regulation": "regulation",
-    "Semantics": "phenotype",
-    "SignedInteraction": "interactions",
-    "Walk": "dynamics",
-    "Walks": "dynamics",
-    "all_fixed_points": "fixed_points",
-    "attractors": "basins",
-    "auc": "baseline",
-    "binarize_via_histogram": "binarization",
-    "binary_direction": "direction",
-    "candidate_network": "interactions",
-    "cds2_score": "baseline",
-    "characteristic_direction": "direction",
-    "cosine_score": "expression",
-    "count_fixed_points": "fixed_points",
-    "edge_distances": "inference",
-    "hit_rate": "baseline",
-    "infer": "inference",
-    "mask": "expression",
-    "module_attractors": "basins",
-    "predict_phenotype": "phenotype",
-    "quantile_normalize": "expression",
-    "reachable_fixed_points": "fixed_points",
-    "read": "formats",
-    "read_abstract": "formats",
-    "read_experiments": "specification",
-    "read_expression": "readers",
-    "read_selection": "l1000",
-    "read_string": "string_database",
-    "rename_genes": "readers",
-    "replay": "trajectory",
-    "restrict": "expression",
-    "select_profiles": "l1000",
-    "sign_interactions": "interactions",
-    "synthetic": "synthetic_data",
-    "walk": "dynamics",
-    "write": "formats",
-}
+# Loaded on first use: whoever works with networks alone does not pay for pandas.
+_NAMES = {
+    "expression.assay": ("rename_genes",),
+    "expression.l1000": ("read_selection", "select_profiles"),
+    "expression.profiles": (
+        "binarize_via_histogram", "cds2_score", "cosine_score", "mask", "quantile_normalize",
+        "restrict",
+    ),
+    "expression.readers": ("read_expression",),
+    "expression.signatures": ("binary_direction", "characteristic_direction"),
+    "networks.abstract_network": ("AbstractNetwork",),
+    "networks.attractors": ("Attractor", "attractors", "module_attractors"),
+    "networks.dynamics": ("Dynamics", "Walk", "Walks", "walk"),
+    "networks.experiment": ("Experiment", "replay"),
+    "networks.fixed_points": ("all_fixed_points", "count_fixed_points", "reachable_fixed_points"),
+    "networks.formats": ("read", "read_abstract", "write"),
+    "networks.formats.rein": ("read_experiments",),
+    "networks.inference": ("Inferred", "edge_distances", "infer"),
+    "networks.interactions": (
+        "Interaction", "SignedInteraction", "candidate_network", "read_string", "sign_interactions",
+    ),
+    "networks.network": ("BooleanNetwork",),
+    "networks.regulation": ("Regulation",),
+    "outcome": ("Outcome", "auc", "hit_rate"),
+    "phenotype": ("Semantics", "predict_phenotype"),
+    "screen": ("DrugScreen",),
+    "synthetic_data": ("synthetic",),
+}  # fmt: skip
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = [
+    "AbstractNetwork", "Attractor", "BooleanNetwork", "DrugScreen", "Dynamics", "Experiment",
+    "Inferred", "Interaction", "Outcome", "Regulation", "Semantics", "SignedInteraction", "Walk",
+    "Walks", "all_fixed_points", "attractors", "auc", "binarize_via_histogram", "binary_direction",
+    "candidate_network", "cds2_score", "characteristic_direction", "cosine_score",
+    "count_fixed_points", "edge_distances", "hit_rate", "infer", "mask", "module_attractors",
+    "predict_phenotype", "quantile_normalize", "reachable_fixed_points", "read", "read_abstract",
+    "read_experiments", "read_expression", "read_selection", "read_string", "rename_genes",
+    "replay", "restrict", "select_profiles", "sign_interactions", "synthetic", "walk", "write",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -111,4 +96,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOMES)
+    return __all__

@@ -1,7 +1,11 @@
-"""What a screen came to: the shortlist, the baseline beside it, measures, a picture, files."""
+"""What a screen came to: the shortlist, the baseline beside it, measures, a picture, files.
+
+A screen beside its baseline: the table of drugs, hit rates and AUC, how linear the means are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -12,16 +16,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shortlist.errors import InvalidExpression, InvalidSetting
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import write_file
 from shortlist.printable import printable
-from shortlist.repurposing.screen import DrugScreen
-from shortlist.repurposing.validation import assumptions, drug_table, measures
+from shortlist.repurposing.screen import SIGMA, DrugScreen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shortlist.study.study import Study
+
 
 DRAWN = 40  # drugs in a picture at most
 TABLE, PICTURE = "drugs.csv", "rewards"  # names in the folder; the picture is a PNG and an SVG
@@ -164,3 +169,193 @@ class Outcome:
         from shortlist import plot
 
         return plot.save(self.figure(), Path(folder) / PICTURE, replace=replace)
+
+
+RANKS = (1, 2, 5, 10)
+CLEARLY = 4.0  # standard errors that chance does not explain, the largest of many drugs
+
+
+def drug_table(screen: DrugScreen, study: Study, rewards: NDArray[np.float64]) -> pd.DataFrame:
+    """Every drug, the best estimate first.
+
+    Parameters
+    ----------
+    screen : DrugScreen
+        Whose drugs.
+    study : Study
+        Of ``screen.study``: pulls, mean, lower, upper, in_shortlist.
+    rewards : array, drugs × patients × walks
+        Of ``screen.simulate``: their means are ``simulated``.
+
+    Returns
+    -------
+    DataFrame
+        With the baseline's score and rank, and the label.
+    """
+    table = study.table().set_index("name")
+    table["simulated"] = rewards.mean(axis=(1, 2))
+    table["baseline"] = screen.baseline()
+    table["baseline_rank"] = table["baseline"].rank(ascending=False, method="min")
+    table["label"] = screen.labels
+    return table.sort_values(["in_shortlist", "mean", "simulated"], ascending=False)
+
+
+def measures(scores: Mapping[str, pd.Series[float]], labels: pd.Series[float]) -> pd.DataFrame:
+    """HR@r and AUC of each score, over the drugs that are known to work or known not to.
+
+    A drug that one of the scores lacks counts for none of them; a score that no drug has is left
+    out. Without drugs of both kinds there is nothing to measure, and the table is empty.
+
+    Examples
+    --------
+    >>> labels = pd.Series({"Diazepam": 1.0, "Dmcm": -1.0, "Aspirin": 0.0})
+    >>> scores = {"screen": pd.Series({"Diazepam": 0.47, "Dmcm": 0.39, "Aspirin": 0.5})}
+    >>> measures(scores, labels)
+            drugs  HR@1  HR@2  AUC
+    screen      2   1.0   0.5  1.0
+    """
+    known = labels[labels != 0].index
+    scores = {name: score for name, score in scores.items() if score.notna().any()}
+    for score in scores.values():
+        known = known.intersection(score.dropna().index, sort=False)
+    hits = labels[known] > 0
+    if hits.nunique() < 2:
+        return pd.DataFrame()
+    rows = {}
+    for name, score in scores.items():
+        own = score[known]
+        rates = {f"HR@{r}": hit_rate(own, hits, r) for r in RANKS if r <= len(known)}
+        rows[name] = {"drugs": len(known), **rates, "AUC": auc(own, hits)}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def linear_misfit(features: NDArray[np.float64], means: NDArray[np.float64]) -> float:
+    """The largest distance of a mean from the linear model that fits the means best.
+
+    Examples
+    --------
+    >>> round(linear_misfit(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([0, 1, 0])), 3)
+    0.667
+    """
+    theta = np.linalg.lstsq(features, means, rcond=None)[0]
+    return float(np.abs(features @ theta - means).max())
+
+
+def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> list[str]:
+    """What the guarantee of a screen's study rests on, sentence by sentence.
+
+    Parameters
+    ----------
+    study : Study
+        Of ``DrugScreen.study``.
+    rewards : array, drugs × patients × walks, optional
+        Of ``DrugScreen.simulate``: with them the misfit of the linear model is told.
+    """
+    problem, setting = study.problem, study.bound.setting
+    words = [
+        f"Noise: a reward lies in [0, 1] and is ½-sub-Gaussian whatever its distribution, so "
+        f"{problem.noise.figure} "
+        + ("holds." if problem.sigma >= SIGMA else "is your claim: only 0.5 and more is proven.")
+    ]
+    if setting.classical:
+        return [*words, "Means: nothing is assumed of them; no features were used."]
+    if problem.rank == problem.arms:
+        return [
+            *words,
+            f"Means: the features have rank {problem.rank}, as many as there are drugs. The linear "
+            "model fits any means: it assumes nothing, and one drug teaches nothing about another.",
+        ]
+    text = (
+        f"Means: they are taken to be linear in {problem.rank} features. Nothing makes a "
+        "simulator's means linear"
+    )
+    if rewards is not None:
+        means = rewards.mean(axis=(1, 2))
+        # Each patient is simulated as often as any other: only the walks are a sample.
+        spread = rewards.std(axis=2, ddof=1) if rewards.shape[2] > 1 else np.full(1, np.nan)
+        noise = float(np.sqrt((spread**2).mean(axis=-1) / rewards[0].size).max())
+        misfit = linear_misfit(problem.features, means)
+        text += (
+            f": the best linear model misses the simulated means (from {means.min():.3f} to "
+            f"{means.max():.3f}, each with a standard error of up to {noise:.3f}) by up to "
+            f"{misfit:.3f}, "
+        )
+        if not misfit > CLEARLY * noise:
+            text += "which is no more than chance explains"
+        elif misfit <= problem.epsilon / CLEARLY:
+            text += "so the assumption does not hold exactly, but by far less than ε"
+        else:
+            text += (
+                f"so the assumption does not hold, and not by far less than ε = {problem.epsilon:g}: "
+                "do not rely on the guarantee"
+            )
+    return [*words, text + ". Without features nothing is assumed of the means (classical)."]
+
+
+def hit_rate(scores: pd.Series[float], hits: pd.Series[bool], r: int) -> float:
+    """HR@r: the share of hits among the r drugs of the highest scores.
+
+    Of equal scores the one that stands first counts as higher.
+
+    Parameters
+    ----------
+    scores : Series
+        Drug → score.
+    hits : Series
+        Drug → whether it is known to work. Drugs without a score are passed over.
+    r : int
+        From 1 to the number of drugs.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> scores = pd.Series({"Diazepam": 0.47, "Dmcm": 0.39, "Topiramate": 0.48})
+    >>> hits = pd.Series({"Diazepam": True, "Topiramate": True, "Dmcm": False})
+    >>> [round(hit_rate(scores, hits, r), 2) for r in (1, 3)]
+    [1.0, 0.67]
+    """
+    known = _labels(scores, hits)
+    if not 1 <= r <= len(scores):
+        raise InvalidSetting(
+            f"r is {r}: expected a rank from 1 to {len(scores)}, the scored drugs."
+        )
+    top = np.argsort(-scores.to_numpy(dtype=float), kind="stable")[:r]
+    return float(known[top].mean())
+
+
+def auc(scores: pd.Series[float], hits: pd.Series[bool]) -> float:
+    """The chance that a hit has a higher score than another drug; equal scores count one half.
+
+    Examples
+    --------
+    >>> scores = pd.Series({"Diazepam": 0.47, "Dmcm": 0.39, "Topiramate": 0.39})
+    >>> auc(scores, pd.Series({"Diazepam": True, "Topiramate": True, "Dmcm": False}))
+    0.75
+    """
+    known = _labels(scores, hits)
+    values = scores.to_numpy(dtype=float)
+    over = values[known][:, None] - values[~known][None, :]
+    if over.size == 0:
+        raise InvalidExpression(
+            f"{int(known.sum())} of {len(known)} drugs are hits: an AUC needs some of each kind."
+        )
+    return float((over > 0).mean() + 0.5 * (over == 0).mean())
+
+
+def _labels(scores: pd.Series[float], hits: pd.Series[bool]) -> np.ndarray:
+    """Whether each scored drug is a hit."""
+    for values, what in ((scores, "scores"), (hits, "hits")):
+        if not values.index.is_unique:
+            twice = values.index[values.index.duplicated()][0]
+            raise InvalidExpression(f"{what}: the drug {twice!r} occurs more than once.")
+        if values.isna().any():
+            raise InvalidExpression(
+                f"{what}: the drug {values.index[values.isna()][0]!r} has none; leave it out."
+            )
+    missing = scores.index.difference(hits.index)
+    if len(missing):
+        raise InvalidExpression(f"the drug {missing[0]!r} has a score, and hits does not name it.")
+    return hits.reindex(scores.index).to_numpy(dtype=bool)

@@ -15,8 +15,8 @@ from numpy.random import Generator
 from shortlist.errors import InvalidSetting
 from shortlist.files.writing import make_folder, write_file
 from shortlist.problem import checked_seed
-from shortlist.repurposing.formats import write
-from shortlist.repurposing.network import BooleanNetwork
+from shortlist.repurposing.networks.formats import write
+from shortlist.repurposing.networks.network import BooleanNetwork
 from shortlist.repurposing.screen import DrugScreen
 
 UP, DOWN = 2, 4  # targets of a switch; with its two genes, as many are on as off in either state

@@ -1,0 +1,221 @@
+"""Expression from files, told apart by what they hold: ``read_expression`` reads them all.
+
+Text is read here; GCTX, AnnData and Parquet come from the process that reads files for this one.
+The package anndata is not needed: its releases for Python 3.11 hold pandas below 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shortlist.errors import InvalidExpression
+from shortlist.files.arrow import read_frame, require_pyarrow
+from shortlist.files.guard import read_guarded
+from shortlist.files.limits import most_bytes, size_of, too_large
+from shortlist.repurposing.expression.assay import Assay, annotation, make_assay
+from shortlist.repurposing.expression.profiles import to_numbers
+from shortlist.repurposing.expression.text import (
+    first_bytes,
+    read_csv,
+    read_gct,
+    read_series_matrix,
+)
+
+
+def read_expression(path: str | PathLike[str], *, symbols: str | None = None) -> pd.DataFrame:
+    r"""Expression from a file, genes × samples.
+
+    The format is told by what the file holds, not by its name: CSV or TSV, Parquet, GCT 1.2 and
+    1.3, GCTX, a GEO series matrix, AnnData (.h5ad). Text may be compressed by gzip.
+
+    Of rows that name the same gene the first is kept, as in the paper, and a ``DuplicatedGenes``
+    warning says how many were left out.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    symbols : str, optional
+        The field of the file's annotation of genes that names them (GCT, GCTX, AnnData); without
+        it their ids do.
+
+    Returns
+    -------
+    DataFrame
+        Numbers; NaN where the file has none.
+
+    Raises
+    ------
+    InvalidExpression
+        Naming the file and the line, or the gene and the sample.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "patients.csv"
+    ...     _ = path.write_text("gene,rep1,rep2\nSCN1A,7.5,7.1\nGABRA1,9.0,\n")
+    ...     read_expression(path)
+            rep1  rep2
+    SCN1A    7.5   7.1
+    GABRA1   9.0   NaN
+    """
+    return read_assay(path, symbols=symbols).expression
+
+
+def read_assay(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
+    """Expression from a file with what the file says of genes and samples; see read_expression."""
+    begin = first_bytes(path)
+    if begin.startswith(b"\x89HDF"):
+        is_gctx = read_hdf5(path, "kind")[0]["gctx"]
+        return read_gctx(path, symbols=symbols) if is_gctx else read_h5ad(path, symbols=symbols)
+    if begin.removeprefix(b"\xef\xbb\xbf").startswith(b"#1."):
+        return read_gct(path, symbols=symbols)
+    if symbols is not None:
+        raise InvalidExpression(
+            f"{path}: this kind of file names genes by id alone and has no field {symbols!r}; read "
+            "it without `symbols`, and use rename_genes with a table of the platform."
+        )
+    if begin.startswith(b"PAR1"):
+        return read_parquet(path)
+    if begin.removeprefix(b"\xef\xbb\xbf").startswith(b"!"):
+        return read_series_matrix(path)
+    return read_csv(path)
+
+
+class Matrix:
+    """A matrix that comes a few rows at a time.
+
+    Parameters
+    ----------
+    path : path
+        The file it comes from.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = path
+        self.rows: NDArray[np.float64] = np.empty((0, 0))
+        self.turned = False
+
+    def take(self, words: dict[str, Any], block: NDArray[Any]) -> None:
+        """Its shape first, then its rows."""
+        if "shape" not in words:
+            self.rows[words["first"] : words["first"] + len(block)] = block
+            return
+        self.turned = bool(words.get("turned", False))
+        try:
+            self.rows = np.empty(words["shape"])
+        except (MemoryError, ValueError):
+            needed = 8 * int(np.prod(words["shape"], dtype=object))
+            most = most_bytes(size_of(self.path))
+            raise too_large(self.path, needed, most, InvalidExpression) from None
+
+
+def read_hdf5(
+    path: str | PathLike[str], layout: str, **request: Any
+) -> tuple[dict[str, Any], Matrix]:
+    """What a function of ``shortlist.files.hdf5`` answers about a file, and the matrix it sends."""
+    if find_spec("h5py") is None:
+        raise ImportError(
+            "reading GCTX and AnnData files needs h5py: pip install 'shortlist[expression]'."
+        )
+    matrix = Matrix(path)
+    answer = read_guarded(
+        f"shortlist.files.hdf5:{layout}",
+        {"source": str(path), **request},
+        source=path,
+        error=InvalidExpression,
+        path=path,
+        take=matrix.take,
+    )
+    return answer, matrix
+
+
+def read_gctx(
+    path: str | PathLike[str],
+    *,
+    samples: Iterable[str] | None = None,
+    symbols: str | None = None,
+) -> Assay:
+    """A GCTX file, or some samples of it; needs the extra ``expression``.
+
+    Parameters
+    ----------
+    path : path
+        HDF5. Level 3 of L1000 has more than a million samples: choose some.
+    samples : iterable of str, optional
+        Ids of samples; the result has their order. By default all.
+    symbols : str, optional
+        The field of ``/0/META/ROW`` that names the genes; without it, their ids do. The L1000
+        files have ids alone: see ``rename_genes``.
+
+    Returns
+    -------
+    Assay
+    """
+    wanted = None if samples is None else [str(sample) for sample in samples]
+    answer, matrix = read_hdf5(path, "gctx", samples=wanted, matrix=True)
+    genes, about = _tables(answer)
+    return make_assay(matrix.rows.T, genes, about, path, symbols)
+
+
+def gctx_annotation(path: str | PathLike[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What a GCTX file says of its genes and of its samples, without reading the matrix."""
+    return _tables(read_hdf5(path, "gctx", samples=None, matrix=False)[0])
+
+
+def _tables(answer: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return (
+        annotation(answer["genes"], answer["about_genes"]),
+        annotation(answer["samples"], answer["about_samples"]),
+    )
+
+
+def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
+    """An AnnData file: its ``X``, turned so that genes are rows; needs the extra ``expression``.
+
+    Files of anndata 0.7 or later are read. For an AnnData object in memory, ``adata.to_df().T`` is
+    the expression.
+
+    Parameters
+    ----------
+    path : path
+        HDF5.
+    symbols : str, optional
+        The column of ``var`` that names the genes; without it, ``var_names`` do.
+
+    Returns
+    -------
+    Assay
+    """
+    answer, matrix = read_hdf5(path, "h5ad")
+    genes, samples = (
+        annotation(answer[part]["names"], answer[part]["fields"]) for part in ("genes", "samples")
+    )
+    values = matrix.rows if matrix.turned else matrix.rows.T
+    return make_assay(values, genes, samples, path, symbols)
+
+
+def read_parquet(path: str | PathLike[str]) -> Assay:
+    """A Parquet table whose index, or first column of text, names the genes."""
+    require_pyarrow("reading Parquet needs pyarrow")
+    table = read_frame(path, InvalidExpression)
+    if isinstance(table.index, pd.RangeIndex) and table.shape[1]:
+        first = table.columns[0]
+        if pd.api.types.is_numeric_dtype(table[first]):
+            raise InvalidExpression(
+                f"{path}: expected gene names in the index or in the first column; {first!r} holds "
+                "numbers."
+            )
+        table = table.set_index(first)
+    genes = annotation([str(name).strip() for name in table.index])
+    samples = annotation([str(name) for name in table.columns])
+    return make_assay(to_numbers(table, str(path)), genes, samples, path)

@@ -1,0 +1,355 @@
+"""Text files, compressed or not: opening them, and turning their cells into numbers.
+
+Plain tables: CSV, TSV and Parquet.
+
+GCT 1.2 and 1.3, the Broad Institute's text format.
+
+GEO series-matrix files.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.errors import InvalidExpression
+from shortlist.files.limits import most_bytes, size_of, too_large
+from shortlist.files.paths import checked_path
+from shortlist.repurposing.expression.assay import Assay, annotation, make_assay
+
+LINES = 16  # at least, of the longest text that may be read
+MISSING = {"", "na", "n/a", "nan", "null"}
+
+
+def first_bytes(path: str | PathLike[str], count: int = 512) -> bytes:
+    """How a file begins, after decompression if it is compressed by gzip."""
+    with _damage(path), _open(path) as file:
+        return file.read(count)
+
+
+@contextmanager
+def open_text(path: str | PathLike[str], errors: str = "strict") -> Iterator[io.TextIOWrapper]:
+    """The file as text (UTF-8); a web page is turned away."""
+    begin = first_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if begin.startswith(b"<"):
+        raise InvalidExpression(
+            f"{path}: line 1 begins with {begin[:15].decode(errors='replace')!r}: this is a web "
+            "page (HTML), not expression data. The download went wrong; fetch the file again."
+        )
+    with (
+        _damage(path),
+        _open(path) as file,
+        io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="") as text,
+    ):
+        yield text
+
+
+def _open(path: str | PathLike[str]) -> io.BufferedReader:
+    place = checked_path(path, InvalidExpression)
+    with place.open("rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+    whole: Any = gzip.GzipFile(place) if compressed else place.open("rb")
+    return io.BufferedReader(_Limited(whole, path), 1 << 16)
+
+
+class _Limited(io.RawIOBase):
+    """The bytes of a file, up to as many as it may have: a compressed one can grow a thousandfold.
+
+    No line may be longer than a sixteenth of that, since lines are held whole.
+    """
+
+    def __init__(self, inside: Any, path: str | PathLike[str]) -> None:
+        self._inside, self._path = inside, path
+        self._most = most_bytes(size_of(path))
+        self._read = self._line = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._inside.read(len(buffer))
+        buffer[: len(data)] = data
+        self._read += len(data)
+        end = data.rfind(b"\n")
+        self._line = self._line + len(data) if end < 0 else len(data) - end - 1
+        if self._read > self._most or self._line > self._most // LINES:
+            raise too_large(self._path, None, self._most, InvalidExpression)
+        return len(data)
+
+    def close(self) -> None:
+        self._inside.close()
+        super().close()
+
+
+@contextmanager
+def _damage(path: str | PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidExpression(
+            f"{path}: the compressed file is cut short or damaged ({error}); fetch it again."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InvalidExpression(
+            f"{path}: byte {error.start} of a block is not UTF-8 text; save the file as UTF-8, or "
+            "check that it is text at all."
+        ) from None
+
+
+class Rows:
+    """Collects the rows of a table of numbers, and says where a cell is not one.
+
+    Parameters
+    ----------
+    source : path
+        The file, for messages.
+    samples : sequence of str
+        What its columns are called.
+    """
+
+    def __init__(self, source: object, samples: Sequence[str]) -> None:
+        self.source = source
+        self.samples = list(samples)
+        self.genes: list[str] = []
+        self._values: list[NDArray[np.float64]] = []
+        self._most = most_bytes(size_of(str(source)))
+
+    def add(self, line: int, gene: str, cells: Sequence[str]) -> None:
+        """One gene's row."""
+        gene = gene.strip()
+        if not gene:
+            raise InvalidExpression(
+                f"{self.source}, line {line}: expected a gene's name first, found an empty cell."
+            )
+        if len(cells) != len(self.samples):
+            raise InvalidExpression(
+                f"{self.source}, line {line} (gene {gene!r}): expected {len(self.samples)} values, "
+                f"one a sample, found {len(cells)}."
+            )
+        if 8 * len(cells) * (len(self.genes) + 1) > self._most:
+            raise too_large(self.source, None, self._most, InvalidExpression)
+        self.genes.append(gene)
+        self._values.append(self._numbers(line, gene, cells))
+
+    def values(self) -> NDArray[np.float64]:
+        """All rows, genes × samples."""
+        return np.array(self._values).reshape(len(self.genes), len(self.samples))
+
+    def _numbers(self, line: int, gene: str, cells: Sequence[str]) -> NDArray[np.float64]:
+        try:
+            row = np.array([float(cell) for cell in cells])
+            plain = bool(np.isfinite(row).all()) and not any("_" in cell for cell in cells)
+        except ValueError:
+            plain = False
+        if plain:
+            return row
+        # Something is missing, infinite or no number: find out what, cell by cell.
+        pairs = zip(self.samples, cells, strict=True)
+        return np.array([self._number(line, gene, sample, cell) for sample, cell in pairs])
+
+    def _number(self, line: int, gene: str, sample: str, cell: str) -> float:
+        if cell.strip().lower() in MISSING:
+            return np.nan
+        try:
+            number = float(cell)
+        except ValueError:
+            number = np.inf
+        if not np.isfinite(number) or "_" in cell:  # Python reads 1_000 as a number
+            raise InvalidExpression(
+                f"{self.source}, line {line}: gene {gene!r}, sample {sample!r}: expected a number, "
+                f"or nothing where it is missing, found {cell.strip()!r}."
+            )
+        return number
+
+
+def read_csv(path: str | PathLike[str]) -> Assay:
+    """A text table: gene names in the first column, then one column a sample, named by line 1.
+
+    Cells are separated by tabs, commas or semicolons, whichever of these line 1 has. The file may
+    be compressed by gzip.
+    """
+    with open_text(path) as file:
+        header = file.readline()
+        delimiter = next((mark for mark in "\t,;" if mark in header), None)
+        if delimiter is None:
+            raise InvalidExpression(
+                f"{path}, line 1: expected names of samples, separated by commas or tabs, found "
+                f"{header.strip()[:60]!r}."
+            )
+        names = next(csv.reader([header], delimiter=delimiter))
+        if len(names) > 1 and names[0] and all(_is_decimal(name) for name in names[1:]):
+            raise InvalidExpression(
+                f"{path}, line 1 reads {header.strip()[:60]!r}, a gene and its values, where the "
+                "names of samples are expected: put them above it."
+            )
+        rows: Rows | None = None
+        reader = csv.reader(file, delimiter=delimiter)
+        try:
+            for cells in reader:
+                if not any(cells):
+                    continue
+                if rows is None:
+                    # R writes no cell above the gene names: line 1 is one shorter then.
+                    rows = Rows(path, names if len(cells) == len(names) + 1 else names[1:])
+                rows.add(reader.line_num + 1, cells[0], cells[1:])
+        except csv.Error as error:
+            raise InvalidExpression(
+                f"{path}, line {reader.line_num + 1}: this is not a table of text ({error})."
+            ) from None
+    if rows is None:
+        raise InvalidExpression(f"{path}: there is no line after line 1, and so no gene.")
+    return make_assay(rows.values(), annotation(rows.genes), annotation(rows.samples), path)
+
+
+def _is_decimal(cell: str) -> bool:
+    """Whether a cell is a measured value: samples may well be numbered 1, 2, 3."""
+    try:
+        return not float(cell).is_integer()
+    except ValueError:
+        return False
+
+
+VERSIONS = {"#1.2": 2, "#1.3": 4}  # how many counts line 2 has
+
+
+def read_gct(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
+    """A GCT file: a version, the counts, the names, then the table, all separated by tabs.
+
+    Parameters
+    ----------
+    path : path
+        Text, or text compressed by gzip.
+    symbols : str, optional
+        The field that names the genes (in version 1.2 the only one is ``Description``); without
+        it, their ids do.
+
+    Returns
+    -------
+    Assay
+    """
+    with open_text(path) as file:
+        lines = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(file, 1))
+        version = next(lines, (1, [""]))[1][0].strip()
+        if version not in VERSIONS:
+            raise InvalidExpression(
+                f"{path}, line 1: expected the version, #1.2 or #1.3, found {version[:40]!r}."
+            )
+        n_genes, n_samples, n_fields, n_labels = _counts(path, version, next(lines, (2, []))[1])
+        width = 1 + n_fields + n_samples
+        header = _cells(path, lines, width, "names of the columns")[1]
+        fields, names = header[1 : 1 + n_fields], header[1 + n_fields :]
+        about = {}  # of the samples: version 1.3 puts it in the first rows
+        for _ in range(n_labels):
+            _, cells = _cells(path, lines, width, "a field of the samples")
+            about[cells[0]] = cells[1 + n_fields :]
+        rows, described = Rows(path, names), []
+        for _ in range(n_genes):
+            number, cells = _cells(path, lines, width, "a gene")
+            rows.add(number, cells[0], cells[1 + n_fields :])
+            described.append(cells[1 : 1 + n_fields])
+        for number, cells in lines:
+            if any(cells):
+                raise InvalidExpression(
+                    f"{path}, line {number}: line 2 says {n_genes} genes, and here is another."
+                )
+    columns = dict(zip(fields, zip(*described, strict=True), strict=False))
+    genes = annotation(rows.genes, columns)
+    return make_assay(rows.values(), genes, annotation(names, about), path, symbols)
+
+
+def _counts(path: object, version: str, cells: list[str]) -> tuple[int, int, int, int]:
+    """Genes, samples, fields of a gene, fields of a sample."""
+    wanted = VERSIONS[version]
+    words = [cell for cell in cells if cell.strip()]
+    if len(words) != wanted or not all(re.fullmatch("[0-9]{1,15}", word.strip()) for word in words):
+        raise InvalidExpression(
+            f"{path}, line 2: expected {wanted} whole numbers (version {version}), found {words!r:.80}."
+        )
+    genes, samples, *more = (int(word) for word in words)
+    fields, labels = more or (1, 0)  # version 1.2 has a Description of each gene and no more
+    return genes, samples, fields, labels
+
+
+def _cells(
+    path: object, lines: Iterator[tuple[int, list[str]]], width: int, what: str
+) -> tuple[int, list[str]]:
+    number, cells = next(lines, (0, []))
+    if not number:
+        raise InvalidExpression(f"{path}: the file ends where {what} is expected; it is cut short.")
+    if len(cells) != width:
+        raise InvalidExpression(
+            f"{path}, line {number}: expected {what} in {width} cells, as line 2 says, found "
+            f"{len(cells)}."
+        )
+    return number, cells
+
+
+BEGIN, END = "!series_matrix_table_begin", "!series_matrix_table_end"
+
+
+def read_series_matrix(path: str | PathLike[str]) -> Assay:
+    """A ``GSE…_series_matrix.txt`` file, compressed or not.
+
+    Genes are named as the platform names them, often by probe; ``rename_genes`` takes the
+    platform's table of symbols. The annotation of the samples has one column a ``!Sample_`` line;
+    a name that repeats gets a number.
+    """
+    about: dict[str, list[str]] = {}
+    rows: Rows | None = None
+    in_table = ended = False
+    # Descriptions may hold letters in any encoding; they must not cost us the numbers.
+    with open_text(path, errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            cells = [cell.strip().strip('"') for cell in line.rstrip("\r\n").split("\t")]
+            if cells[0] == BEGIN:
+                in_table = True
+            elif cells[0] == END:
+                in_table, ended = False, True
+            elif in_table and rows is None:
+                rows = Rows(path, cells[1:])
+            elif in_table and rows is not None:
+                if any(cells):
+                    rows.add(number, cells[0], cells[1:])
+            elif cells[0].startswith("!Sample_"):
+                about[_free(cells[0].removeprefix("!Sample_"), about)] = cells[1:]
+            elif number == 1 and not cells[0].startswith("!"):
+                raise InvalidExpression(
+                    f"{path}, line 1: expected a line of a GEO series matrix (!Series_…), found "
+                    f"{line.strip()[:60]!r}."
+                )
+    _check_series(path, rows, ended)
+    assert rows is not None
+    per_sample = {name: cells for name, cells in about.items() if len(cells) == len(rows.samples)}
+    samples = annotation(rows.samples, per_sample)
+    return make_assay(rows.values(), annotation(rows.genes), samples, path)
+
+
+def _free(name: str, taken: dict[str, list[str]]) -> str:
+    count = sum(1 for known in taken if known == name or known.startswith(f"{name}."))
+    return f"{name}.{count}" if count else name
+
+
+def _check_series(path: object, rows: Rows | None, ended: bool) -> None:
+    if rows is None and not ended:
+        raise InvalidExpression(
+            f"{path}: there is no {BEGIN} line; this is not a whole GEO series matrix."
+        )
+    if not ended:
+        raise InvalidExpression(
+            f"{path}: the table has no {END} line; the file is cut short, fetch it again."
+        )
+    if rows is None or not rows.genes:
+        raise InvalidExpression(
+            f"{path}: its table has no row. Sequencing series keep their counts in supplementary "
+            "files; read those instead."
+        )

@@ -1,0 +1,1 @@
+"""Boolean networks of genes: logic, files, dynamics, attractors, fixed points and inference."""

@@ -1,0 +1,127 @@
+"""Files of Boolean networks: read and written by the end of their name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from shortlist.errors import InvalidNetwork, unknown_name
+from shortlist.files.writing import write_file
+from shortlist.repurposing.networks.abstract_network import AbstractNetwork, abstract
+from shortlist.repurposing.networks.formats.rein import format_rein, parse_rein
+from shortlist.repurposing.networks.formats.sbml import format_sbml, parse_sbml
+from shortlist.repurposing.networks.formats.text import (
+    format_bnet,
+    format_rules,
+    format_sif,
+    parse_bnet,
+    parse_rules,
+    parse_sif,
+    read_text,
+)
+from shortlist.repurposing.networks.network import BooleanNetwork
+
+SUFFIXES = (".net", ".bnet", ".sbml", ".xml", ".sif")
+
+
+def read(
+    path: str | PathLike[str], *, rules: int | Mapping[str, int] | None = None
+) -> BooleanNetwork:
+    """Read a Boolean network.
+
+    Parameters
+    ----------
+    path : path
+        ``.net`` (RE:IN), ``.bnet``, ``.sbml`` or ``.xml`` (SBML-qual, with the extra ``sbml``), or
+        ``.sif`` (signed edges; the rules come from the file of the same name that ends in
+        ``.noa``, or from ``rules``).
+    rules : int or mapping of str to int, optional
+        For ``.sif``: the regulation rule of all genes, or of each.
+
+    Raises
+    ------
+    InvalidNetwork
+        With the file, and the line or the gene. A ``.net`` file that leaves edges or rules open
+        is one for ``read_abstract``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write(BooleanNetwork({"A": "!B", "B": "A"}), folder / "ring.bnet")
+    >>> read(folder / "ring.bnet")
+    BooleanNetwork(2 genes, 2 edges)
+    """
+    path = Path(path)
+    suffix = _suffix(path)
+    if rules is not None and suffix != ".sif":
+        raise InvalidNetwork(f"rules are for .sif files; {path.name} has its own functions.")
+    if suffix == ".bnet":
+        return parse_bnet(read_text(path), path.name)
+    if suffix in (".sbml", ".xml"):
+        return parse_sbml(read_text(path), path.name)
+    if suffix == ".sif":
+        return parse_sif(read_text(path), _rules(path, rules), path.name).network()
+    found = read_abstract(path)
+    if not found.is_determined:
+        optional = sum(edge.optional for edge in found.edges)
+        several = sum(len(possible) > 1 for possible in found.rules.values())
+        raise InvalidNetwork(
+            f"{path.name} leaves {optional} edges optional and the rules of {several} genes open, "
+            "so it is not one network: read it with read_abstract, and choose with .network()."
+        )
+    return found.network()
+
+
+def read_abstract(path: str | PathLike[str]) -> AbstractNetwork:
+    """Read a ``.net`` file with its choices: optional edges, several rules a gene."""
+    path = Path(path)
+    return parse_rein(read_text(path), path.name)
+
+
+def write(network: BooleanNetwork | AbstractNetwork, path: str | PathLike[str]) -> None:
+    """Write a network in the format that the end of ``path`` names; see ``read``.
+
+    ``.bnet`` and ``.sbml`` take any network, and are what mpbn, bonesis, MaBoSS and AEON read.
+    ``.net`` and ``.sif`` take those whose functions are regulation rules of RE:IN; ``.sif`` writes
+    the rules beside it, to a file that ends in ``.noa``.
+    """
+    path = Path(path)
+    suffix = _suffix(path)
+    if suffix in (".net", ".sif"):
+        rules = network if isinstance(network, AbstractNetwork) else abstract(network)
+        if suffix == ".net":
+            _write_text(path, format_rein(rules))
+            return
+        if not rules.is_determined:
+            raise InvalidNetwork(".sif holds no choices: choose with .network() first.")
+        _write_text(path, format_sif(rules))
+        _write_text(path.with_suffix(".noa"), format_rules(rules))
+        return
+    if isinstance(network, AbstractNetwork):
+        network = network.network()
+    _write_text(path, format_bnet(network) if suffix == ".bnet" else format_sbml(network))
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_file(path, text.encode())
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise unknown_name(f"network format of {path.name}", suffix, SUFFIXES)
+    return suffix
+
+
+def _rules(path: Path, rules: int | Mapping[str, int] | None) -> int | Mapping[str, int]:
+    beside = path.with_suffix(".noa")
+    if rules is not None:
+        return rules
+    if not beside.exists():
+        raise InvalidNetwork(
+            f"{path.name} has edges but no rules: pass rules=, for example rules=8 for 'any "
+            f"activator on', or put {beside.name} beside it."
+        )
+    return parse_rules(read_text(beside), beside.name)

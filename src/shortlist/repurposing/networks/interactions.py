@@ -1,0 +1,301 @@
+"""Protein–protein interactions from the flat files of STRING.
+
+Interactions signed by correlation: the candidate networks that inference starts from.
+
+The paper takes unsigned, undirected interactions from STRING, gives each the sign of the Pearson
+correlation of its two genes, and leaves the direction to inference.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shortlist.errors import InvalidExpression, InvalidNetwork, InvalidSetting
+from shortlist.repurposing.expression.profiles import check_expression
+from shortlist.repurposing.expression.text import open_text
+from shortlist.repurposing.networks.abstract_network import AbstractNetwork, PossibleEdge
+from shortlist.repurposing.networks.formats.text import at_line
+
+PAIRS = (("protein1", "protein2"), ("node1", "node2"))
+SCORE = "combined_score"
+MEDIUM_CONFIDENCE = 400
+
+
+class Interaction(NamedTuple):
+    """Two genes whose proteins interact, and how sure STRING is: 0 to 1000."""
+
+    first: str
+    second: str
+    score: int
+
+
+def read_string(
+    path: str | PathLike[str],
+    *,
+    genes: Iterable[str] | None = None,
+    names: str | PathLike[str] | None = None,
+    minimum: int = MEDIUM_CONFIDENCE,
+) -> list[Interaction]:
+    r"""Interactions from a flat file of STRING.
+
+    Parameters
+    ----------
+    path : path
+        ``protein.links`` (also ``detailed`` or ``full``), or a table exported from STRING's pages;
+        compressed by gzip or not.
+    genes : iterable of str, optional
+        Keep interactions between these.
+    names : path, optional
+        ``protein.info``, which names the genes of the proteins: links files have identifiers such
+        as ``9606.ENSP00000262238`` alone.
+    minimum : int
+        Keep combined scores of at least this, of 1000; by default STRING's medium confidence. The
+        paper does not say which it took.
+
+    Returns
+    -------
+    list of Interaction
+        Each pair once, with its highest score, in the file's order.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "links.txt"
+    ...     _ = path.write_text("protein1 protein2 combined_score\nA B 900\nB A 900\nA C 150\n")
+    ...     read_string(path)
+    [Interaction(first='A', second='B', score=900)]
+    """
+    if not isinstance(minimum, int) or not 0 <= minimum <= 1000:
+        raise InvalidSetting(f"minimum must be a whole score from 0 to 1000, got {minimum}.")
+    wanted = None if genes is None else set(genes)
+    known = None if names is None else _read_names(names)
+    found: dict[tuple[str, str], int] = {}
+    with open_text(path) as file:
+        header = file.readline()
+        mark = "\t" if "\t" in header else None  # links files have single spaces
+        titles = [title.strip() for title in header.lstrip("#").split(mark)]
+        first, second, last = _columns(titles, str(path))
+        for number, line in enumerate(file, start=2):
+            cells = line.rstrip("\r\n").split(mark)
+            if not line.strip():
+                continue
+            if len(cells) != len(titles):
+                raise at_line(
+                    str(path), number, f"expected {len(titles)} cells, found {len(cells)}."
+                )
+            one, other = cells[first].strip(), cells[second].strip()
+            if known is not None:
+                one, other = known.get(one, one), known.get(other, other)
+            if one == other or (wanted is not None and not (one in wanted and other in wanted)):
+                continue
+            score = _score(cells[last], str(path), number)
+            if score >= minimum:
+                pair = (other, one) if (other, one) in found else (one, other)
+                found[pair] = max(score, found.get(pair, 0))
+    if not found:
+        raise InvalidNetwork(
+            f"{path} has no interaction with a score of {minimum} or more"
+            + (f" between two of the {len(wanted)} genes" if wanted is not None else "")
+            + ": lower minimum, or check that both name genes the same way (links files need "
+            "names=, the protein.info file, to have gene names)."
+        )
+    return [Interaction(*pair, score) for pair, score in found.items()]
+
+
+def _columns(titles: Sequence[str], source: str) -> tuple[int, int, int]:
+    pair = next((p for p in PAIRS if p[0] in titles and p[1] in titles), None)
+    if pair is None or SCORE not in titles:
+        raise at_line(
+            source,
+            1,
+            "expected the columns protein1, protein2 and combined_score (a links file of STRING) "
+            f"or node1, node2 and combined_score (an export), found {', '.join(titles)[:80]!r}.",
+        )
+    return titles.index(pair[0]), titles.index(pair[1]), titles.index(SCORE)
+
+
+def _score(cell: str, source: str, line: int) -> int:
+    """Links files have whole numbers up to 1000, exports have numbers up to 1 with a point."""
+    try:
+        score = float(cell) * (1000 if "." in cell else 1)
+    except ValueError:
+        score = -1.0
+    if not 0 <= score <= 1000:
+        raise at_line(
+            source, line, f"expected a score from 0 to 1000, or to 1.0, found {cell.strip()!r}."
+        )
+    return round(score)
+
+
+def _read_names(path: str | PathLike[str]) -> dict[str, str]:
+    """Protein → gene, from a ``protein.info`` file."""
+    with open_text(path) as file:
+        titles = [title.strip() for title in file.readline().lstrip("#").split("\t")]
+        keys = ("string_protein_id", "protein_external_id")  # the second until version 11.0
+        key = next((title for title in keys if title in titles), None)
+        if key is None or "preferred_name" not in titles:
+            raise at_line(
+                str(path),
+                1,
+                "expected the columns string_protein_id and preferred_name (protein.info of "
+                f"STRING), found {', '.join(titles)[:80]!r}.",
+            )
+        one, other = titles.index(key), titles.index("preferred_name")
+        names = {}
+        for number, line in enumerate(file, start=2):
+            cells = line.rstrip("\r\n").split("\t")
+            if not line.strip():
+                continue
+            if len(cells) <= max(one, other):
+                raise at_line(
+                    str(path), number, f"expected {len(titles)} cells, found {len(cells)}."
+                )
+            names[cells[one].strip()] = cells[other].strip()
+    return names
+
+
+NO_CORRELATION = 1e-12  # a correlation this small has the sign of its rounding error
+
+
+class UnsignedInteractions(UserWarning):
+    """Interactions were left out because no correlation gives them a sign."""
+
+
+class SignedInteraction(NamedTuple):
+    """Two genes and the correlation of their expression, which is not zero."""
+
+    first: str
+    second: str
+    correlation: float
+
+
+def sign_interactions(
+    interactions: Iterable[Interaction], expression: pd.DataFrame
+) -> list[SignedInteraction]:
+    """Interactions with the Pearson correlation of their genes, whose sign they take.
+
+    Parameters
+    ----------
+    interactions : iterable of Interaction
+        As ``read_string`` gives them.
+    expression : DataFrame
+        Genes × samples, at least three samples; in the paper, the hippocampus in GSE46706.
+
+    Returns
+    -------
+    list of SignedInteraction
+        Without those that get no sign, because a gene is not in the data or never changes there;
+        an ``UnsignedInteractions`` warning says how many.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"A": [1, 2, 3], "B": [2, 4, 7], "C": [3, 2, 1]}, dtype=float).T
+    >>> pairs = [Interaction("A", "B", 900), Interaction("A", "C", 900)]
+    >>> [(first, second, round(r, 2)) for first, second, r in sign_interactions(pairs, data)]
+    [('A', 'B', 0.99), ('A', 'C', -1.0)]
+    """
+    listed = list(interactions)
+    if expression.shape[1] < 3:
+        raise InvalidExpression(
+            f"a correlation needs at least 3 samples, got {expression.shape[1]}: with 2 it is "
+            "always 1 or -1."
+        )
+    genes = dict.fromkeys(gene for pair in listed for gene in pair[:2])
+    used = expression.loc[[gene for gene in expression.index if gene in genes]]
+    standard = _standard_profiles(used)
+    signed = []
+    for first, second, _ in listed:
+        if first in standard and second in standard:
+            correlation = float(np.clip(standard[first] @ standard[second], -1.0, 1.0))
+            if abs(correlation) > NO_CORRELATION:
+                signed.append(SignedInteraction(first, second, correlation))
+    if listed and not signed:
+        raise InvalidExpression(
+            f"none of the {len(listed)} interactions gets a sign: their genes are not in the "
+            "expression data, or do not vary there; check that both name genes the same way."
+        )
+    if len(signed) < len(listed):
+        missing = [gene for gene in genes if gene not in standard]
+        few = f" ({', '.join(missing[:3])}{' …' if len(missing) > 3 else ''})" if missing else ""
+        warnings.warn(
+            f"{len(listed) - len(signed)} of {len(listed)} interactions get no sign and are left "
+            f"out: {len(missing)} of their genes{few} are not in the expression data or do not "
+            "vary there, or the correlation is zero.",
+            UnsignedInteractions,
+            stacklevel=2,
+        )
+    return signed
+
+
+def candidate_network(
+    interactions: Iterable[SignedInteraction],
+    *,
+    perturbations: Mapping[str, str] | None = None,
+    rules: Sequence[int] = range(18),
+) -> AbstractNetwork:
+    """What inference starts from: every interaction as an optional edge, either way.
+
+    Parameters
+    ----------
+    interactions : iterable of SignedInteraction
+        As ``sign_interactions`` gives them.
+    perturbations : mapping of str to str, optional
+        Perturbed gene → ``-`` (knocked down), ``+`` (over-expressed) or both. The components with
+        none of these are left out, since no experiment says anything of them.
+    rules : sequence of int
+        The regulation rules that every gene may have.
+
+    Examples
+    --------
+    >>> pairs = [SignedInteraction("A", "B", 0.8), SignedInteraction("C", "D", -0.3)]
+    >>> candidate = candidate_network(pairs, perturbations={"C": "-"})
+    >>> [edge[:3] for edge in candidate.edges]
+    [('C', 'D', -1), ('D', 'C', -1)]
+    """
+    edges = [
+        PossibleEdge(source, target, 1 if correlation > 0 else -1, True)
+        for first, second, correlation in interactions
+        for source, target in ((first, second), (second, first))
+    ]
+    genes = dict.fromkeys(gene for edge in edges for gene in edge[:2])
+    marks = dict(perturbations or {})
+    for gene in marks:
+        if gene not in genes:
+            raise InvalidNetwork(
+                f"the perturbed gene {gene!r} has no interaction with a sign, so nothing can be "
+                "learnt from its experiment: leave it out, or lower the minimum score."
+            )
+    candidate = AbstractNetwork({gene: tuple(rules) for gene in genes}, tuple(edges), marks)
+    if not marks:
+        return candidate
+    kept = {gene for component in candidate.components(marks) for gene in component}
+    return AbstractNetwork(
+        {gene: own for gene, own in candidate.rules.items() if gene in kept},
+        tuple(edge for edge in edges if edge.source in kept),
+        marks,
+    )
+
+
+def _standard_profiles(expression: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
+    """Gene → its values with mean 0 and norm 1; genes that never change have none."""
+    if not len(expression):
+        return {}
+    check_expression(expression)
+    values = expression.to_numpy(dtype=float)
+    centred = values - values.mean(axis=1, keepdims=True)
+    return {
+        gene: row / np.linalg.norm(row)
+        for gene, row, changes in zip(
+            expression.index, centred, np.ptp(values, axis=1) > 0, strict=True
+        )
+        if changes
+    }
