@@ -29,7 +29,7 @@ from shortlist.repurposing.networks.fixed_points import (
 from shortlist.repurposing.networks.formats import read
 from shortlist.repurposing.networks.logic import evaluate
 from shortlist.repurposing.networks.network import BooleanNetwork, terminal_components
-from shortlist.repurposing.networks.states import as_mapping
+from shortlist.repurposing.networks.states import known_values
 from shortlist.repurposing.phenotype import Semantics, predict_phenotype
 from test_networks import STEADY, needs_data, networks, ruled_networks
 
@@ -42,7 +42,7 @@ Bits = tuple[int, ...]
 
 
 def image(network: BooleanNetwork, state: Bits) -> Bits:
-    return tuple(network.image(as_mapping(network, state)).values())
+    return tuple(network.image(known_values(network, state)).values())
 
 
 def successors(network: BooleanNetwork, state: Bits) -> list[Bits]:
@@ -266,7 +266,7 @@ def test_fixed_points_against_brute_force(network: BooleanNetwork, data: st.Data
     wanted = data.draw(st.dictionaries(st.sampled_from(network.genes), st.integers(0, 1)))
     every = [s for s in every_state(network) if image(network, s) == s]
     assert rows(all_fixed_points(network)) == every
-    some = [s for s in every if wanted.items() <= as_mapping(network, s).items()]
+    some = [s for s in every if wanted.items() <= known_values(network, s).items()]
     assert rows(all_fixed_points(network, wanted)) == some
     assert count_fixed_points(network, wanted) == len(some)
 
@@ -297,7 +297,7 @@ def test_reachable_fixed_points_against_a_search(
     steps = data.draw(st.integers(0, 16))
     # The bound is one a part; with one part it is the length of the walk.
     front = {
-        s for s in every_state(network) if given_values.items() <= as_mapping(network, s).items()
+        s for s in every_state(network) if given_values.items() <= known_values(network, s).items()
     }
     reached = set(front)
     for _ in range(16 if len(network.parts()) > 1 else steps):
@@ -462,7 +462,7 @@ def test_every_logged_state_is_a_fixed_point() -> None:
     assert states.shape == (180, 101)
     assert (Dynamics(paper_network()).images(states) == states).all()
     assert all(
-        paper_network().is_fixed_point(as_mapping(paper_network(), state)) for state in states
+        paper_network().is_fixed_point(known_values(paper_network(), state)) for state in states
     )
     every = set(rows(all_fixed_points(paper_network())))
     assert set(rows(states)) <= every

@@ -463,7 +463,9 @@ def test_a_wrong_answer_of_the_solver_does_not_get_through(
     constraint = ":- fixed_point(E,T), wants(E,G,T)."
     assert constraint in answer_set_program()
     weaker = answer_set_program().replace(constraint, "")
-    monkeypatch.setattr("shortlist.repurposing.networks.inference.program", lambda: weaker)
+    monkeypatch.setattr(
+        "shortlist.repurposing.networks.inference.answer_set_program", lambda: weaker
+    )
     with pytest.raises(InferenceFailed, match=r"does not replay \(step 0 should be a fixed"):
         infer(candidate, [resting], steps=1)
 

@@ -1,10 +1,10 @@
-"""Attractors: where walks end, how often, and whether they go round there."""
+"""Attractors: the states that walks end in, how often, and whether they form a cycle."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,10 +114,10 @@ def attractors(
         here = [end for end in ends if len(ends) == 1 or state in end]
         if here:
             counts[here[0]] += times
-            for other in ahead:  # they all have this attractor ahead, and no other
+            for other in ahead:  # this attractor is the only one ahead of each
                 counts[here[0]] += cut.pop(other, 0)
             continue
-        # Several attractors lie ahead: each of the walks goes on by itself, to one of them.
+        # Several attractors lie ahead: each walk goes on by itself, to one of them.
         seed = (seed + 1) % 2**64
         on = dynamics.simulate(_rows([state]), repeats=times, seed=seed, max_steps=FURTHER_STEPS)
         cut.update(_keys(on.states[0]))
@@ -164,12 +164,13 @@ def module_attractors(
         states = itertools.product((0, 1), repeat=len(module))
         every = np.array(list(states), dtype=np.uint8)
         ways = dict(zip(_keys(every), _successors(Dynamics(module), every), strict=True))
-        found.append((module.genes, sorted(map(_table, terminal_components(ways)), key=_first)))
+        tables = map(_table, terminal_components(ways))
+        found.append((module.genes, sorted(tables, key=lambda states: states[0].tobytes())))
     return found
 
 
 def _explore(dynamics: Dynamics, state: bytes, limit: int) -> dict[bytes, list[bytes]] | None:
-    """All states that can be reached and where each leads, breadth first."""
+    """All states that can be reached and the successors of each; None if more than ``limit``."""
     ways: dict[bytes, list[bytes]] = {}
     front = [state]
     while front:
@@ -198,14 +199,9 @@ def _keys(states: NDArray[np.uint8]) -> list[bytes]:
     return [state.tobytes() for state in states]
 
 
-def _rows(keys: Any) -> NDArray[np.uint8]:
-    listed = list(keys)
-    return np.frombuffer(b"".join(listed), dtype=np.uint8).reshape(len(listed), -1)
+def _rows(keys: Collection[bytes]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), -1)
 
 
-def _table(keys: Any) -> NDArray[np.uint8]:
+def _table(keys: Iterable[bytes]) -> NDArray[np.uint8]:
     return _rows(sorted(keys))
-
-
-def _first(states: NDArray[np.uint8]) -> bytes:
-    return states[0].tobytes()

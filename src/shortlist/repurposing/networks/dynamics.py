@@ -1,8 +1,6 @@
-"""A network as flat arrays, for compiled code: one short program a gene.
+"""The dynamics of a Boolean network: walks, one or very many, to where nothing changes.
 
-Walks of a Boolean network, compiled: one gene at a time, or all at once.
-
-The dynamics of a Boolean network: walks, one or very many, to where nothing changes.
+A network becomes flat arrays, a few instructions a gene, for compiled code that walks.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,34 +23,34 @@ from shortlist.repurposing.networks.logic import Constant, Expression, Gene, Not
 from shortlist.repurposing.networks.network import BooleanNetwork
 from shortlist.repurposing.networks.states import (
     FREE,
-    clamp_values,
+    UPDATES,
     full_state,
+    known_values,
     state_table,
     state_vector,
 )
 
-# Instructions are (what, two numbers); they work on a stack.
+# Operations on a stack, each with two numbers.
 PUSH_CONSTANT = 0  # value, —
 PUSH_GENE = 1  # gene, 1 if negated
 NEGATE = 2  # —, —
 AT_LEAST = 3  # count, how many are taken off the stack
 
 
-@dataclass(frozen=True)
-class Instructions:
-    """Functions as postfix instructions, and whom each gene concerns.
+class Instructions(NamedTuple):
+    """The functions of a network in postfix form, and which genes depend on which.
 
     Attributes
     ----------
     start : array of int
         The instructions of gene g are those from ``start[g]`` to ``start[g + 1]``.
     code : array of int, instructions × 3
-        See the constants of this module.
+        An operation and its two numbers.
     first_target : array of int
         As ``start``, for ``targets``.
     targets : array of int
-        The gene itself, then all others whose functions name it, in order: those to look at when
-        it has moved.
+        The gene itself, then all others whose functions name it, in order: the genes to check
+        when it has moved.
     depth : int
         How much stack the functions need.
     """
@@ -66,12 +63,11 @@ class Instructions:
 
 
 def compile_network(network: BooleanNetwork) -> Instructions:
-    """Translate every function.
+    """The instructions of every function.
 
     Examples
     --------
-    >>> program = compile_network(BooleanNetwork({"A": "A & !B", "B": "1"}))
-    >>> program.code.tolist()
+    >>> compile_network(BooleanNetwork({"A": "A & !B", "B": "1"})).code.tolist()
     [[1, 0, 0], [1, 1, 1], [3, 2, 2], [0, 1, 0]]
     """
     place = {gene: i for i, gene in enumerate(network.genes)}
@@ -95,7 +91,7 @@ def compile_network(network: BooleanNetwork) -> Instructions:
 
 
 def _emit(expression: Expression, place: dict[str, int], code: list[tuple[int, int, int]]) -> int:
-    """Append the instructions of an expression; how much stack they need."""
+    """Append the instructions of an expression; return how much stack they need."""
     if isinstance(expression, Constant):
         code.append((PUSH_CONSTANT, expression.value, 0))
         return 1
@@ -122,16 +118,17 @@ PARTIAL_TABLE = types.Array(types.int8, 2, "C")
 CODE = types.Array(types.int64, 2, "C")
 END = types.Tuple((INTEGER, BOOLEAN))
 
-ASYNCHRONOUS = 0
-SYNCHRONOUS = 1
 _ONE = np.uint64(1)
+
+SYNCHRONOUS = UPDATES.index("synchronous")
+MAX_STEPS = 10_000
 
 
 @compiled(BIT(INTEGER, INTEGERS, CODE, BITS, BITS))
 def value_of(
     gene: int, start: np.ndarray, code: np.ndarray, state: np.ndarray, stack: np.ndarray
 ) -> int:
-    """What the function of ``gene`` says in ``state``."""
+    """The value of the function of ``gene`` in ``state``."""
     top = 0
     for i in range(start[gene], start[gene + 1]):
         what = code[i, 0]
@@ -157,7 +154,7 @@ def value_of(
 def fill_images(
     start: np.ndarray, code: np.ndarray, states: np.ndarray, images: np.ndarray, stack: np.ndarray
 ) -> None:
-    """What every function says in each of many states."""
+    """Fill ``images`` with the value of every function in each of many states."""
     for i in range(states.shape[0]):
         for gene in range(states.shape[1]):
             images[i, gene] = value_of(gene, start, code, states[i], stack)
@@ -224,7 +221,7 @@ def walk_synchronously(
     unstable: np.ndarray,
     stack: np.ndarray,
 ) -> tuple[int, bool]:
-    """Move all genes that would change at once, as often as there are any."""
+    """Move all genes that would change at once, until none would."""
     steps = 0
     while True:
         count = 0
@@ -310,10 +307,6 @@ def walk_many(
             )
 
 
-UPDATES = {"asynchronous": ASYNCHRONOUS, "synchronous": SYNCHRONOUS}
-MAX_STEPS = 10_000
-
-
 class Walk(NamedTuple):
     """Where a walk ended."""
 
@@ -367,8 +360,8 @@ class Dynamics:
             raise unknown_name("update", update, UPDATES)
         self.network = network
         self.update = update
-        self.clamps = clamp_values(network, clamps)
-        self.program = compile_network(network)
+        self.clamps = known_values(network, clamps, "the clamps")
+        self.instructions = compile_network(network)
 
     def walk(self, initial: Any, seed: int = 0, max_steps: int = MAX_STEPS) -> Walk:
         """One walk from a state in which every gene has a value.
@@ -433,21 +426,24 @@ class Dynamics:
         if workers is not None and workers < 1:
             raise InvalidSetting(f"workers must be at least 1, got {workers}.")
         table = state_table(self.network, initials, "the initial state")
-        held = self._held(clamps, len(table))
+        held = np.tile(state_vector(self.network, self.clamps), (len(table), 1))
+        if clamps is not None:
+            own = state_table(self.network, clamps, "the clamps")
+            if len(own) != len(table):
+                raise InvalidSetting(
+                    f"clamps must be given for each of the {len(table)} cases, got {len(own)}."
+                )
+            held = np.where(own == FREE, held, own)
         runs = len(table) * repeats
         states = np.empty((runs, len(self.network)), dtype=np.uint8)
         steps = np.empty(runs, dtype=np.int64)
         reached = np.empty(runs, dtype=np.bool_)
         key = np.uint64(checked_seed(seed))
-        program = self.program
 
         def part(first: int, last: int) -> None:
             walk_many(
-                UPDATES[self.update],
-                program.start,
-                program.code,
-                program.first_target,
-                program.targets,
+                UPDATES.index(self.update),
+                *self.instructions[:4],
                 table,
                 held,
                 repeats,
@@ -460,7 +456,7 @@ class Dynamics:
                 reached,
                 np.empty(len(self.network), dtype=np.int64),
                 np.empty(len(self.network), dtype=np.int64),
-                np.empty(program.depth, dtype=np.uint8),
+                np.empty(self.instructions.depth, dtype=np.uint8),
                 np.empty(4, dtype=np.uint64),
             )
 
@@ -472,7 +468,7 @@ class Dynamics:
         return Walks(states.reshape(*shape, -1), steps.reshape(shape), reached.reshape(shape))
 
     def images(self, states: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """What every function says in each of many full states; held genes keep their values.
+        """The values of all functions in each of many full states; held genes keep their values.
 
         Examples
         --------
@@ -482,22 +478,11 @@ class Dynamics:
         """
         states = np.array(states, dtype=np.uint8, order="C")
         images = np.empty_like(states)
-        stack = np.empty(self.program.depth, dtype=np.uint8)
-        fill_images(self.program.start, self.program.code, states, images, stack)
+        start, code, _, _, depth = self.instructions
+        fill_images(start, code, states, images, np.empty(depth, dtype=np.uint8))
         for gene, value in self.clamps.items():
             images[:, self.network.genes.index(gene)] = value
         return images
-
-    def _held(self, clamps: Any, cases: int) -> NDArray[np.int8]:
-        own = state_vector(self.network, self.clamps, "the clamps")
-        if clamps is None:
-            return np.tile(own, (cases, 1))
-        table = state_table(self.network, clamps, "the clamps")
-        if len(table) != cases:
-            raise InvalidSetting(
-                f"clamps must be given for each of the {cases} cases, got {len(table)}."
-            )
-        return np.where(table == FREE, own, table)
 
 
 def walk(

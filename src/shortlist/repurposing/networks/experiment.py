@@ -1,8 +1,7 @@
-"""Experiments that a network must explain: what was held, and what was seen at which step.
+"""Experiments that a network must explain, and whether a trajectory explains one.
 
-Replaying a trajectory: whether a network could have walked it, step by step, in plain Python.
-
-It reads the network's functions and knows nothing of the solver, so it checks what the solver says.
+A trajectory is replayed step by step in plain Python. The replay reads the network's functions and
+knows nothing of the solver, so it checks what the solver says.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 
 from shortlist.errors import InvalidNetwork, unknown_name
 from shortlist.repurposing.networks.network import BooleanNetwork
-from shortlist.repurposing.networks.states import as_mapping, full_state
+from shortlist.repurposing.networks.states import UPDATES, checked_bit, full_state, known_values
 
 
 @dataclass(frozen=True)
@@ -102,16 +101,8 @@ def _step(step: Any, name: str) -> int:
 
 
 def _values(values: Any, where: str) -> dict[str, int]:
-    given = {str(gene): v for gene, v in values.items() if v is not None and v == v}  # not NaN
-    for gene, value in given.items():
-        if isinstance(value, str) or value not in (0, 1):
-            raise InvalidNetwork(
-                f"gene {gene} must be 0, 1 or missing in {where}, got {value!r}: binarize it first."
-            )
-    return {gene: int(value) for gene, value in given.items()}
-
-
-UPDATES = ("asynchronous", "synchronous")
+    known = {str(gene): v for gene, v in values.items() if v is not None and v == v}  # not NaN
+    return {gene: checked_bit(value, gene, where) for gene, value in known.items()}
 
 
 def replay(
@@ -152,19 +143,20 @@ def replay(
     if update not in UPDATES:
         raise unknown_name("update", update, UPDATES)
     states = [
-        as_mapping(network, full_state(network, state, f"step {step}").tolist())
+        known_values(network, full_state(network, state, f"step {step}"))
         for step, state in enumerate(trajectory)
     ]
     # A held gene's function is the constant that it is held at.
     held = network.clamped(experiment.clamps)
-    return [
-        *_wrong_values(experiment, states),
-        *_wrong_moves(held, states, update),
-        *_wrong_rests(held, experiment, states),
-    ]
+    return list(_mismatches(held, experiment, states, update))
 
 
-def _wrong_values(experiment: Experiment, states: Sequence[Mapping[str, int]]) -> Iterator[str]:
+def _mismatches(
+    network: BooleanNetwork,
+    experiment: Experiment,
+    states: Sequence[Mapping[str, int]],
+    update: str,
+) -> Iterator[str]:
     for step, state in enumerate(states):
         for gene, value in experiment.clamps.items():
             if state[gene] != value:
@@ -176,11 +168,6 @@ def _wrong_values(experiment: Experiment, states: Sequence[Mapping[str, int]]) -
         for gene, value in values.items():
             if states[step][gene] != value:
                 yield f"step {step}: {gene} is {states[step][gene]}, but was observed as {value}"
-
-
-def _wrong_moves(
-    network: BooleanNetwork, states: Sequence[Mapping[str, int]], update: str
-) -> Iterator[str]:
     for step, (before, after) in enumerate(itertools.pairwise(states)):
         where = f"step {step} to {step + 1}"
         image = network.image(before)
@@ -196,11 +183,6 @@ def _wrong_moves(
         for gene in waiting:
             if after[gene] == before[gene]:
                 yield f"{where}: {gene} stays {before[gene]}, its function says {image[gene]}"
-
-
-def _wrong_rests(
-    network: BooleanNetwork, experiment: Experiment, states: Sequence[Mapping[str, int]]
-) -> Iterator[str]:
     for step in experiment.fixed_points:
         if step >= len(states):
             yield f"step {step} should be a fixed point, but the trajectory ends before it"

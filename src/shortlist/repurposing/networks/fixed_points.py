@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shortlist.errors import InvalidSetting
 from shortlist.repurposing.networks.logic import Constant, Expression, Gene, Not
 from shortlist.repurposing.networks.network import BooleanNetwork
-from shortlist.repurposing.networks.states import FREE, state_vector
+from shortlist.repurposing.networks.states import known_values
 
 LIMIT = 1_000_000
 
@@ -49,7 +49,7 @@ def all_fixed_points(
     >>> all_fixed_points(BooleanNetwork({"A": "B", "B": "A", "C": "!A"})).tolist()
     [[0, 0, 1], [1, 1, 0]]
     """
-    wanted = _given(network, consistent_with, "the values to be consistent with")
+    wanted = known_values(network, consistent_with, "the values to be consistent with")
     return _combined(network, _fixed_parts(network, wanted, limit), limit)
 
 
@@ -63,7 +63,7 @@ def count_fixed_points(
     >>> count_fixed_points(BooleanNetwork({f"input_{i}": f"input_{i}" for i in range(100)}))
     1267650600228229401496703205376
     """
-    wanted = _given(network, consistent_with, "the values to be consistent with")
+    wanted = known_values(network, consistent_with, "the values to be consistent with")
     return math.prod(len(states) for _, states in _fixed_parts(network, wanted, limit))
 
 
@@ -98,17 +98,12 @@ def reachable_fixed_points(
     """
     if steps is not None and steps < 0:
         raise InvalidSetting(f"steps must be 0 or more, got {steps}.")
-    given = _given(network, initial, "the initial state")
+    given = known_values(network, initial, "the initial state")
     parts = [
         (part.genes, _walk_ends(part, given, 2 * len(part) if steps is None else steps, limit))
         for part in network.parts()
     ]
     return _combined(network, parts, limit)
-
-
-def _given(network: BooleanNetwork, values: Any, what: str) -> dict[str, int]:
-    vector = state_vector(network, values, what)
-    return {gene: int(v) for gene, v in zip(network.genes, vector, strict=True) if v != FREE}
 
 
 def _combined(network: BooleanNetwork, parts: list[Part], limit: int) -> NDArray[np.uint8]:
@@ -128,7 +123,7 @@ def _combined(network: BooleanNetwork, parts: list[Part], limit: int) -> NDArray
 
 
 def _fixed_parts(network: BooleanNetwork, wanted: Mapping[str, int], limit: int) -> list[Part]:
-    """The constants as one part, and each module."""
+    """The fixed points of the constants, taken as one part, and of each module."""
     constants, modules = network.split()
     settled = np.array([list(constants.values())], dtype=np.uint8)
     agree = all(wanted.get(gene, value) == value for gene, value in constants.items())
@@ -136,10 +131,8 @@ def _fixed_parts(network: BooleanNetwork, wanted: Mapping[str, int], limit: int)
     for module in modules:
         control, backend = _open(limit)
         with backend:
-            atoms = _layer(backend, module)
-            backend.add_rule(list(atoms.values()), choice=True)
-            _fix(backend, atoms, wanted)
-            _stay(backend, module, atoms)
+            atoms = _free_state(backend, module, wanted)
+            _forbid_change(backend, module, atoms)
         parts.append((module.genes, _solutions(control, atoms, limit)))
     return parts
 
@@ -147,53 +140,54 @@ def _fixed_parts(network: BooleanNetwork, wanted: Mapping[str, int], limit: int)
 def _walk_ends(
     part: BooleanNetwork, initial: Mapping[str, int], steps: int, limit: int
 ) -> NDArray[np.uint8]:
-    """Fixed points at the end of at most ``steps`` moves."""
+    """The fixed points at the end of at most ``steps`` moves."""
     control, backend = _open(limit, "--project=project")
     with backend:
-        now = _layer(backend, part)
-        backend.add_rule(list(now.values()), choice=True)
-        _fix(backend, now, initial)
+        now = _free_state(backend, part, initial)
         moving_before = None
         for _ in range(steps):
-            moves, after = _layer(backend, part), _layer(backend, part)
+            moves = _free_state(backend, part, {})
+            after = {gene: backend.add_atom() for gene in part.genes}
             moving = backend.add_atom()
-            backend.add_rule(list(moves.values()), choice=True)
             backend.add_weight_rule([], 2, [(move, 1) for move in moves.values()])
             for gene, function in part.functions.items():
                 value = _literal(backend, function, now)
                 backend.add_rule([moving], [moves[gene]])
                 backend.add_rule([after[gene]], [moves[gene], value])
                 backend.add_rule([after[gene]], [-moves[gene], now[gene]])
-            if moving_before is not None:  # who rests has arrived
+            if moving_before is not None:  # a walk that stays put has arrived
                 backend.add_rule([], [moving, -moving_before])
             moving_before, now = moving, after
-        _stay(backend, part, now)
+        _forbid_change(backend, part, now)
         backend.add_project(list(now.values()))
     return _solutions(control, now, limit)
 
 
 def _open(limit: int, *options: str) -> tuple[Any, Any]:
-    try:
-        import clingo
-    except ImportError:
-        raise ImportError("fixed points need clingo: pip install 'shortlist[networks]'.") from None
-    control = clingo.Control([str(limit + 1), *options])
+    control = import_clingo("fixed points need").Control([str(limit + 1), *options])
     return control, control.backend()
 
 
-def _layer(backend: Any, network: BooleanNetwork) -> dict[str, int]:
-    """An atom a gene."""
-    return {gene: backend.add_atom() for gene in network.genes}
+def import_clingo(who_needs: str) -> Any:
+    """The module clingo, or an error that says how to install it."""
+    try:
+        import clingo
+    except ImportError:
+        raise ImportError(f"{who_needs} clingo: pip install 'shortlist[networks]'.") from None
+    return clingo
 
 
-def _fix(backend: Any, atoms: Mapping[str, int], values: Mapping[str, int]) -> None:
+def _free_state(backend: Any, network: BooleanNetwork, values: Mapping[str, int]) -> dict[str, int]:
+    """An atom for each gene, true or false by choice unless ``values`` has the gene."""
+    atoms = {gene: backend.add_atom() for gene in network.genes}
+    backend.add_rule(list(atoms.values()), choice=True)
     for gene, atom in atoms.items():
         if gene in values:
             backend.add_rule([], [-atom if values[gene] else atom])
+    return atoms
 
 
-def _stay(backend: Any, network: BooleanNetwork, atoms: Mapping[str, int]) -> None:
-    """Forbid that any gene would change."""
+def _forbid_change(backend: Any, network: BooleanNetwork, atoms: Mapping[str, int]) -> None:
     for gene, function in network.functions.items():
         value = _literal(backend, function, atoms)
         backend.add_rule([], [atoms[gene], -value])
@@ -201,7 +195,7 @@ def _stay(backend: Any, network: BooleanNetwork, atoms: Mapping[str, int]) -> No
 
 
 def _literal(backend: Any, expression: Expression, atoms: Mapping[str, int]) -> int:
-    """A literal that holds just where the expression does; its parts get atoms of their own."""
+    """A literal that holds exactly where the expression does; its parts get atoms of their own."""
     if isinstance(expression, Gene):
         return atoms[expression.name]
     if isinstance(expression, Not):

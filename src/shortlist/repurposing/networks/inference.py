@@ -3,12 +3,6 @@
 The paper's method (Yordanov et al. 2016) asks an SMT solver; here it is an answer-set program,
 ``inference.lp``, for clingo. Experiments rarely single out one network: ask for several solutions,
 and look at what they share before believing any of them.
-
-What network inference is asked, checked at the door.
-
-A candidate network and experiments as facts for the answer-set program ``inference.lp``.
-
-The search of network inference: the answer-set program in clingo, under a clock.
 """
 
 from __future__ import annotations
@@ -34,10 +28,12 @@ from shortlist.errors import (
 )
 from shortlist.problem import checked_seed
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork
-from shortlist.repurposing.networks.experiment import UPDATES, Experiment, replay
+from shortlist.repurposing.networks.experiment import Experiment, replay
+from shortlist.repurposing.networks.fixed_points import import_clingo
 from shortlist.repurposing.networks.logic import evaluate
 from shortlist.repurposing.networks.network import BooleanNetwork, Edge
 from shortlist.repurposing.networks.regulation import RULES, THRESHOLD_RULES, check_rule
+from shortlist.repurposing.networks.states import UPDATES
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,21 +188,18 @@ def _inferred(
     task: Task, experiments: Sequence[Experiment], answer: Answer, seconds: float
 ) -> Inferred:
     """An answer as a network, after its trajectories have been replayed."""
-    edges = [Edge(*edge[:3]) for edge in task.candidate.edges if Edge(*edge[:3]) in answer.edges]
-    optional = {Edge(*edge[:3]) for edge in task.candidate.edges if edge.optional}
-    network = task.candidate.network(answer.rules, [edge for edge in edges if edge in optional])
-    trajectories = {
-        experiment.name: states
-        for experiment, states in zip(experiments, answer.states, strict=True)
-    }
-    for experiment in experiments:
-        wrong = replay(network, experiment, trajectories[experiment.name], update=task.update)
+    chosen = [edge for edge in task.candidate.edges if edge[:3] in answer.edges]
+    network = task.candidate.network(answer.rules, [e[:3] for e in chosen if e.optional])
+    trajectories = {}
+    for experiment, states in zip(experiments, answer.states, strict=True):
+        trajectories[experiment.name] = states
+        wrong = replay(network, experiment, states, update=task.update)
         if wrong:
             raise InferenceFailed(
                 f"the solver's trajectory for experiment {experiment.name} does not replay "
                 f"({wrong[0]}): this is a fault of shortlist; please report it."
             )
-    return Inferred(network, tuple(edges), trajectories, seconds)
+    return Inferred(network, tuple(Edge(*edge[:3]) for edge in chosen), trajectories, seconds)
 
 
 def _unsatisfiable(task: Task, experiments: Sequence[Experiment]) -> Unsatisfiable:
@@ -245,7 +238,7 @@ UPDATE_DIRECTIVES = {"async": "asynchronous", "sync": "synchronous"}
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of any choice of the experiments."""
+    """What the solver is asked, whichever experiments it is asked about."""
 
     candidate: AbstractNetwork
     rules: Mapping[str, tuple[int, ...]]
@@ -264,7 +257,7 @@ def checked_task(
     time_limit: float,
     seed: int,
 ) -> Task:
-    """The task, with the candidate's directives for what is None; see ``infer``."""
+    """The checked settings, with the candidate's directives for what is None; see ``infer``."""
     deadline = time.monotonic() + time_limit
     if update is None:
         directive = candidate.directives.get("updates", "async")
@@ -282,13 +275,6 @@ def checked_task(
         raise InvalidSetting(f"steps must be at least 1, got {steps}.")
     if not time_limit > 0:
         raise InvalidSetting(f"time_limit must be a positive number of seconds, got {time_limit}.")
-    _check_edges(candidate)
-    _check_experiments(candidate, experiments, steps)
-    allowed = _allowed(candidate, rules)
-    return Task(candidate, allowed, steps, update, checked_seed(seed), deadline)
-
-
-def _check_edges(candidate: AbstractNetwork) -> None:
     for edge in candidate.edges:
         if edge.source not in candidate.rules or edge.target not in candidate.rules:
             raise InvalidNetwork(
@@ -300,6 +286,19 @@ def _check_edges(candidate: AbstractNetwork) -> None:
                 f"edge {edge.source} → {edge.target} must have the sign 1 or -1, got {edge.sign}: "
                 "list an edge of unknown sign twice, once with each."
             )
+    _check_experiments(candidate, experiments, steps)
+    wanted = None if rules is None else set(rules)
+    allowed = {}
+    for gene, own in candidate.rules.items():
+        allowed[gene] = tuple(rule for rule in own if wanted is None or rule in wanted)
+        for rule in allowed[gene]:
+            check_rule(rule)
+        if not allowed[gene]:
+            raise InvalidSetting(
+                f"gene {gene} may have none of the rules that are allowed: allow one of its own "
+                f"({', '.join(map(str, own))})."
+            )
+    return Task(candidate, allowed, steps, update, checked_seed(seed), deadline)
 
 
 def _check_experiments(
@@ -326,24 +325,8 @@ def _check_experiments(
                 )
 
 
-def _allowed(candidate: AbstractNetwork, rules: Iterable[int] | None) -> dict[str, tuple[int, ...]]:
-    """The rules of each gene among those that may be used."""
-    wanted = None if rules is None else set(rules)
-    allowed = {}
-    for gene, own in candidate.rules.items():
-        allowed[gene] = tuple(rule for rule in own if wanted is None or rule in wanted)
-        for rule in allowed[gene]:
-            check_rule(rule)
-        if not allowed[gene]:
-            raise InvalidSetting(
-                f"gene {gene} may have none of the rules that are allowed: allow one of its own "
-                f"({', '.join(map(str, own))})."
-            )
-    return allowed
-
-
 def answer_set_program() -> str:
-    """The text of the program."""
+    """The text of ``inference.lp``."""
     return (
         files("shortlist.repurposing.networks").joinpath("inference.lp").read_text(encoding="utf-8")
     )
@@ -354,7 +337,7 @@ def facts(
     rules: Mapping[str, Sequence[int]],
     experiments: Sequence[Experiment],
 ) -> str:
-    """What the program is given; genes and experiments go by their place.
+    """The facts that the program is given; genes and experiments are numbered in order.
 
     Parameters
     ----------
@@ -379,7 +362,12 @@ def facts(
     for source, target, sign, optional in candidate.edges:
         kind = "optional" if optional else "required"
         lines.append(f"{kind}({place[source]},{place[target]},{sign}).")
-    lines += [f"gives({rule},{a},{b})." for rule, a, b in _tables(set().union(*rules.values()))]
+    # Where each rule gives 1: with none (0), some (1) or all (2) of the activators and repressors on.
+    possible = sorted(set().union(*rules.values()) - set(THRESHOLD_RULES))
+    for rule, a, b in itertools.product(possible, range(3), range(3)):
+        terms = {"all_A": a == 2, "some_A": a > 0, "no_R": b == 0, "all_R": b == 2}
+        if evaluate(RULES[rule], terms):
+            lines.append(f"gives({rule},{a},{b}).")
     for e, experiment in enumerate(experiments):
         lines.append(f"experiment({e}).")
         lines += [f"held({e},{place[gene]},{v})." for gene, v in experiment.clamps.items()]
@@ -387,18 +375,6 @@ def facts(
             lines += [f"observed({e},{place[gene]},{step},{v})." for gene, v in values.items()]
         lines += [f"fixed_point({e},{step})." for step in experiment.fixed_points]
     return "\n".join(lines)
-
-
-def _tables(rules: Iterable[int]) -> list[tuple[int, int, int]]:
-    """Where each rule gives 1: (rule, activators, repressors), none 0, some 1, all 2 of them on."""
-    return [
-        (rule, a, b)
-        for rule, a, b in itertools.product(sorted(rules), range(3), range(3))
-        if rule not in THRESHOLD_RULES
-        and evaluate(
-            RULES[rule], {"all_A": a == 2, "some_A": a > 0, "no_R": b == 0, "all_R": b == 2}
-        )
-    ]
 
 
 # A few random decisions, so that the seed matters. Of clingo's configurations "trendy", "handy",
@@ -427,10 +403,9 @@ class Solver:
     """The program, grounded once, for a task and some of its experiments."""
 
     def __init__(self, task: Task, experiments: Sequence[Experiment]) -> None:
-        clingo = _import_clingo()
         self.task = task
         self.experiments = len(experiments)
-        self.control = clingo.Control(
+        self.control = import_clingo("inference needs").Control(
             [*OPTIONS, f"--seed={task.seed % 2**32}", f"--const=last={task.steps - 1}"]
         )
         self.control.add("base", [], facts(task.candidate, task.rules, experiments))
@@ -480,11 +455,3 @@ class Solver:
                 same.append((literal if Edge(source, target, sign) in edges else -literal, 1))
         with self.control.backend() as backend:
             backend.add_weight_rule([], len(same) - distance + 1, same)
-
-
-def _import_clingo() -> Any:
-    try:
-        import clingo
-    except ImportError:
-        raise ImportError("inference needs clingo: pip install 'shortlist[networks]'.") from None
-    return clingo

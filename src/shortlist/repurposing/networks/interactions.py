@@ -1,6 +1,4 @@
-"""Protein–protein interactions from the flat files of STRING.
-
-Interactions signed by correlation: the candidate networks that inference starts from.
+"""Interactions from STRING, signed by correlation: the candidate networks of inference.
 
 The paper takes unsigned, undirected interactions from STRING, gives each the sign of the Pearson
 correlation of its two genes, and leaves the direction to inference.
@@ -9,13 +7,12 @@ correlation of its two genes, and leaves the direction to inference.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression, InvalidNetwork, InvalidSetting
 from shortlist.repurposing.expression.profiles import check_expression
@@ -23,8 +20,8 @@ from shortlist.repurposing.expression.text import open_text
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork, PossibleEdge
 from shortlist.repurposing.networks.formats.text import at_line
 
-PAIRS = (("protein1", "protein2"), ("node1", "node2"))
 SCORE = "combined_score"
+NO_CORRELATION = 1e-12  # a correlation this small has the sign of its rounding error
 MEDIUM_CONFIDENCE = 400
 
 
@@ -77,30 +74,32 @@ def read_string(
     if not isinstance(minimum, int) or not 0 <= minimum <= 1000:
         raise InvalidSetting(f"minimum must be a whole score from 0 to 1000, got {minimum}.")
     wanted = None if genes is None else set(genes)
-    known = None if names is None else _read_names(names)
+    known: dict[str, str] = {}
+    if names is not None:
+        protein_info = _rows(
+            names,
+            "string_protein_id and preferred_name (protein.info of STRING)",
+            # The second until version 11.0.
+            [(key, "preferred_name") for key in ("string_protein_id", "protein_external_id")],
+            spaces=False,
+        )
+        known = {protein: gene for _, (protein, gene) in protein_info}
     found: dict[tuple[str, str], int] = {}
-    with open_text(path) as file:
-        header = file.readline()
-        mark = "\t" if "\t" in header else None  # links files have single spaces
-        titles = [title.strip() for title in header.lstrip("#").split(mark)]
-        first, second, last = _columns(titles, str(path))
-        for number, line in enumerate(file, start=2):
-            cells = line.rstrip("\r\n").split(mark)
-            if not line.strip():
-                continue
-            if len(cells) != len(titles):
-                raise at_line(
-                    str(path), number, f"expected {len(titles)} cells, found {len(cells)}."
-                )
-            one, other = cells[first].strip(), cells[second].strip()
-            if known is not None:
-                one, other = known.get(one, one), known.get(other, other)
-            if one == other or (wanted is not None and not (one in wanted and other in wanted)):
-                continue
-            score = _score(cells[last], str(path), number)
-            if score >= minimum:
-                pair = (other, one) if (other, one) in found else (one, other)
-                found[pair] = max(score, found.get(pair, 0))
+    rows = _rows(
+        path,
+        "protein1, protein2 and combined_score (a links file of STRING) or node1, node2 and "
+        "combined_score (an export)",
+        [("protein1", "protein2", SCORE), ("node1", "node2", SCORE)],
+        spaces=True,
+    )
+    for number, (one, other, cell) in rows:
+        one, other = known.get(one, one), known.get(other, other)
+        if one == other or (wanted is not None and not (one in wanted and other in wanted)):
+            continue
+        score = _score(cell, str(path), number)
+        if score >= minimum:
+            pair = (other, one) if (other, one) in found else (one, other)
+            found[pair] = max(score, found.get(pair, 0))
     if not found:
         raise InvalidNetwork(
             f"{path} has no interaction with a score of {minimum} or more"
@@ -111,16 +110,27 @@ def read_string(
     return [Interaction(*pair, score) for pair, score in found.items()]
 
 
-def _columns(titles: Sequence[str], source: str) -> tuple[int, int, int]:
-    pair = next((p for p in PAIRS if p[0] in titles and p[1] in titles), None)
-    if pair is None or SCORE not in titles:
-        raise at_line(
-            source,
-            1,
-            "expected the columns protein1, protein2 and combined_score (a links file of STRING) "
-            f"or node1, node2 and combined_score (an export), found {', '.join(titles)[:80]!r}.",
-        )
-    return titles.index(pair[0]), titles.index(pair[1]), titles.index(SCORE)
+def _rows(
+    path: str | PathLike[str], expected: str, choices: list[tuple[str, ...]], *, spaces: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line and its cells of the first choice of columns that is there."""
+    with open_text(path) as file:
+        header = file.readline()
+        mark = None if spaces and "\t" not in header else "\t"
+        titles = [title.strip() for title in header.lstrip("#").split(mark)]
+        chosen = next((choice for choice in choices if set(choice) <= set(titles)), None)
+        if chosen is None:
+            found = ", ".join(titles)[:80]
+            raise at_line(str(path), 1, f"expected the columns {expected}, found {found!r}.")
+        places = [titles.index(title) for title in chosen]
+        for number, line in enumerate(file, start=2):
+            if not line.strip():
+                continue
+            cells = line.rstrip("\r\n").split(mark)
+            if len(cells) != len(titles) and (spaces or len(cells) <= max(places)):
+                wrong = f"expected {len(titles)} cells, found {len(cells)}."
+                raise at_line(str(path), number, wrong)
+            yield number, [cells[place].strip() for place in places]
 
 
 def _score(cell: str, source: str, line: int) -> int:
@@ -130,40 +140,8 @@ def _score(cell: str, source: str, line: int) -> int:
     except ValueError:
         score = -1.0
     if not 0 <= score <= 1000:
-        raise at_line(
-            source, line, f"expected a score from 0 to 1000, or to 1.0, found {cell.strip()!r}."
-        )
+        raise at_line(source, line, f"expected a score from 0 to 1000, or to 1.0, found {cell!r}.")
     return round(score)
-
-
-def _read_names(path: str | PathLike[str]) -> dict[str, str]:
-    """Protein → gene, from a ``protein.info`` file."""
-    with open_text(path) as file:
-        titles = [title.strip() for title in file.readline().lstrip("#").split("\t")]
-        keys = ("string_protein_id", "protein_external_id")  # the second until version 11.0
-        key = next((title for title in keys if title in titles), None)
-        if key is None or "preferred_name" not in titles:
-            raise at_line(
-                str(path),
-                1,
-                "expected the columns string_protein_id and preferred_name (protein.info of "
-                f"STRING), found {', '.join(titles)[:80]!r}.",
-            )
-        one, other = titles.index(key), titles.index("preferred_name")
-        names = {}
-        for number, line in enumerate(file, start=2):
-            cells = line.rstrip("\r\n").split("\t")
-            if not line.strip():
-                continue
-            if len(cells) <= max(one, other):
-                raise at_line(
-                    str(path), number, f"expected {len(titles)} cells, found {len(cells)}."
-                )
-            names[cells[one].strip()] = cells[other].strip()
-    return names
-
-
-NO_CORRELATION = 1e-12  # a correlation this small has the sign of its rounding error
 
 
 class UnsignedInteractions(UserWarning):
@@ -211,7 +189,13 @@ def sign_interactions(
         )
     genes = dict.fromkeys(gene for pair in listed for gene in pair[:2])
     used = expression.loc[[gene for gene in expression.index if gene in genes]]
-    standard = _standard_profiles(used)
+    standard = {}  # gene → its values with mean 0 and norm 1, unless they are all the same
+    if len(used):
+        check_expression(used)
+        values = used.to_numpy(dtype=float)
+        centred = values - values.mean(axis=1, keepdims=True)
+        changing = np.flatnonzero(np.ptp(values, axis=1) > 0).tolist()
+        standard = {used.index[i]: centred[i] / np.linalg.norm(centred[i]) for i in changing}
     signed = []
     for first, second, _ in listed:
         if first in standard and second in standard:
@@ -283,19 +267,3 @@ def candidate_network(
         tuple(edge for edge in edges if edge.source in kept),
         marks,
     )
-
-
-def _standard_profiles(expression: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
-    """Gene → its values with mean 0 and norm 1; genes that never change have none."""
-    if not len(expression):
-        return {}
-    check_expression(expression)
-    values = expression.to_numpy(dtype=float)
-    centred = values - values.mean(axis=1, keepdims=True)
-    return {
-        gene: row / np.linalg.norm(row)
-        for gene, row, changes in zip(
-            expression.index, centred, np.ptp(values, axis=1) > 0, strict=True
-        )
-        if changes
-    }

@@ -1,9 +1,8 @@
-"""Boolean expressions: a tree of four kinds of node, and what can be done with it.
+"""Boolean expressions: read, simplified, evaluated and printed.
 
-"At least k of n" is the one connective: k = n is "and", k = 1 is "or", and what lies between
-serves the threshold rules of RE:IN.
-
-A safe parser for Boolean expressions: nothing is ever run by Python's ``eval``.
+An expression is a tree of four kinds of node. "At least k of n" is the one connective: k = n is
+"and", k = 1 is "or", and what lies between serves the threshold rules of RE:IN. The parser is its
+own: nothing is ever run by Python's ``eval``.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -72,7 +71,7 @@ def negation(part: Expression) -> Expression:
 
 
 def at_least(count: int, parts: Iterable[Expression]) -> Expression:
-    """At least ``count`` of the parts, with constants counted away and "and" and "or" tidied.
+    """At least ``count`` of the parts, with constants counted away and "and" and "or" simplified.
 
     Examples
     --------
@@ -90,24 +89,24 @@ def at_least(count: int, parts: Iterable[Expression]) -> Expression:
     if count > len(open_parts):
         return FALSE
     if count in (1, len(open_parts)):
-        open_parts = _tidy(open_parts, conjunction=count > 1)
+        open_parts = _simplified(open_parts, conjunction=count > 1)
         count = 1 if count == 1 else len(open_parts)
     return open_parts[0] if len(open_parts) == 1 else AtLeast(count, tuple(open_parts))
 
 
-def _tidy(parts: list[Expression], *, conjunction: bool) -> list[Expression]:
-    """Flat, each part once, and without what another part absorbs: A | A & B is A."""
+def _simplified(parts: list[Expression], *, conjunction: bool) -> list[Expression]:
+    """The parts flattened, each once, without those that another absorbs: A | A & B is A."""
     flat: dict[Expression, None] = {}
     for part in parts:
         same = isinstance(part, AtLeast) and part.count == (len(part.parts) if conjunction else 1)
         flat.update(dict.fromkeys(part.parts if same else (part,)))  # type: ignore[union-attr]
-    return [part for part in flat if not _absorbed(part, flat, conjunction)]
-
-
-def _absorbed(part: Expression, beside: Container[Expression], conjunction: bool) -> bool:
-    if not isinstance(part, AtLeast) or part.count != (1 if conjunction else len(part.parts)):
-        return False
-    return any(inner in beside for inner in part.parts)
+    return [
+        part
+        for part in flat
+        if not isinstance(part, AtLeast)
+        or part.count != (1 if conjunction else len(part.parts))
+        or flat.keys().isdisjoint(part.parts)
+    ]
 
 
 def all_of(parts: Iterable[Expression]) -> Expression:
@@ -122,12 +121,12 @@ def any_of(parts: Iterable[Expression]) -> Expression:
 
 
 def genes_of(expression: Expression) -> tuple[str, ...]:
-    """The genes an expression names, in the order of their first appearance."""
+    """The genes that an expression names, in the order of their first appearance."""
     return tuple(dict.fromkeys(name for name, _ in literals_of(expression)))
 
 
 def literals_of(expression: Expression, positive: bool = True) -> Iterator[tuple[str, bool]]:
-    """Each appearance of a gene, and whether it stands under an even number of negations."""
+    """Yield each appearance of a gene, and whether the number of negations above it is even."""
     if isinstance(expression, Gene):
         yield expression.name, positive
     elif isinstance(expression, Not):
@@ -138,11 +137,10 @@ def literals_of(expression: Expression, positive: bool = True) -> Iterator[tuple
 
 
 def signs_of(expression: Expression) -> dict[str, int]:
-    """+1 for a gene that appears only positively, −1 only negated, 0 both ways.
+    """The sign of each gene: +1 where it appears only plain, −1 only negated, 0 both ways.
 
     Examples
     --------
-    >>> from shortlist.repurposing.networks.logic import parse
     >>> signs_of(parse("A & !B | C & !A"))
     {'A': 0, 'B': -1, 'C': 1}
     """
@@ -154,7 +152,7 @@ def signs_of(expression: Expression) -> dict[str, int]:
 
 
 def evaluate(expression: Expression, state: Mapping[str, int]) -> int:
-    """The value of an expression where every gene it names has a value."""
+    """The value of an expression in a state that gives every gene it names a value."""
     if isinstance(expression, Constant):
         return expression.value
     if isinstance(expression, Gene):
@@ -165,13 +163,13 @@ def evaluate(expression: Expression, state: Mapping[str, int]) -> int:
 
 
 def truth_table(expression: Expression, names: Sequence[str]) -> tuple[int, ...]:
-    """The values over all states of ``names``, the last of which changes fastest."""
+    """The values of an expression over all states of ``names``; the last name changes fastest."""
     states = itertools.product((0, 1), repeat=len(names))
     return tuple(evaluate(expression, dict(zip(names, state, strict=True))) for state in states)
 
 
 def replace(expression: Expression, swap: Callable[[str], Expression]) -> Expression:
-    """The expression with each gene replaced, and constants carried through."""
+    """The expression with every gene replaced by an expression, simplified."""
     if isinstance(expression, Constant):
         return expression
     if isinstance(expression, Gene):
@@ -186,16 +184,10 @@ def substitute(expression: Expression, values: Mapping[str, int]) -> Expression:
 
     Examples
     --------
-    >>> from shortlist.repurposing.networks.logic import parse
     >>> print(substitute(parse("A & (B | !C)"), {"C": 1}))
     A & B
     """
     return replace(expression, lambda n: Constant(int(values[n])) if n in values else Gene(n))
-
-
-def tidied(expression: Expression) -> Expression:
-    """The same function as the constructors make it: no constants inside, nothing twice."""
-    return replace(expression, Gene)
 
 
 def to_text(expression: Expression, symbols: tuple[str, str, str] = ("!", " & ", " | ")) -> str:
@@ -206,7 +198,7 @@ def to_text(expression: Expression, symbols: tuple[str, str, str] = ("!", " & ",
     >>> print(to_text(AtLeast(2, (Gene("A"), Gene("B"), Gene("C")))))
     A & B | A & C | B & C
     """
-    return _text(tidied(expression), symbols, 0)
+    return _text(replace(expression, Gene), symbols, 0)
 
 
 def _text(expression: Expression, symbols: tuple[str, str, str], tightness: int) -> str:
@@ -225,7 +217,7 @@ def _text(expression: Expression, symbols: tuple[str, str, str], tightness: int)
 
 
 def without_thresholds(expression: Expression) -> Expression:
-    """The same function with "and", "or" and "not" alone."""
+    """The same function written with "and", "or" and "not" alone."""
     if isinstance(expression, Not):
         return negation(without_thresholds(expression.part))
     if not isinstance(expression, AtLeast):
@@ -251,7 +243,7 @@ _MEANINGS = {"0", "1", "&", "|", "!"}
 
 
 def is_name(name: str) -> bool:
-    """Whether the parser takes this as the name of one gene."""
+    """Whether the parser reads this as the name of one gene."""
     match = _TOKEN.fullmatch(name)
     word = _WORDS.get(name.lower(), name)
     return match is not None and match["name"] == name and word not in _MEANINGS
@@ -281,7 +273,11 @@ def parse(text: str) -> Expression:
     ...
     shortlist.errors.InvalidNetwork: cannot read 'A & | B': expected a gene, 0, 1, '!' or '(' at character 5, got '|'.
     """
-    return _Parser(text).whole()
+    parser = _Parser(text)
+    expression = parser.disjunction(0)
+    if parser.tokens[parser.at][0] != "end":
+        raise parser.error("'&', '|' or the end")
+    return expression
 
 
 class _Parser:
@@ -297,12 +293,6 @@ class _Parser:
             self.tokens.append((kind, meaning, match.start(kind)))
         self.tokens.append(("end", "the end", len(text)))
         self.at = 0
-
-    def whole(self) -> Expression:
-        expression = self.disjunction(0)
-        if self.tokens[self.at][0] != "end":
-            raise self.error("'&', '|' or the end")
-        return expression
 
     def disjunction(self, depth: int) -> Expression:
         parts = [self.conjunction(depth)]

@@ -1,16 +1,16 @@
-"""Boolean networks: genes, and for each the function that its regulators give it.
-
-Percolation: what constants settle.
-
-Components of a directed graph, given by the successors of each node.
-"""
+"""Boolean networks: genes, and for each the function that its regulators give it."""
 
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from shortlist.errors import InvalidNetwork
 from shortlist.repurposing.networks.logic import (
@@ -24,10 +24,13 @@ from shortlist.repurposing.networks.logic import (
     replace,
     signs_of,
     substitute,
-    tidied,
     truth_table,
 )
 from shortlist.repurposing.networks.regulation import Regulation
+
+MAX_INPUTS = 12  # of a function that percolation compares over all values of its inputs
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 class Edge(NamedTuple):
@@ -83,9 +86,6 @@ class BooleanNetwork:
         self.functions: Mapping[str, Expression] = MappingProxyType(parsed)
         self.regulations: Mapping[str, Regulation] = MappingProxyType(dict(regulations or {}))
         self.perturbations: Mapping[str, str] = MappingProxyType(dict(perturbations or {}))
-        self._check()
-
-    def _check(self) -> None:
         if not self.genes:
             raise InvalidNetwork("a network needs at least one gene, got none.")
         for gene, function in self.functions.items():
@@ -137,7 +137,7 @@ class BooleanNetwork:
                 raise InvalidNetwork(f"gene {gene} must be 0 or 1 {where}, got {value!r}.")
 
     def regulators(self, gene: str) -> dict[str, int]:
-        """Who regulates ``gene``, with the sign of each: +1, −1, or 0 if both or not known."""
+        """The regulators of ``gene`` with their signs: +1, −1, or 0 if both or not known."""
         self.require([gene], "")
         if gene not in self.regulations:
             return signs_of(self.functions[gene])
@@ -168,8 +168,25 @@ class BooleanNetwork:
 
         Genes with constant functions, then those whose functions become constant by them, and so
         on. Every attractor has these values.
+
+        Examples
+        --------
+        >>> BooleanNetwork({"A": "1", "B": "!A & C", "C": "B | C"}).percolate()
+        {'A': 1, 'B': 0}
         """
-        return percolated_constants(self.functions)
+        constants: dict[str, int] = {}
+        open_functions = dict(self.functions)
+        found = True
+        while found:
+            found = False
+            for gene, function in list(open_functions.items()):
+                open_functions[gene] = substitute(function, constants)
+                values = _possible_values(open_functions[gene])
+                if len(values) == 1:
+                    constants[gene] = values.pop()
+                    del open_functions[gene]
+                    found = True
+        return {gene: constants[gene] for gene in self.genes if gene in constants}
 
     def components(self, containing: Iterable[str] | None = None) -> list[tuple[str, ...]]:
         """Strongly connected components (Tarjan 1972), those that regulate nobody else first.
@@ -180,7 +197,10 @@ class BooleanNetwork:
             Keep the components with at least one of these, as the paper does with the perturbed
             genes.
         """
-        found = strong_components(self._targets())
+        targets: dict[str, list[str]] = {gene: [] for gene in self.genes}
+        for edge in self.edges():
+            targets[edge.source].append(edge.target)
+        found = strong_components(targets)
         if containing is None:
             return found
         wanted = set(containing)
@@ -192,7 +212,7 @@ class BooleanNetwork:
         return [module.genes for module in self.split()[1]]
 
     def split(self) -> tuple[dict[str, int], list[BooleanNetwork]]:
-        """The genes that percolation settles, and a network for each module of the others."""
+        """The constants of percolation, and a network for each module of the other genes."""
         constants = self.percolate()
         rest = len(self.genes) - len(constants)
         return constants, self.fixed(constants).parts() if rest else []
@@ -285,12 +305,6 @@ class BooleanNetwork:
         marks = {gene: mark for gene, mark in self.perturbations.items() if gene in functions}
         return BooleanNetwork(functions, regulations=same, perturbations=marks)
 
-    def _targets(self) -> dict[str, list[str]]:
-        targets: dict[str, list[str]] = {gene: [] for gene in self.genes}
-        for edge in self.edges():
-            targets[edge.source].append(edge.target)
-        return targets
-
     def __len__(self) -> int:
         return len(self.genes)
 
@@ -309,117 +323,54 @@ class BooleanNetwork:
 
 def _function(gene: str, given: Expression | str) -> Expression:
     if not isinstance(given, str):
-        return tidied(given)
+        return replace(given, Gene)
     try:
         return parse(given)
     except InvalidNetwork as error:
         raise InvalidNetwork(f"gene {gene}: {error}") from None
 
 
-MAX_INPUTS = 12
+def _possible_values(function: Expression) -> set[int]:
+    """The values that a simplified function takes, or both where that is too long to find out.
 
-
-def percolated_constants(functions: Mapping[str, Expression]) -> dict[str, int]:
-    """The genes whose functions are constant, or become so by those that are.
-
-    Where a gene appears both plain and negated in a function, the function is compared over all its
-    inputs if there are at most 12 left, and otherwise only simplified. For all other functions
-    simplifying misses nothing: each of them is least and greatest in a corner that the
-    simplification looks at.
-
-    Examples
-    --------
-    >>> from shortlist.repurposing.networks.logic import parse
-    >>> percolated_constants({"A": parse("1"), "B": parse("!A & C"), "C": parse("B | C")})
-    {'A': 1, 'B': 0}
+    Where a gene appears both plain and negated, the function is evaluated over all its inputs, if
+    they are few. Any other function is least and greatest in a corner that simplifying looks at,
+    so that it takes both values unless it has become a constant.
     """
-    constants: dict[str, int] = {}
-    open_functions = dict(functions)
-    found = True
-    while found:
-        found = False
-        for gene, function in list(open_functions.items()):
-            open_functions[gene] = substitute(function, constants)
-            value = _constant(open_functions[gene])
-            if value is not None:
-                constants[gene] = value
-                del open_functions[gene]
-                found = True
-    return {gene: constants[gene] for gene in functions if gene in constants}
-
-
-def _constant(function: Expression) -> int | None:
-    """The value of a function that has only one."""
     if isinstance(function, Constant):
-        return function.value
+        return {function.value}
     signs = signs_of(function)
     if 0 in signs.values() and len(signs) <= MAX_INPUTS:
-        values = set(truth_table(function, list(signs)))
-        return values.pop() if len(values) == 1 else None
-    return None
-
-
-Node = TypeVar("Node", bound=Hashable)
+        return set(truth_table(function, list(signs)))
+    return {0, 1}
 
 
 def strong_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
-    """Strongly connected components, those without a way out first (Tarjan 1972).
+    """Strongly connected components of a graph, those without a way out first.
 
-    Without recursion, so that a long chain does no harm. Nodes keep the mapping's order within a
-    component.
+    Nodes keep the mapping's order within a component.
 
     Examples
     --------
     >>> strong_components({"A": "B", "B": "CA", "C": "D", "D": ""})
     [('D',), ('C',), ('A', 'B')]
     """
-    order: dict[Node, int] = {}
-    low: dict[Node, int] = {}
-    waiting: dict[Node, None] = {}
-    position = {node: i for i, node in enumerate(successors)}
-    components = []
-    for root in successors:
-        if root in order:
-            continue
-        order[root] = low[root] = len(order)
-        waiting[root] = None
-        path = [(root, iter(successors[root]))]
-        while path:
-            node, ways = path[-1]
-            for next_node in ways:
-                if next_node not in order:
-                    order[next_node] = low[next_node] = len(order)
-                    waiting[next_node] = None
-                    path.append((next_node, iter(successors[next_node])))
-                    break
-                if next_node in waiting:
-                    low[node] = min(low[node], order[next_node])
-            else:
-                path.pop()
-                if path:
-                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
-                if low[node] == order[node]:
-                    component = []
-                    while node in waiting:
-                        component.append(waiting.popitem()[0])
-                    components.append(tuple(sorted(component, key=position.__getitem__)))
-    return components
+    return _components(successors, "strong")
 
 
 def terminal_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
-    """The strong components that nothing leaves.
+    """The strong components that no edge leaves.
 
     Examples
     --------
     >>> terminal_components({"A": "B", "B": "CA", "C": "D", "D": ""})
     [('D',)]
     """
-    found = []
-    for component in strong_components(successors):
-        inside = set(component)
-        if all(next_node in inside for node in component for next_node in successors[node]):
-            found.append(component)
-    return found
+    return [
+        component
+        for component in _components(successors, "strong")
+        if set(component).issuperset(after for node in component for after in successors[node])
+    ]
 
 
 def weak_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
@@ -430,10 +381,20 @@ def weak_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple[Nod
     >>> weak_components({"A": "", "B": "A", "C": ""})
     [('A', 'B'), ('C',)]
     """
-    both: dict[Node, list[Node]] = {node: list(ways) for node, ways in successors.items()}
-    for node, ways in successors.items():
-        for next_node in ways:
-            both[next_node].append(node)
-    components = strong_components(both)
-    position = {node: i for i, node in enumerate(successors)}
-    return sorted(components, key=lambda component: position[component[0]])
+    return _components(successors, "weak")
+
+
+def _components(
+    successors: Mapping[Node, Iterable[Node]], connection: Literal["strong", "weak"]
+) -> list[tuple[Node, ...]]:
+    place = {node: i for i, node in enumerate(successors)}
+    # SciPy visits successors from the last to the first, and hangs if one is listed twice.
+    ahead = [[place[after] for after in dict.fromkeys(ways)][::-1] for ways in successors.values()]
+    columns = list(itertools.chain.from_iterable(ahead))
+    starts = np.cumsum([0, *map(len, ahead)])
+    graph = csr_array((np.ones(len(columns)), columns, starts), shape=(len(place), len(place)))
+    count, labels = connected_components(graph, directed=True, connection=connection)
+    found: list[list[Node]] = [[] for _ in range(count)]
+    for node, label in zip(successors, labels.tolist(), strict=True):
+        found[label].append(node)
+    return [tuple(component) for component in found]

@@ -143,9 +143,12 @@ def find_regulation(gene: str, function: Expression) -> Regulation:
             f"most {MAX_INPUTS}: write this network to .bnet or SBML."
         )
     wanted = truth_table(function, inputs)
-    signs = {name: _sign(wanted, len(inputs) - 1 - i) for i, name in enumerate(inputs)}
-    active = tuple(name for name in inputs if signs[name] == {1})
-    quiet = tuple(name for name in inputs if signs[name] == {-1})
+    changes = {}  # how the values change as one input goes from 0 to 1
+    for i, name in enumerate(reversed(inputs)):
+        rows = [row for row in range(len(wanted)) if not row >> i & 1]
+        changes[name] = {wanted[row | 1 << i] - wanted[row] for row in rows} - {0}
+    active = tuple(name for name in inputs if changes[name] == {1})
+    quiet = tuple(name for name in inputs if changes[name] == {-1})
     # Under rule 18 a gene looks at itself without being its own activator.
     others = tuple(name for name in active if name != gene)
     for activators, rules in ((active, range(len(RULES))), (others, THRESHOLD_RULES)):
@@ -158,10 +161,3 @@ def find_regulation(gene: str, function: Expression) -> Regulation:
         f"no regulation rule of RE:IN gives the function of gene {gene}, {function}: write this "
         "network to .bnet or SBML."
     )
-
-
-def _sign(table: tuple[int, ...], bit: int) -> set[int]:
-    """In which ways the values of a truth table change as one input goes from 0 to 1."""
-    step = 1 << bit
-    changes = {table[row | step] - table[row] for row in range(len(table)) if not row & step}
-    return changes - {0}

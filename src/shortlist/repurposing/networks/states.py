@@ -1,8 +1,8 @@
-"""States of a network as vectors: 0, 1, and −1 for a gene that is free."""
+"""States of a network as vectors: 0, 1, and −1 for a gene that has no value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from shortlist.errors import InvalidNetwork
 from shortlist.repurposing.networks.network import BooleanNetwork
 
 FREE = -1
+UPDATES = ("asynchronous", "synchronous")
 
 
 def state_vector(network: BooleanNetwork, values: Any, what: str = "the state") -> NDArray[np.int8]:
@@ -79,7 +80,7 @@ def state_table(network: BooleanNetwork, cases: Any, what: str = "the state") ->
 
 
 def full_state(network: BooleanNetwork, values: Any, what: str = "the state") -> NDArray[np.int8]:
-    """A vector in which no gene may be free."""
+    """A vector in the order of the genes; raise if one of them has no value."""
     vector = state_vector(network, values, what)
     free = np.flatnonzero(vector == FREE)
     if free.size:
@@ -90,20 +91,18 @@ def full_state(network: BooleanNetwork, values: Any, what: str = "the state") ->
     return vector
 
 
-def clamp_values(network: BooleanNetwork, clamps: Mapping[str, int] | None) -> dict[str, int]:
-    """Clamps, checked."""
-    vector = state_vector(network, clamps, "the clamps")
+def known_values(network: BooleanNetwork, values: Any, what: str = "the state") -> dict[str, int]:
+    """The genes to which ``state_vector`` gives a value, with that value."""
+    vector = state_vector(network, values, what)
     return {gene: int(v) for gene, v in zip(network.genes, vector, strict=True) if v != FREE}
 
 
-def as_mapping(network: BooleanNetwork, state: Sequence[int] | NDArray[Any]) -> dict[str, int]:
-    """A full vector as gene → 0 or 1."""
-    return {gene: int(value) for gene, value in zip(network.genes, state, strict=True)}
-
-
 def _bit(value: Any, gene: str, what: str) -> int:
-    if value is None or value != value:  # NaN
-        return FREE
+    return FREE if value is None or value != value else checked_bit(value, gene, what)  # NaN
+
+
+def checked_bit(value: Any, gene: str, what: str) -> int:
+    """The value of a gene as 0 or 1; raise if it is neither."""
     if isinstance(value, str) or value not in (0, 1):
         raise InvalidNetwork(
             f"gene {gene} must be 0, 1 or missing in {what}, got {value!r}: binarize it first."

@@ -1,4 +1,4 @@
-"""Files of Boolean networks: read and written by the end of their name."""
+"""Files of Boolean networks, read and written in the format that the end of their name tells."""
 
 from __future__ import annotations
 
@@ -62,7 +62,15 @@ def read(
     if suffix in (".sbml", ".xml"):
         return parse_sbml(read_text(path), path.name)
     if suffix == ".sif":
-        return parse_sif(read_text(path), _rules(path, rules), path.name).network()
+        text = read_text(path)
+        beside = path.with_suffix(".noa")
+        if rules is None and not beside.exists():
+            raise InvalidNetwork(
+                f"{path.name} has edges but no rules: pass rules=, for example rules=8 for 'any "
+                f"activator on', or put {beside.name} beside it."
+            )
+        given = parse_rules(read_text(beside), beside.name) if rules is None else rules
+        return parse_sif(text, given, path.name).network()
     found = read_abstract(path)
     if not found.is_determined:
         optional = sum(edge.optional for edge in found.edges)
@@ -92,19 +100,16 @@ def write(network: BooleanNetwork | AbstractNetwork, path: str | PathLike[str]) 
     if suffix in (".net", ".sif"):
         rules = network if isinstance(network, AbstractNetwork) else abstract(network)
         if suffix == ".net":
-            _write_text(path, format_rein(rules))
+            write_file(path, format_rein(rules).encode())
             return
         if not rules.is_determined:
             raise InvalidNetwork(".sif holds no choices: choose with .network() first.")
-        _write_text(path, format_sif(rules))
-        _write_text(path.with_suffix(".noa"), format_rules(rules))
+        write_file(path, format_sif(rules).encode())
+        write_file(path.with_suffix(".noa"), format_rules(rules).encode())
         return
     if isinstance(network, AbstractNetwork):
         network = network.network()
-    _write_text(path, format_bnet(network) if suffix == ".bnet" else format_sbml(network))
-
-
-def _write_text(path: Path, text: str) -> None:
+    text = format_bnet(network) if suffix == ".bnet" else format_sbml(network)
     write_file(path, text.encode())
 
 
@@ -113,15 +118,3 @@ def _suffix(path: Path) -> str:
     if suffix not in SUFFIXES:
         raise unknown_name(f"network format of {path.name}", suffix, SUFFIXES)
     return suffix
-
-
-def _rules(path: Path, rules: int | Mapping[str, int] | None) -> int | Mapping[str, int]:
-    beside = path.with_suffix(".noa")
-    if rules is not None:
-        return rules
-    if not beside.exists():
-        raise InvalidNetwork(
-            f"{path.name} has edges but no rules: pass rules=, for example rules=8 for 'any "
-            f"activator on', or put {beside.name} beside it."
-        )
-    return parse_rules(read_text(beside), beside.name)

@@ -1,7 +1,4 @@
-"""The ``.net`` files of RE:IN and of its successors.
-
-The ``.spec`` files of RE:IN: experiments as statements.
-"""
+"""The files of RE:IN: ``.net`` for abstract networks, ``.spec`` for experiments."""
 
 from __future__ import annotations
 
@@ -66,29 +63,22 @@ def parse_rein(text: str, name: str = "network.net") -> AbstractNetwork:
                 raise at_line(name, line, f"edge {words[0]} → {words[1]} is listed twice.")
             edges[key] = (len(words) == 4, line)
         else:
-            raise at_line(
-                name,
-                line,
-                f"cannot read {statement[:60]!r}: expected 'directive NAME VALUE', a gene as "
-                "'GENE[](RULES)', or an edge as 'SOURCE TARGET positive|negative [optional]'.",
-            )
+            expected = "'directive NAME VALUE', a gene as 'GENE[](RULES)', or an edge as 'SOURCE "
+            expected += "TARGET positive|negative [optional]'"
+            raise at_line(name, line, f"cannot read {statement[:60]!r}: expected {expected}.")
     if not rules:
         raise InvalidNetwork(f"{name} declares no genes: expected some as 'GENE[](RULES);'.")
     for (source, target, _), (_, line) in edges.items():
         for gene_name in (source, target):
             if gene_name not in rules:
-                raise at_line(
-                    name,
-                    line,
-                    f"edge {source} → {target} names {gene_name!r}, which is not declared: add it "
-                    "to the genes, or remove the edge.",
-                )
+                problem = f"edge {source} → {target} names {gene_name!r}, which is not declared"
+                raise at_line(name, line, f"{problem}: add it to the genes, or remove the edge.")
     possible = tuple(PossibleEdge(*key, optional) for key, (optional, _) in edges.items())
     return AbstractNetwork(rules, possible, marks, braces, directives)
 
 
 def _statements(text: str, name: str) -> Iterator[tuple[int, str]]:
-    """What stands between semicolons, with the line it ends on."""
+    """Yield what stands between semicolons, with the number of the line it ends on."""
     pending = ""
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
@@ -211,12 +201,11 @@ def parse_experiments(text: str, name: str = "observations.spec") -> list[Experi
         elif fixed_point:
             fixed.setdefault(fixed_point[1], []).append(int(fixed_point[2]))
         else:
-            raise at_line(
-                name,
-                line,
-                f"cannot read {statement[:60]!r}: expected '#Name[STEP] |= $State', "
-                "'fixpoint(#Name[STEP])' or '$State := { GENE = 0 and KO(GENE) = 1 }'.",
+            expected = (
+                "'#Name[STEP] |= $State', 'fixpoint(#Name[STEP])' or '$State := { GENE = 0 and "
             )
+            expected += "KO(GENE) = 1 }'"
+            raise at_line(name, line, f"cannot read {statement[:60]!r}: expected {expected}.")
     if not fixed:
         raise InvalidNetwork(f"{name} names no experiment: expected some '#Name[0] |= $State;'.")
     observations: dict[str, dict[int, dict[str, int]]] = {label: {} for label in fixed}
@@ -228,12 +217,10 @@ def parse_experiments(text: str, name: str = "observations.spec") -> list[Experi
             )
         values, held = states[state]
         if held and step:
-            raise at_line(
-                name,
-                line,
-                f"${state} perturbs genes at step {step}, but perturbations hold from the start: "
-                f"use #{label}[0].",
+            problem = (
+                f"${state} perturbs genes at step {step}, but perturbations hold from the start"
             )
+            raise at_line(name, line, f"{problem}: use #{label}[0].")
         what = f"#{label}[{step}]"
         if values:
             _join(observations[label].setdefault(step, {}), values, what, name, line)
@@ -245,7 +232,7 @@ def parse_experiments(text: str, name: str = "observations.spec") -> list[Experi
 
 
 def _spec_statements(text: str, name: str) -> Iterator[tuple[int, str]]:
-    """What stands between semicolons, with the line it begins on."""
+    """Yield what stands between semicolons, with the number of the line it begins on."""
     line = 1
     *ended, rest = re.sub("//.*", "", text).split(";")
     for part in ended:
@@ -259,18 +246,15 @@ def _spec_statements(text: str, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_state(text: str, name: str, line: int) -> _State:
-    """What ``A = 1 and KO(B) = 1 and …`` asks for; KO(C) = 0 asks for nothing."""
+    """The values and clamps of ``A = 1 and KO(B) = 1 and …``; KO(C) = 0 asks for nothing."""
     state = _State({}, {})
     for part in re.split(r"\band\b", text) if text.strip() else []:
         begin = line + part.count("\n", 0, len(part) - len(part.lstrip()))
         found = _CONDITION.fullmatch(part.strip())
         if not found:
-            raise at_line(
-                name,
-                begin,
-                f"cannot read the condition {part.strip()[:60]!r}: expected 'GENE = 0', 'GENE = 1', "
-                "'KO(GENE) = 1' or 'FE(GENE) = 1', joined by 'and'.",
-            )
+            expected = "'GENE = 0', 'GENE = 1', 'KO(GENE) = 1' or 'FE(GENE) = 1', joined by 'and'"
+            problem = f"cannot read the condition {part.strip()[:60]!r}: expected {expected}."
+            raise at_line(name, begin, problem)
         perturbation, perturbed, gene, value = found.groups()
         if not perturbation:
             _join(state.values, {gene: int(value)}, "a state", name, begin)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 from shortlist.errors import InvalidNetwork
 from shortlist.files.guard import read_guarded
 from shortlist.repurposing.networks.logic import (
+    FALSE,
     AtLeast,
     Constant,
     Expression,
@@ -25,14 +25,7 @@ from shortlist.repurposing.networks.logic import (
 )
 from shortlist.repurposing.networks.network import BooleanNetwork
 
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "ge": operator.ge,
-    "gt": operator.gt,
-    "le": operator.le,
-    "lt": operator.lt,
-}
+COMPARISONS = ("eq", "ne", "ge", "gt", "le", "lt")  # as the module operator has them
 
 
 def _require_libsbml() -> None:
@@ -82,21 +75,16 @@ def parse_sbml(text: str, name: str = "network.sbml") -> BooleanNetwork:
 
 
 def _function(transition: dict[str, Any], names: dict[str, str]) -> Expression:
-    """The first function term that is met tells the level, else the default term."""
+    """The expression of a transition: the first term that is met gives the level, else the default."""
     if transition["default"] is None:
         raise InvalidNetwork("its transition has no default term.")
-    function: Expression = _level(transition["default"])
-    for reached, formula in reversed(transition["terms"]):
+    function: Expression = FALSE
+    for level, formula in reversed([*transition["terms"], (transition["default"], ["true"])]):
         met = _from_formula(formula, names)
-        level = _level(reached)
-        function = any_of([met, function]) if level.value else all_of([negation(met), function])
+        if level not in (0, 1):
+            raise InvalidNetwork(f"a term gives the level {level}; only 0 and 1 can be read.")
+        function = any_of([met, function]) if level else all_of([negation(met), function])
     return function
-
-
-def _level(level: int) -> Constant:
-    if level not in (0, 1):
-        raise InvalidNetwork(f"a term gives the level {level}; only 0 and 1 can be read.")
-    return Constant(level)
 
 
 def _from_formula(formula: list[Any] | None, names: dict[str, str]) -> Expression:
@@ -104,9 +92,10 @@ def _from_formula(formula: list[Any] | None, names: dict[str, str]) -> Expressio
     if formula is None:
         raise InvalidNetwork("a function term has no formula.")
     kind, *parts = formula
-    if kind in COMPARE and len(parts) == 2:
+    if kind in COMPARISONS and len(parts) == 2:
         left, right = (_values(part, names) for part in parts)
-        when = [int(COMPARE[kind](left[1][x], right[1][x])) for x in (0, 1)]
+        compare = getattr(operator, kind)
+        when = [int(compare(left[1][x], right[1][x])) for x in (0, 1)]
         gene = left[0] or right[0]
         if left[0] and right[0]:
             raise InvalidNetwork("a formula compares two species with each other.")
@@ -219,20 +208,19 @@ def _identifiers(genes: tuple[str, ...]) -> dict[str, str]:
 
 def _to_math(libsbml: Any, expression: Expression, identifiers: dict[str, str]) -> Any:
     if isinstance(expression, Gene):
-        node = libsbml.ASTNode(libsbml.AST_RELATIONAL_EQ)
+        kind = libsbml.AST_RELATIONAL_EQ
         name, level = libsbml.ASTNode(libsbml.AST_NAME), libsbml.ASTNode(libsbml.AST_INTEGER)
         name.setName(identifiers[expression.name])
         level.setValue(1)
-        node.addChild(name)
-        node.addChild(level)
-        return node
-    if isinstance(expression, Not):
-        node = libsbml.ASTNode(libsbml.AST_LOGICAL_NOT)
-        node.addChild(_to_math(libsbml, expression.part, identifiers))
-        return node
-    assert isinstance(expression, AtLeast)  # constants stand alone
-    conjunction = expression.count > 1
-    node = libsbml.ASTNode(libsbml.AST_LOGICAL_AND if conjunction else libsbml.AST_LOGICAL_OR)
-    for part in expression.parts:
-        node.addChild(_to_math(libsbml, part, identifiers))
+        children = [name, level]
+    elif isinstance(expression, Not):
+        kind = libsbml.AST_LOGICAL_NOT
+        children = [_to_math(libsbml, expression.part, identifiers)]
+    else:
+        assert isinstance(expression, AtLeast)  # constants stand alone
+        kind = libsbml.AST_LOGICAL_AND if expression.count > 1 else libsbml.AST_LOGICAL_OR
+        children = [_to_math(libsbml, part, identifiers) for part in expression.parts]
+    node = libsbml.ASTNode(kind)
+    for child in children:
+        node.addChild(child)
     return node

@@ -1,8 +1,7 @@
-"""Text files as lines with numbers, and errors that name them.
+"""Networks as lines of text: ``.bnet``, and ``.sif`` with the rules in ``.noa`` beside it.
 
-``.bnet`` files: what BoolNet, pyboolnet, mpbn, bonesis, MaBoSS and AEON read.
-
-SIF files: signed edges; the rules come beside them, in Cytoscape's node attributes.
+``.bnet`` is what BoolNet, pyboolnet, mpbn, bonesis, MaBoSS and AEON read. SIF files have signed
+edges; the rules are Cytoscape's node attributes.
 """
 
 from __future__ import annotations
@@ -67,12 +66,9 @@ def parse_bnet(text: str, name: str = "network.bnet") -> BooleanNetwork:
     for gene, function in functions.items():
         for regulator in genes_of(function):
             if regulator not in functions:
-                raise at_line(
-                    name,
-                    lines[gene],
-                    f"gene {gene} depends on {regulator!r}, which has no line of its own: add "
-                    f"'{regulator}, {regulator}' if it is an input.",
-                )
+                add = f"add '{regulator}, {regulator}' if it is an input"
+                problem = f"gene {gene} depends on {regulator!r}, which has no line of its own"
+                raise at_line(name, lines[gene], f"{problem}: {add}.")
     if not functions:
         raise InvalidNetwork(f"{name} has no genes: expected lines 'gene, expression'.")
     return BooleanNetwork(functions)
@@ -121,7 +117,7 @@ def parse_sif(
     >>> parse_sif("A 1 B\nB -1 A", rules=8).network().edges()
     [Edge(source='B', target='A', sign=-1), Edge(source='A', target='B', sign=1)]
     """
-    edges: dict[PossibleEdge, int] = {}
+    edges: dict[PossibleEdge, None] = {}
     genes: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split("\t") if "\t" in line else line.split()
@@ -130,19 +126,15 @@ def parse_sif(
             continue
         sign = _SIGNS.get(words[1].lower()) if len(words) > 1 else 1
         if len(words) == 2 or sign is None or not all(map(is_name, (words[0], *words[2:]))):
-            raise at_line(
-                name,
-                number,
-                f"expected 'source sign target' with a sign such as 1, -1, activates or inhibits, "
-                f"got {line.strip()[:60]!r}.",
-            )
+            expected = "'source sign target' with a sign such as 1, -1, activates or inhibits"
+            raise at_line(name, number, f"expected {expected}, got {line.strip()[:60]!r}.")
         for gene in (words[0], *words[2:]):
             genes.setdefault(gene, number)
         for target in words[2:]:
             edge = PossibleEdge(words[0], target, sign, False)
             if edge in edges:
                 raise at_line(name, number, f"edge {words[0]} → {target} is listed twice.")
-            edges[edge] = number
+            edges[edge] = None
     if not genes:
         raise InvalidNetwork(f"{name} has no genes: expected lines 'source sign target'.")
     given = dict.fromkeys(genes, rules) if isinstance(rules, int) else dict(rules)
