@@ -1,10 +1,11 @@
 """Features as they come: arrays, DataFrames, Arrow tables and files, copied only where needed.
 
-NumPy's ``.npy`` files, mapped into memory once their header is known to be true.
+A ``.npy`` file is mapped into memory once its header is known to be true.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ Named = tuple[Any, Iterable[Any] | None]  # a table of numbers, and names if it 
 def features_and_names(
     features: Any, arms: Sequence[Any] | None
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """A checked table, one row an arm, and the arms' names.
+    """The checked table of features, one row an arm, and the names of the arms.
 
     An array of float64 in C order, or a memory map of one, is taken as it is: nothing is copied.
 
@@ -82,22 +83,19 @@ def _read(features: Any) -> Named:
                 f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
                 "index if it names the arms."
             )
-        return _table(features), features.index
+        if len(set(features.dtypes)) == 1:
+            return features.to_numpy(dtype=np.float64, na_value=np.nan), features.index
+        # Of several types pandas makes a table by columns first.
+        matrix = np.empty(features.shape)
+        for place in range(features.shape[1]):
+            column = features.iloc[:, place]
+            matrix[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return matrix, features.index
     if type(features).__module__.partition(".")[0] == "pyarrow":
         from shortlist.files.arrow import from_arrow
 
         return from_arrow(features)
     return features, None
-
-
-def _table(frame: pd.DataFrame) -> NDArray[np.float64]:
-    if len(set(frame.dtypes)) == 1:
-        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    # Of several types pandas makes a table by columns first.
-    matrix = np.empty(frame.shape)
-    for place in range(frame.shape[1]):
-        matrix[:, place] = frame.iloc[:, place].to_numpy(dtype=np.float64, na_value=np.nan)
-    return matrix
 
 
 def _read_file(path: str) -> Named:
@@ -124,7 +122,7 @@ def _names(names: list[str]) -> tuple[str, ...]:
     try:
         "".join(names).encode()
     except UnicodeEncodeError:
-        broken = next(name for name in names if not _is_text(name))
+        broken = next(name for name in names if re.search("[\ud800-\udfff]", name))
         raise InvalidFeatures(
             f"the name {broken!r} is not text: it holds half a character. Rename it."
         ) from None
@@ -133,10 +131,6 @@ def _names(names: list[str]) -> tuple[str, ...]:
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise InvalidFeatures(f"the name {twice!r} is given to more than one arm: rename one.")
     return tuple(names)
-
-
-def _is_text(name: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 MAGIC = b"\x93NUMPY"
@@ -150,7 +144,7 @@ _SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\s,L]{0,400})\)""")
 
 
 def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
-    """The array of a ``.npy`` file, read from the disk where it is looked at.
+    """The array of a ``.npy`` file as a memory map.
 
     The header is not evaluated: it has to name a type of numbers, an order and a shape that the
     file is long enough for.
@@ -184,9 +178,7 @@ def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
     extents = tuple(int(extent) for extent in re.findall(r"\d+", shape[1]))
     if len(extents) > MOST:
         raise ValueError(f"it has {len(extents)} dimensions")
-    needed = dtype.itemsize
-    for extent in extents:
-        needed *= extent
+    needed = dtype.itemsize * math.prod(extents)
     if needed == 0:
         raise ValueError(f"it is empty, of shape {extents}")
     if offset + needed > size:

@@ -1,6 +1,6 @@
-"""What the data set consists of: each file, its place in the authors' repository, its checksum.
+"""The files of the paper's data set: their checksums, and where they are.
 
-Where a file of the data set is: in the user's mirror, in the cache, or still on the network.
+A file is in the user's mirror, in the cache, or still on the network.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def cache() -> Path:
 
 
 def state(name: str) -> str:
-    """Whether a file is ``here``, ``missing`` or ``damaged``; nothing is downloaded."""
+    """``here``, ``missing`` or ``damaged``; nothing is downloaded."""
     folder = mirror()
     place = cache() / FILES[name].source if folder is None else _place(name, folder)
     if not place.is_file():
@@ -191,7 +191,7 @@ def state(name: str) -> str:
 
 
 def _place(name: str, folder: Path) -> Path:
-    """A mirror may be flat or laid out like the repository."""
+    """The path of a file in a mirror, which may be flat or laid out like the repository."""
     flat = folder / name
     return flat if flat.is_file() else folder / FILES[name].source
 
@@ -236,9 +236,13 @@ def _cached(file: File) -> Path:
         return Path(keeper.fetch(file.source, downloader=_download(file)))
     except requests.RequestException as error:
         found = "is damaged in" if was_there else "is not in"
+        reason = f"no connection to {urlsplit(BASE_URL).netloc}"
+        if error.response is not None:
+            answer = f"{error.response.status_code} {error.response.reason}"
+            reason = f"the server answered {answer}"
         raise DataUnavailable(
             f"{file.source} {found} the cache ({folder}) and cannot be downloaded "
-            f"({_reason(error)}): connect to the network once and run `shortlist data fetch`, or "
+            f"({reason}): connect to the network once and run `shortlist data fetch`, or "
             f"set {MIRROR} to a folder that holds the files of DR_Data (github.com/clreda/"
             "linear-top-m)."
         ) from None
@@ -258,7 +262,7 @@ def _cached(file: File) -> Path:
 
 
 def _download(file: File) -> Callable[[str, Any, Any], None]:
-    """What Pooch downloads with: it stops where the file should end."""
+    """The function that Pooch downloads with: it stops where the file should end."""
     import requests
 
     def download(url: str, output_file: Any, _: Any) -> None:
@@ -273,12 +277,6 @@ def _download(file: File) -> Callable[[str, Any, Any], None]:
                     out.write(piece)
 
     return download
-
-
-def _reason(error: Any) -> str:
-    if error.response is not None:
-        return f"the server answered {error.response.status_code} {error.response.reason}"
-    return f"no connection to {urlsplit(BASE_URL).netloc}"
 
 
 def _checksum(place: Path) -> str:

@@ -1,4 +1,4 @@
-"""Features from Arrow tables and Parquet files: read into one table, a few columns at a time."""
+"""Arrow tables and Parquet files: read into one table of numbers, a few columns at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.guard import Send, check_size, read_guarded
-from shortlist.files.limits import most_bytes, size_of, too_large
+from shortlist.files.limits import room_for
 from shortlist.printable import on_one_line
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def from_arrow(table: Any) -> tuple[Any, list[str] | None]:
 
 
 def from_parquet(path: str) -> tuple[Any, list[str] | None]:
-    """The same of a Parquet file, of which a few columns at most are in memory besides."""
+    """The numbers and names of a Parquet file; only a few of its columns are in memory besides."""
     try:
         require_pyarrow("features: to read a .parquet file pyarrow is needed")
     except ImportError as error:
@@ -63,7 +63,7 @@ def from_parquet(path: str) -> tuple[Any, list[str] | None]:
     def take(words: dict[str, Any], block: np.ndarray) -> None:
         nonlocal matrix
         if "shape" in words:
-            matrix = _room(path, words["shape"])
+            matrix = room_for(path, words["shape"], InvalidFeatures)
             return
         (first, last), (start, end) = words["rows"], words["columns"]
         matrix[first:last, start:end] = block
@@ -77,14 +77,6 @@ def from_parquet(path: str) -> tuple[Any, list[str] | None]:
         take=take,
     )
     return matrix, answer["names"]
-
-
-def _room(path: str, shape: list[int]) -> np.ndarray:
-    try:
-        return np.empty(shape)
-    except (MemoryError, ValueError):
-        needed = 8 * shape[0] * shape[1]
-        raise too_large(path, needed, most_bytes(size_of(path)), InvalidFeatures) from None
 
 
 def require_pyarrow(what: str) -> None:
@@ -132,13 +124,16 @@ def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
 # What follows runs in the process that reads files.
 
 
-def send_numbers(_request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
+def send_numbers(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
     """Send the columns of numbers of a Parquet file, some at a time; answer with the arms' names."""
-    with _opened(_request["path"]) as file:
+    with _opened(request["path"]) as file:
         schema = file.schema_arrow  # made anew by every look
         columns, text = _columns(schema)
         _send_columns(file, columns, [schema.field(name).type for name in columns], most, send)
-        return {"names": None if text is None else _text(file, text)}
+        if text is None:
+            return {"names": None}
+        batches = _batches(file, [text], ROWS)
+        return {"names": [str(w) for _, batch in batches for w in batch.column(text).to_pylist()]}
 
 
 def send_table(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
@@ -164,20 +159,21 @@ def _opened(path: str) -> Any:
 
 
 def _send_columns(file: Any, columns: list[str], kinds: list[Any], most: int, send: Send) -> None:
-    """Column by column: of a group of rows a file has each column in one piece.
+    """Send some columns at a time: a group of rows has each column in one piece.
 
-    To read all of them a batch of rows at a time, all those pieces would be held, and decoded.
+    To read all columns a batch of rows at a time, all those pieces would be held, and decoded.
     """
-    rows = file.metadata.num_rows
+    count = file.metadata.num_rows
     is_list = len(columns) == 1 and _is_list(kinds[0])
     width = kinds[0].list_size if is_list else len(columns)
-    check_size(8 * rows * width, most)
-    send({"shape": [rows, width]}, np.empty(0))
+    check_size(8 * count * width, most)
+    send({"shape": [count, width]}, np.empty(0))
     if is_list:
         for part, batch in _batches(file, columns, max(1, AT_ONCE // (8 * width + 1))):
-            send({"rows": part, "columns": [0, width]}, _checked_lists(batch, columns))
+            rows = _rows_of_lists(batch, columns)
+            send({"rows": part, "columns": [0, width]}, np.asarray(rows, dtype=np.float64))
         return
-    several = max(1, AT_ONCE // (8 * rows + 1))
+    several = max(1, AT_ONCE // (8 * count + 1))
     for k in range(0, len(columns), several):
         some = columns[k : k + several]
         for part, batch in _batches(file, some, ROWS):
@@ -186,20 +182,9 @@ def _send_columns(file: Any, columns: list[str], kinds: list[Any], most: int, se
             send({"rows": part, "columns": [k, k + len(some)]}, block)
 
 
-def _checked_lists(batch: Any, columns: list[str]) -> np.ndarray:
-    rows = _rows_of_lists(batch, columns)
-    assert rows is not None
-    return np.asarray(rows, dtype=np.float64)
-
-
-def _text(file: Any, name: str) -> list[str]:
-    batches = _batches(file, [name], ROWS)
-    return [str(word) for _, batch in batches for word in batch.column(name).to_pylist()]
-
-
 def _batches(file: Any, columns: list[str], rows: int) -> Iterator[tuple[list[int], Any]]:
     first = 0
-    # Of few columns threads make more copies than haste.
+    # For few columns, threads cost more in copies than they gain in speed.
     for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
         yield [first, first + batch.num_rows], batch
         first += batch.num_rows
@@ -209,7 +194,11 @@ def _columns(schema: Any) -> tuple[list[str], str | None]:
     """The columns of numbers, and the one that names the arms."""
     from pyarrow import types
 
-    index = _index_of_pandas(schema)
+    try:  # the index that pandas had when it wrote the table; a mere count is no column
+        about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        index = [name for name in about.get("index_columns", []) if isinstance(name, str)]
+    except (AttributeError, RecursionError, TypeError, ValueError):
+        raise InvalidFeatures("features: what pandas noted of its index is damaged.") from None
     text, numbers = [], []
     for field in schema:
         if field.name in index or types.is_string(field.type) or types.is_large_string(field.type):
@@ -229,15 +218,6 @@ def _columns(schema: Any) -> tuple[list[str], str | None]:
     if len(set(numbers)) < len(numbers):
         raise InvalidFeatures("features: two columns have the same name. Rename one.")
     return numbers, text[0] if text else None
-
-
-def _index_of_pandas(schema: Any) -> list[str]:
-    """What pandas had as an index when it wrote the table; a mere count is no column."""
-    try:
-        about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-        return [name for name in about.get("index_columns", []) if isinstance(name, str)]
-    except (AttributeError, RecursionError, TypeError, ValueError):
-        raise InvalidFeatures("features: what pandas noted of its index is damaged.") from None
 
 
 def _is_number(kind: Any) -> bool:
@@ -268,7 +248,7 @@ def _is_batch(table: Any) -> bool:
 
 
 def _rows_of_lists(table: Any, columns: list[str]) -> np.ndarray | None:
-    """The only column of numbers, if it holds lists: they are rows."""
+    """The rows of the only column of numbers if it holds lists, else None."""
     if len(columns) != 1 or not _is_list(table.column(columns[0]).type):
         return None
     column = table.column(columns[0])

@@ -4,8 +4,6 @@ HDF5, Parquet and SBML are parsed by libraries in C and C++. A damaged file can 
 all memory or end the process, and Python cannot stop them. So a second process reads the file and
 sends its content as plain numbers and text. What happens to that process becomes an error with
 the file's name. It is kept for the next file, and ends when it has been idle for a while.
-
-The process that reads files for another one: it answers requests until nobody asks any more.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ def read_guarded(
     path: str | os.PathLike[str] | None = None,
     take: Take | None = None,
 ) -> dict[str, Any]:
-    """What a function of this package answers in the process that reads files.
+    """The answer of a function of this package that runs in the process that reads files.
 
     Parameters
     ----------
@@ -82,10 +80,11 @@ def read_guarded(
         request = {**request, "path": os.fspath(path.absolute())}
     most = most_bytes(0 if path is None else size_of(path))
     words = {"function": function, "request": request, "most": most, "seconds": most_seconds()}
+    global _CHILD
     with _LOCK:
         for _ in range(2):
             try:
-                child = _the_child()
+                child = _CHILD = _CHILD or _Child()
             except OSError as failure:
                 raise error(
                     f"{source}: no process could be started to read it ({failure.strerror})."
@@ -159,7 +158,7 @@ class _Child:
         )
 
     def answer(self, words: dict[str, Any], take: Take | None) -> dict[str, Any]:
-        """Its last word on a request; parts go to ``take``."""
+        """The last message about a request; parts go to ``take``."""
         try:
             with _Watch(self._process, words["seconds"]) as watch:
                 sent = json.dumps(words).encode()
@@ -214,7 +213,7 @@ class _Child:
         return "no answer"
 
     def end(self) -> None:
-        """Be done with it."""
+        """Kill the process and forget it."""
         global _CHILD
         with suppress(OSError):
             self._process.kill()
@@ -242,7 +241,7 @@ class _Watch:
         self.progress()
 
     def progress(self) -> None:
-        """There was some."""
+        """Begin to count the seconds anew."""
         self._deadline = time.monotonic() + self._seconds
 
     def __enter__(self) -> _Watch:
@@ -265,13 +264,6 @@ class _Watch:
 _LOCK = threading.Lock()
 _CHILD: _Child | None = None
 _INHERITED: list[_Child] = []  # children of the process that this one was forked from
-
-
-def _the_child() -> _Child:
-    global _CHILD
-    if _CHILD is None:
-        _CHILD = _Child()
-    return _CHILD
 
 
 def _forked() -> None:
@@ -316,7 +308,7 @@ def check_size(needed: int, most: int) -> None:
 
 
 def serve() -> None:
-    """Answer requests from stdin on stdout; what libraries print goes nowhere."""
+    """Answer requests from stdin on stdout until nobody asks; what libraries print is dropped."""
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

@@ -109,13 +109,13 @@ def open_hdf5(request: dict[str, Any], most: int) -> Iterator[Stored]:
 
 
 def kind(request: dict[str, Any], most: int, _: Send) -> dict[str, Any]:
-    """Whether a file is laid out as GCTX is."""
+    """Tell whether a file is laid out as GCTX is."""
     with open_hdf5(request, most) as stored:
         return {"gctx": stored.find("0") is not None}
 
 
 def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
-    """The annotation of a GCTX file; its matrix, samples × genes, is sent a few rows at a time."""
+    """Answer with the annotation of a GCTX file; send its matrix, samples × genes, by rows."""
     with open_hdf5(request, most) as stored:
         source = stored.source
         needed = [f"{ROW}/id", f"{COL}/id"] + [MATRIX] * request["matrix"]
@@ -130,10 +130,11 @@ def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
         wanted = request["samples"]
         at = None if wanted is None else _positions(source, ids, wanted)
         answer = {
-            "genes": genes,
-            "samples": ids if at is None else [ids[i] for i in at],
-            "about_genes": _fields(stored, ROW, len(genes), None),
-            "about_samples": _fields(stored, COL, len(ids), at),
+            "genes": {"names": genes, "fields": _fields(stored, ROW, len(genes), None)},
+            "samples": {
+                "names": ids if at is None else [ids[i] for i in at],
+                "fields": _fields(stored, COL, len(ids), at),
+            },
         }
         if request["matrix"]:
             _send_rows(stored, len(ids), len(genes), at, send)
@@ -201,13 +202,12 @@ def _step(matrix: Any, width: int) -> int:
 
 def _check_numbers(stored: Stored, dataset: Any) -> None:
     if dataset.dtype.kind not in "iufb":
-        raise InvalidExpression(
-            f"{stored.source}: {dataset.name} holds {dataset.dtype}, and not numbers."
-        )
+        held = f"{dataset.name} holds {dataset.dtype}, and not numbers."
+        raise InvalidExpression(f"{stored.source}: {held}")
 
 
 def h5ad(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
-    """The obs and var of an AnnData file; its X is sent a few rows at a time."""
+    """Answer with the obs and var of an AnnData file; send its X by rows."""
     with open_hdf5(request, most) as stored:
         for needed in ("X", "obs", "var"):
             if stored.find(needed) is None:
@@ -217,14 +217,11 @@ def h5ad(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
                 )
         answer = {"genes": _frame(stored, "var"), "samples": _frame(stored, "obs")}
         matrix = stored.find("X")
-        if hasattr(matrix, "shape"):
-            _send_dense(stored, matrix, send)
-        else:
-            _send_sparse(stored, matrix, send)
-    return answer
+        send_matrix = _send_dense if hasattr(matrix, "shape") else _send_sparse
+        return {**answer, "turned": send_matrix(stored, matrix, send)}
 
 
-def _send_dense(stored: Stored, matrix: Any, send: Send) -> None:
+def _send_dense(stored: Stored, matrix: Any, send: Send) -> bool:
     _check_numbers(stored, matrix)
     if len(matrix.shape or ()) != 2:
         raise InvalidExpression(
@@ -232,15 +229,15 @@ def _send_dense(stored: Stored, matrix: Any, send: Send) -> None:
         )
     stored.check(matrix)
     samples, genes = matrix.shape
-    send({"shape": [samples, genes], "turned": False}, np.empty(0))
+    send({"shape": [samples, genes]}, np.empty(0))
     step = _step(matrix, genes)
     for first in range(0, samples, step):
-        block = np.asarray(matrix[first : first + step], dtype=np.float64)
-        send({"first": first}, block)
+        send({"first": first}, np.asarray(matrix[first : first + step], dtype=np.float64))
+    return False
 
 
-def _send_sparse(stored: Stored, group: Any, send: Send) -> None:
-    """A sparse X by rows, or by columns: then what is sent is turned."""
+def _send_sparse(stored: Stored, group: Any, send: Send) -> bool:
+    """Send a sparse X by rows, or by columns if it is stored so; return whether it is turned."""
     kind = group.attrs.get("encoding-type")
     if kind not in SPARSE:
         raise InvalidExpression(
@@ -250,15 +247,17 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> None:
     try:
         parts = [stored.whole(stored.find(part, group)) for part in ("data", "indices", "indptr")]
         shape = [int(extent) for extent in group.attrs["shape"]]
-        data, columns, starts = _checked_parts(parts, shape, turned=kind == SPARSE[1])
+        if len(shape) != 2 or min(shape) < 0:
+            raise ValueError(f"its shape is {shape}")
+        turned = kind == SPARSE[1]
+        rows, width = reversed(shape) if turned else shape
+        data, columns, starts = _checked_parts(parts, rows, width)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidExpression(
             f"{stored.source}: /X is damaged ({error}); write it again."
         ) from None
-    turned = kind == SPARSE[1]
-    rows, width = (shape[1], shape[0]) if turned else (shape[0], shape[1])
     check_size(8 * rows * width, stored.most)
-    send({"shape": [rows, width], "turned": turned}, np.empty(0))
+    send({"shape": [rows, width]}, np.empty(0))
     step = max(1, AT_ONCE // (8 * width + 1))
     for first in range(0, rows, step):
         last = min(first + step, rows)
@@ -267,21 +266,15 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> None:
         of_row = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
         np.add.at(block, (of_row, columns[inside]), data[inside])  # what stands twice is added
         send({"first": first}, block)
+    return turned
 
 
 def _checked_parts(
-    parts: list[NDArray[Any]], shape: list[int], *, turned: bool
+    parts: list[NDArray[Any]], rows: int, width: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """The parts of a sparse matrix; an index outside would be read outside the memory."""
+    """The parts of a sparse matrix; an index outside its shape would be read outside the memory."""
     data, columns, starts = parts
-    if len(shape) != 2 or min(shape) < 0:
-        raise ValueError(f"its shape is {shape}")
-    rows, width = (shape[1], shape[0]) if turned else (shape[0], shape[1])
-    if (
-        data.dtype.kind not in "iufb"
-        or columns.dtype.kind not in "iu"
-        or starts.dtype.kind not in "iu"
-    ):
+    if data.dtype.kind not in "iufb" or {columns.dtype.kind, starts.dtype.kind} - {"i", "u"}:
         raise ValueError("data, indices or indptr hold no numbers")
     starts, columns = starts.astype(np.int64), columns.astype(np.int64)
     if starts.shape != (rows + 1,) or data.shape != columns.shape or data.ndim != 1:

@@ -10,19 +10,17 @@ from shortlist.files.guard import Send
 
 DEEPEST = 100  # formulas inside each other, as in every other format
 ELEMENTS = 200  # of a file inside each other: a formula of this depth, and what is around it
-WHOLE = 2**31  # libSBML's whole numbers lie below
 
 
 def model(request: dict[str, Any], _most: int, _send: Send) -> dict[str, Any]:
-    """The species and transitions of a model, its formulas as lists: the operator, then its parts."""
+    """Answer with the species and transitions of a model; a formula is a list, its operator first."""
     name, text = request["name"], request["text"]
     _check_harmless(name, text)
     import libsbml
 
     document = libsbml.readSBMLFromString(text)
-    if document.getNumErrors(libsbml.LIBSBML_SEV_ERROR) or document.getNumErrors(
-        libsbml.LIBSBML_SEV_FATAL
-    ):
+    severe = (libsbml.LIBSBML_SEV_ERROR, libsbml.LIBSBML_SEV_FATAL)
+    if any(map(document.getNumErrors, severe)):
         first = document.getErrorWithSeverity(0, libsbml.LIBSBML_SEV_ERROR) or document.getError(0)
         message = " ".join(first.getMessage().split())
         raise InvalidNetwork(f"{name}, line {first.getLine()}: {message}")
@@ -83,7 +81,7 @@ def model(request: dict[str, Any], _most: int, _send: Send) -> dict[str, Any]:
 
 
 def _check_harmless(name: str, text: str) -> None:
-    """Refuse what makes a parser of XML recurse or swell: deep nesting, and entities of its own."""
+    """Raise for what makes a parser of XML recurse or swell: deep nesting, and a DOCTYPE."""
     depth = 0
 
     def start(_name: str, _attributes: dict[str, str]) -> None:

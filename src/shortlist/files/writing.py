@@ -21,7 +21,7 @@ ELSEWHERE = "Name a file in a folder that exists and may be written to."
 def new_file(
     path: str | os.PathLike[str], *, replace: bool, rescue: str = ""
 ) -> Iterator[io.BytesIO]:
-    """What the block writes stands under the file's name once the block has ended well.
+    """Put what the block writes under the file's name once the block has ended well.
 
     A draft in the same folder is filled, brought to the disk and then given the name, in one step.
     Whatever ends the program before that leaves the name as it was. The draft is begun before the
@@ -53,21 +53,29 @@ def new_file(
     place = Path(path)
     content = io.BytesIO()
     draft = place.parent / f".{secrets.token_hex(6)}{PART}"
-    with _said(place, ELSEWHERE):
+    with _errors_in_words(place, ELSEWHERE):
         mode = _check_name(place, replace)
         file = draft.open("xb")
     try:
         with file:
             yield content
-            with _said(place, rescue or ELSEWHERE):
+            with _errors_in_words(place, rescue or ELSEWHERE):
                 file.write(content.getbuffer())
                 file.flush()
                 os.fsync(file.fileno())
-        with _said(place, rescue or ELSEWHERE):
+        with _errors_in_words(place, rescue or ELSEWHERE):
             if mode is not None:
                 draft.chmod(mode)
-            _give_name(draft, place, replace)
-            _fsync_folder(place.parent)
+            if replace:
+                draft.replace(place)
+            else:
+                _give_free_name(draft, place)
+            with suppress(OSError):  # where folders cannot be opened the system has its own way
+                handle = os.open(place.parent, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
     finally:
         with suppress(OSError):
             draft.unlink()
@@ -84,17 +92,14 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, replace: bool = 
     shortlist.errors.InvalidSetting: nowhere/a.txt cannot be written (No such file or directory). Name a file in a folder that exists and may be written to.
     """
     place = Path(path)
-    if replace or not _holds(place, content):
+    same = False
+    if not replace:
+        with suppress(OSError, ValueError):
+            same = place.lstat().st_size == len(content) and place.read_bytes() == content
+    if not same:
         with new_file(place, replace=replace) as file:
             file.write(content)
     return place
-
-
-def _holds(place: Path, content: bytes) -> bool:
-    try:
-        return place.lstat().st_size == len(content) and place.read_bytes() == content
-    except (OSError, ValueError):
-        return False
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -112,7 +117,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 def refuse_link(path: str | os.PathLike[str]) -> None:
     """Refuse to write where the name is a symbolic link, a folder or a device."""
-    with _said(Path(path), ELSEWHERE):
+    with _errors_in_words(Path(path), ELSEWHERE):
         _check_name(Path(path), replace=True)
 
 
@@ -130,31 +135,18 @@ def _check_name(place: Path, replace: bool) -> int | None:
     return stat.S_IMODE(there.st_mode)
 
 
-def _give_name(draft: Path, place: Path, replace: bool) -> None:
-    if replace:
-        draft.replace(place)
-        return
+def _give_free_name(draft: Path, place: Path) -> None:
     try:
         place.hardlink_to(draft)  # unlike a renaming it fails if the name is taken by now
     except FileExistsError:
         raise
     except OSError:  # not every file system has links
-        _check_name(place, replace)
+        _check_name(place, replace=False)
         draft.rename(place)
 
 
-def _fsync_folder(folder: Path) -> None:
-    """Bring the name to the disk too; where folders cannot be opened the system has its own way."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 @contextmanager
-def _said(place: Path, remedy: str) -> Iterator[None]:
+def _errors_in_words(place: Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except InvalidSetting:
