@@ -1,6 +1,6 @@
-"""What a screen came to: the shortlist, the baseline beside it, measures, a picture, files.
+"""The outcome of a screen: the shortlist beside the baseline, hit rates and AUC, a picture, files.
 
-A screen beside its baseline: the table of drugs, hit rates and AUC, how linear the means are.
+Also what the guarantee rests on, and how far the simulated means are from linear.
 """
 
 from __future__ import annotations
@@ -62,8 +62,13 @@ class Outcome:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Every drug, the shortlist first; see ``drug_table``."""
-        return drug_table(self.screen, self.study, self.rewards)
+        """Every drug with the baseline's score and rank, and its label; the shortlist first."""
+        table = self.study.table().set_index("name")
+        table["simulated"] = self.rewards.mean(axis=(1, 2))
+        table["baseline"] = self.screen.baseline()
+        table["baseline_rank"] = table["baseline"].rank(ascending=False, method="min")
+        table["label"] = self.screen.labels
+        return table.sort_values(["in_shortlist", "mean", "simulated"], ascending=False)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -81,14 +86,11 @@ class Outcome:
         """The shortlist with its intervals, and the baseline's first drugs beside it."""
         own = self.table.loc[list(self.study.shortlist.names)]
         other = self.table["baseline"].sort_values(ascending=False, kind="stable").head(len(own))
+        columns = ("mean", "lower", "upper", "pulls", "simulated")
         return pd.DataFrame(
             {
                 "shortlist": own.index,
-                "mean": own["mean"].to_numpy(),
-                "lower": own["lower"].to_numpy(),
-                "upper": own["upper"].to_numpy(),
-                "pulls": own["pulls"].to_numpy(),
-                "simulated": own["simulated"].to_numpy(),
+                **{column: own[column].to_numpy() for column in columns},
                 "baseline's": other.index.where(other.notna(), "–"),
                 "score": other.to_numpy(),
             },
@@ -173,31 +175,6 @@ class Outcome:
 
 RANKS = (1, 2, 5, 10)
 CLEARLY = 4.0  # standard errors that chance does not explain, the largest of many drugs
-
-
-def drug_table(screen: DrugScreen, study: Study, rewards: NDArray[np.float64]) -> pd.DataFrame:
-    """Every drug, the best estimate first.
-
-    Parameters
-    ----------
-    screen : DrugScreen
-        Whose drugs.
-    study : Study
-        Of ``screen.study``: pulls, mean, lower, upper, in_shortlist.
-    rewards : array, drugs × patients × walks
-        Of ``screen.simulate``: their means are ``simulated``.
-
-    Returns
-    -------
-    DataFrame
-        With the baseline's score and rank, and the label.
-    """
-    table = study.table().set_index("name")
-    table["simulated"] = rewards.mean(axis=(1, 2))
-    table["baseline"] = screen.baseline()
-    table["baseline_rank"] = table["baseline"].rank(ascending=False, method="min")
-    table["label"] = screen.labels
-    return table.sort_values(["in_shortlist", "mean", "simulated"], ascending=False)
 
 
 def measures(scores: Mapping[str, pd.Series[float]], labels: pd.Series[float]) -> pd.DataFrame:

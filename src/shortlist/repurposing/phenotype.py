@@ -1,13 +1,13 @@
-"""``phenotype_prediction`` of the paper, with its choices spelt out.
+"""``phenotype_prediction`` of the paper, with its choices spelt out, and its "GRN simulator".
 
-The "GRN simulator" of the paper (Algorithm 2): a treated patient's state, and its score.
+The simulator (Algorithm 2) scores the states that treated patients come to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,9 @@ from numpy.typing import NDArray
 
 from shortlist.errors import InvalidNetwork, InvalidSetting, unknown_name
 from shortlist.numerics.random import run_seed
-from shortlist.repurposing.networks.dynamics import MAX_STEPS, UPDATES, Dynamics, Walks
+from shortlist.repurposing.networks.dynamics import MAX_STEPS, Dynamics, Walks
 from shortlist.repurposing.networks.network import BooleanNetwork
-from shortlist.repurposing.networks.states import FREE, state_vector
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from shortlist.repurposing.networks.states import FREE, UPDATES, state_vector
 
 FREE_GENES = ("uniform", "zero")
 ATTRACTORS = ("walk",)
@@ -152,8 +148,6 @@ def predict_phenotype(
     >>> predict_phenotype(network, {"A": 1, "B": 1}, mask={"A": 0, "B": 0}).to_dict()
     {'A': 0, 'B': 0, 'C': 1}
     """
-    import pandas as pd
-
     semantics = semantics or Semantics()
     state, held = semantics.start(network, initial, mask)
     dynamics = Dynamics(network, None, semantics.update)
@@ -175,7 +169,6 @@ def predict_phenotype(
 
 
 PATIENT, NETWORK, WALK = range(3)  # what is drawn from a pull's seed
-Cases = tuple[NDArray[np.int8], NDArray[np.int8]]
 
 
 class Simulator:
@@ -206,10 +199,10 @@ class Simulator:
         self._dynamics = [Dynamics(network, None, semantics.update) for network in networks]
         self._places = np.flatnonzero(differential.notna())
         self._wanted = differential.to_numpy()[self._places]
-        self._cases: dict[int, Cases] = {}
+        self._cases: dict[int, tuple[NDArray[np.int8], NDArray[np.int8]]] = {}
 
     def reward(self, drug: int, seed: int) -> float:
-        """One walk of one patient in one network, both drawn by the seed."""
+        """The score of one walk of one patient in one network, both drawn by the seed."""
         states, clamps = self._case(drug)
         patient = drawn(seed, PATIENT) % len(states)
         dynamics = self._dynamics[drawn(seed, NETWORK) % len(self._dynamics)]
@@ -225,7 +218,7 @@ class Simulator:
     def rewards(
         self, drug: int, repeats: int, seed: int, workers: int | None
     ) -> NDArray[np.float64]:
-        """Many walks of every patient in every network, patients × walks."""
+        """The scores of many walks of every patient in every network, patients × walks."""
         states, clamps = self._case(drug)
         each = [
             dynamics.simulate(
@@ -240,7 +233,7 @@ class Simulator:
         ]
         return np.concatenate([self._scores(walks, drug) for walks in each], axis=1)
 
-    def _case(self, drug: int) -> Cases:
+    def _case(self, drug: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         """Initial states and clamps of all patients under one drug, patients × genes."""
         if drug not in self._cases:
             signature = self.signatures.iloc[:, drug].to_numpy()
@@ -248,10 +241,8 @@ class Simulator:
                 self.semantics.start(self._network, self.initial[patient].to_numpy(), signature)
                 for patient in self.initial
             ]
-            self._cases[drug] = (
-                np.stack([state for state, _ in starts]),
-                np.stack([clamp for _, clamp in starts]),
-            )
+            states, clamps = zip(*starts, strict=True)
+            self._cases[drug] = np.stack(states), np.stack(clamps)
         return self._cases[drug]
 
     def _scores(self, walks: Walks, drug: int) -> NDArray[np.float64]:
@@ -268,6 +259,6 @@ class Simulator:
 
 
 def drawn(seed: int, purpose: int) -> int:
-    """A seed for one purpose, made from another seed."""
+    """A seed for one purpose, derived from another seed."""
     with np.errstate(over="ignore"):
         return int(run_seed(np.uint64(seed), purpose))

@@ -41,6 +41,7 @@ class RewardCache:
     def __init__(self, path: str | PathLike[str], screen: str) -> None:
         self.path = Path(path)
         self.screen = screen
+        self._heading = f"{TITLE} {screen}\n{COLUMNS}\n"
         self._known: dict[tuple[str, int], float] = {}
         if self.path.exists():
             self._read()
@@ -62,10 +63,6 @@ class RewardCache:
                 file.write(self._heading)
             file.write(csv_line([drug, seed, repr(reward)]))
         self._known[drug, seed] = reward
-
-    @property
-    def _heading(self) -> str:
-        return f"{TITLE} {self.screen}\n{COLUMNS}\n"
 
     def _read(self) -> None:
         whole = self.path.read_bytes()

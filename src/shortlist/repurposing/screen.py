@@ -1,7 +1,4 @@
-"""The drug screen: a pull simulates one patient under one drug and scores what comes out.
-
-What a screen is given, checked: networks, signatures, features, labels.
-"""
+"""The drug screen: a pull simulates one patient under one drug and scores what comes out."""
 
 from __future__ import annotations
 
@@ -106,7 +103,7 @@ class DrugScreen:
         seed: int = 0,
         cache: str | PathLike[str] | None = None,
     ) -> None:
-        check_patients(patients)
+        _check_names(patients.columns, "the patients", "sample")
         self.networks = aligned_networks(network)
         genes = self.networks[0].genes
         self.semantics = semantics or Semantics()
@@ -144,10 +141,13 @@ class DrugScreen:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of all that a reward depends on, but its drug and its seed."""
-        return fingerprint(
-            self.networks, self.differential, self.initial, self.signatures, self.semantics
-        )
+        """A digest of all that a reward depends on, except its drug and its seed."""
+        tables = (self.differential, self.initial, self.signatures)
+        parts = [WALKS, repr(self.semantics), *(table.to_csv() for table in tables)]
+        parts += [
+            f"{gene}={each.functions[gene]!r}" for each in self.networks for gene in each.genes
+        ]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     # One pull
 
@@ -161,7 +161,12 @@ class DrugScreen:
         seed : int
             Draws the patient, the network and the walk.
         """
-        index = drug_index(drug, self.drugs)
+        if isinstance(drug, numbers.Integral) and 0 <= int(drug) < len(self.drugs):
+            index = int(drug)
+        elif drug in self.drugs:
+            index = self.drugs.index(str(drug))
+        else:
+            raise unknown_name("drug", drug, _few(self.drugs))
         seed = checked_seed(seed)
         known = None if self._cache is None else self._cache.get(self.drugs[index], seed)
         if known is not None:
@@ -383,33 +388,6 @@ def checked_labels(
                 "not to) or 0 (unknown)."
             )
     return given.reindex(list(drugs)).astype(float).fillna(0.0).rename("label")
-
-
-def drug_index(drug: str | int, drugs: Sequence[str]) -> int:
-    """The place of a drug that is named or counted."""
-    if isinstance(drug, numbers.Integral) and 0 <= int(drug) < len(drugs):
-        return int(drug)
-    if drug not in drugs:
-        raise unknown_name("drug", drug, _few(drugs))
-    return drugs.index(str(drug))
-
-
-def fingerprint(
-    networks: Sequence[BooleanNetwork],
-    differential: pd.Series[float],
-    initial: pd.DataFrame,
-    signatures: pd.DataFrame,
-    semantics: Semantics,
-) -> str:
-    """Of all that rewards depend on, in 16 hexadecimal digits."""
-    parts = [WALKS, repr(semantics), differential.to_csv(), initial.to_csv(), signatures.to_csv()]
-    parts += [f"{gene}={each.functions[gene]!r}" for each in networks for gene in each.genes]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def check_patients(patients: pd.DataFrame) -> None:
-    """Raise if two patients have the same name."""
-    _check_names(patients.columns, "the patients", "sample")
 
 
 def _check_names(names: pd.Index, where: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""What every reader returns: expression, and what the file says of its genes and samples."""
+"""An assay, which every reader returns: expression, and the annotation of genes and samples."""
 
 from __future__ import annotations
 
@@ -67,9 +67,18 @@ def make_assay(
             f"{source}: gene {genes.index[gene]!r}, sample {samples.index[sample]!r} is infinite; "
             "expected a number, or an empty cell where there is none."
         )
-    names = genes.index if symbols is None else _names(genes, symbols, source)
+    names = genes.index
+    if symbols is not None:
+        if genes.shape[1] == 0:
+            raise InvalidExpression(
+                f"{source}: the file names genes by id alone and has no field {symbols!r}; read it "
+                "without `symbols`, and use rename_genes with a table of the platform."
+            )
+        if symbols not in genes:
+            raise unknown_name(f"field of the genes in {source}", symbols, map(str, genes.columns))
+        names = pd.Index(genes[symbols].astype("string").fillna("").str.strip(), dtype=object)
     expression = pd.DataFrame(values, index=names, columns=samples.index)
-    keep = named_once(names, source)
+    keep = _first_of_each(names, source)
     return Assay(
         expression[keep].rename_axis(index=None, columns=None),
         genes.set_index(names)[keep].rename_axis(index=None),
@@ -77,19 +86,8 @@ def make_assay(
     )
 
 
-def _names(genes: pd.DataFrame, field: str, source: object) -> pd.Index:
-    if field not in genes:
-        if genes.shape[1] == 0:
-            raise InvalidExpression(
-                f"{source}: the file names genes by id alone and has no field {field!r}; read it "
-                "without `symbols`, and use rename_genes with a table of the platform."
-            )
-        raise unknown_name(f"field of the genes in {source}", field, map(str, genes.columns))
-    return pd.Index(genes[field].astype("string").fillna("").str.strip(), dtype=object)
-
-
-def named_once(names: pd.Index, source: object) -> NDArray[np.bool_]:
-    """Which rows to keep: those with a name that no earlier row has."""
+def _first_of_each(names: pd.Index, source: object) -> NDArray[np.bool_]:
+    """Which rows have a name that no earlier row has; warn if names repeat."""
     named = np.asarray(names.astype(str) != "", dtype=bool)
     again = np.asarray(names.duplicated(), dtype=bool) & named
     if again.any():
@@ -139,7 +137,7 @@ def rename_genes(
             f"no id of the expression ({expression.index[0]!r} …) has a symbol in the table of "
             f"{len(table)}; check that both hold the same kind of id, as text."
         )
-    return expression.set_axis(names, axis=0)[named_once(names, "the expression")]
+    return expression.set_axis(names, axis=0)[_first_of_each(names, "the expression")]
 
 
 def annotation(ids: Sequence[str], fields: Mapping[str, object] | None = None) -> pd.DataFrame:

@@ -18,8 +18,6 @@ from shortlist.repurposing.expression.readers import read_gctx
 
 UNKNOWN = -666.0
 VEHICLE = "ctl_vehicle"
-SIGNATURE_COLUMNS = ("sig_id", "cell_id", "tas", "distil_ss")
-PROFILE_COLUMNS = ("inst_id", "cell_id", "pert_type")
 PLATES = ("rna_plate", "det_plate")  # two releases, two names
 
 
@@ -77,8 +75,17 @@ def select_profiles(
     """
     if replicates < 1:
         raise InvalidSetting(f"replicates is {replicates}: expected at least 1 profile of a kind.")
-    _require(signatures, SIGNATURE_COLUMNS, "the table of signatures")
-    _require(profiles, PROFILE_COLUMNS, "the table of profiles")
+    for table, what, columns in (
+        (signatures, "the table of signatures", ("sig_id", "cell_id", "tas", "distil_ss")),
+        (profiles, "the table of profiles", ("inst_id", "cell_id", "pert_type")),
+    ):
+        missing = [column for column in columns if column not in table]
+        if missing:
+            raise InvalidExpression(
+                f"{what} has no column {', '.join(missing)}; it has {', '.join(map(str, table))}."
+            )
+        if not table.index.is_unique:
+            raise InvalidExpression(f"{what}: its index repeats; use reset_index() first.")
     own = signatures[_named(signatures, drug, "the table of signatures")]
     cell = str(own.loc[_largest(own, "tas", drug), "cell_id"])
     there = own[own["cell_id"].astype(str) == cell]
@@ -99,7 +106,8 @@ def select_profiles(
     copies = _copies(chosen)
     near = ~_copies(vehicle).isin(copies).to_numpy()
     controls = vehicle.iloc[np.argsort(near, kind="stable")].iloc[:replicates]
-    return Selection(drug, cell, plate, str(best["sig_id"]), _ids(chosen), _ids(controls))
+    ids = [tuple(kind["inst_id"].astype(str)) for kind in (chosen, controls)]
+    return Selection(drug, cell, plate, str(best["sig_id"]), *ids)
 
 
 def read_selection(
@@ -131,16 +139,6 @@ def read_selection(
     return expression[list(selection.treated)], expression[list(selection.controls)]
 
 
-def _require(table: pd.DataFrame, columns: tuple[str, ...], what: str) -> None:
-    missing = [column for column in columns if column not in table]
-    if missing:
-        raise InvalidExpression(
-            f"{what} has no column {', '.join(missing)}; it has {', '.join(map(str, table))}."
-        )
-    if not table.index.is_unique:
-        raise InvalidExpression(f"{what}: its index repeats; use reset_index() first.")
-
-
 def _named(table: pd.DataFrame, drug: str, what: str) -> pd.Series[bool]:
     """Which rows are of the drug, by name or by id."""
     columns = [column for column in ("pert_iname", "pert_id") if column in table]
@@ -153,7 +151,7 @@ def _named(table: pd.DataFrame, drug: str, what: str) -> pd.Series[bool]:
 
 
 def _largest(table: pd.DataFrame, column: str, what: str) -> Any:
-    """The label of the first row with the largest known value."""
+    """The label of the first row with the largest known value of a column."""
     numbers = pd.to_numeric(table[column], errors="coerce")
     known = numbers[numbers.notna() & (numbers != UNKNOWN)]
     if known.empty:
@@ -189,7 +187,3 @@ def _same_treatment(
         if column in profiles and column in signature:
             same &= profiles[column].eq(signature[column])
     return same
-
-
-def _ids(profiles: pd.DataFrame) -> tuple[str, ...]:
-    return tuple(profiles["inst_id"].astype(str))

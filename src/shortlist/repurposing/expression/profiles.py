@@ -1,11 +1,7 @@
-"""Expression profiles: the checks, quantile normalisation, the mask ⋊ and the cosine score.
+"""Expression profiles: checked, normalised, binarised, masked (⋊) and compared by their cosine.
 
 Expression is a DataFrame of numbers, genes × samples. A binary profile is a Series, gene → 0.0 or
 1.0, and NaN where the paper writes ⊥ (undefined).
-
-Binarisation of a profile by the two main peaks of its histogram.
-
-The baseline L1000 CDS² (Algorithm 3), and how well scores put the right drugs first.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ def check_expression(expression: pd.DataFrame, what: str = "the expression") -> 
 
 
 def to_numbers(expression: pd.DataFrame, what: str) -> NDArray[np.float64]:
-    """The cells as floats, NaN where one is missing; the first that is no number is named."""
+    """The cells as floats, NaN where one is missing; raise for the first that is no number."""
     try:
         return expression.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
@@ -244,7 +240,7 @@ def binarize_via_histogram(profile: pd.Series[float]) -> pd.Series[float]:
 
 
 def _thresholds(values: NDArray[np.float64], name: object) -> tuple[float, float]:
-    """Below the first a gene is off, above the second it is on."""
+    """The value below which a gene is off, and the one above which it is on."""
     which = "the profile" if name is None else f"the profile {str(name)!r}"
     if not np.isfinite(values).all():
         raise InvalidExpression(f"{which} has an infinite value: take it out, or mark it as NaN.")
@@ -270,7 +266,7 @@ def _thresholds(values: NDArray[np.float64], name: object) -> tuple[float, float
 
 
 def _peaks(counts: NDArray[np.int64]) -> list[int]:
-    """Where the peaks are, the most persistent first: 0-dimensional superlevel-set persistence.
+    """Positions of the peaks, most persistent first: 0-dimensional superlevel-set persistence.
 
     Bins are switched on from the fullest to the emptiest. A bin with no neighbour that is on
     starts a component, one between two components ends the lesser of them; on a tie, the left.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shortlist.errors import InvalidExpression
 from shortlist.files.arrow import read_frame, require_pyarrow
 from shortlist.files.guard import read_guarded
-from shortlist.files.limits import most_bytes, size_of, too_large
+from shortlist.files.limits import room_for
 from shortlist.repurposing.expression.assay import Assay, annotation, make_assay
 from shortlist.repurposing.expression.profiles import to_numbers
 from shortlist.repurposing.expression.text import (
@@ -75,7 +75,7 @@ def read_assay(path: str | PathLike[str], *, symbols: str | None = None) -> Assa
     """Expression from a file with what the file says of genes and samples; see read_expression."""
     begin = first_bytes(path)
     if begin.startswith(b"\x89HDF"):
-        is_gctx = read_hdf5(path, "kind")[0]["gctx"]
+        is_gctx = _read_hdf5(path, "kind")[0]["gctx"]
         return read_gctx(path, symbols=symbols) if is_gctx else read_h5ad(path, symbols=symbols)
     if begin.removeprefix(b"\xef\xbb\xbf").startswith(b"#1."):
         return read_gct(path, symbols=symbols)
@@ -91,50 +91,30 @@ def read_assay(path: str | PathLike[str], *, symbols: str | None = None) -> Assa
     return read_csv(path)
 
 
-class Matrix:
-    """A matrix that comes a few rows at a time.
-
-    Parameters
-    ----------
-    path : path
-        The file it comes from.
-    """
-
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = path
-        self.rows: NDArray[np.float64] = np.empty((0, 0))
-        self.turned = False
-
-    def take(self, words: dict[str, Any], block: NDArray[Any]) -> None:
-        """Its shape first, then its rows."""
-        if "shape" not in words:
-            self.rows[words["first"] : words["first"] + len(block)] = block
-            return
-        self.turned = bool(words.get("turned", False))
-        try:
-            self.rows = np.empty(words["shape"])
-        except (MemoryError, ValueError):
-            needed = 8 * int(np.prod(words["shape"], dtype=object))
-            most = most_bytes(size_of(self.path))
-            raise too_large(self.path, needed, most, InvalidExpression) from None
-
-
-def read_hdf5(
+def _read_hdf5(
     path: str | PathLike[str], layout: str, **request: Any
-) -> tuple[dict[str, Any], Matrix]:
-    """What a function of ``shortlist.files.hdf5`` answers about a file, and the matrix it sends."""
+) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """The answer of a function of ``shortlist.files.hdf5`` about a file, and the matrix it sends."""
     if find_spec("h5py") is None:
         raise ImportError(
             "reading GCTX and AnnData files needs h5py: pip install 'shortlist[expression]'."
         )
-    matrix = Matrix(path)
+    matrix = np.empty((0, 0))
+
+    def take(words: dict[str, Any], block: NDArray[Any]) -> None:
+        nonlocal matrix
+        if "shape" in words:
+            matrix = room_for(path, words["shape"], InvalidExpression)
+        else:
+            matrix[words["first"] : words["first"] + len(block)] = block
+
     answer = read_guarded(
         f"shortlist.files.hdf5:{layout}",
         {"source": str(path), **request},
         source=path,
         error=InvalidExpression,
         path=path,
-        take=matrix.take,
+        take=take,
     )
     return answer, matrix
 
@@ -162,21 +142,13 @@ def read_gctx(
     Assay
     """
     wanted = None if samples is None else [str(sample) for sample in samples]
-    answer, matrix = read_hdf5(path, "gctx", samples=wanted, matrix=True)
-    genes, about = _tables(answer)
-    return make_assay(matrix.rows.T, genes, about, path, symbols)
+    answer, matrix = _read_hdf5(path, "gctx", samples=wanted, matrix=True)
+    return make_assay(matrix.T, *_annotations(answer), path, symbols)
 
 
 def gctx_annotation(path: str | PathLike[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What a GCTX file says of its genes and of its samples, without reading the matrix."""
-    return _tables(read_hdf5(path, "gctx", samples=None, matrix=False)[0])
-
-
-def _tables(answer: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return (
-        annotation(answer["genes"], answer["about_genes"]),
-        annotation(answer["samples"], answer["about_samples"]),
-    )
+    """The annotation of the genes and of the samples of a GCTX file, without reading the matrix."""
+    return _annotations(_read_hdf5(path, "gctx", samples=None, matrix=False)[0])
 
 
 def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
@@ -196,12 +168,9 @@ def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay
     -------
     Assay
     """
-    answer, matrix = read_hdf5(path, "h5ad")
-    genes, samples = (
-        annotation(answer[part]["names"], answer[part]["fields"]) for part in ("genes", "samples")
-    )
-    values = matrix.rows if matrix.turned else matrix.rows.T
-    return make_assay(values, genes, samples, path, symbols)
+    answer, matrix = _read_hdf5(path, "h5ad")
+    values = matrix if answer["turned"] else matrix.T
+    return make_assay(values, *_annotations(answer), path, symbols)
 
 
 def read_parquet(path: str | PathLike[str]) -> Assay:
@@ -219,3 +188,11 @@ def read_parquet(path: str | PathLike[str]) -> Assay:
     genes = annotation([str(name).strip() for name in table.index])
     samples = annotation([str(name) for name in table.columns])
     return make_assay(to_numbers(table, str(path)), genes, samples, path)
+
+
+def _annotations(answer: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    genes, samples = answer["genes"], answer["samples"]
+    return (
+        annotation(genes["names"], genes["fields"]),
+        annotation(samples["names"], samples["fields"]),
+    )

@@ -1,10 +1,9 @@
-"""The Characteristic Direction (Clark et al. 2014): what changes between two groups of samples."""
+"""Signatures by the Characteristic Direction (Clark et al. 2014): the change between two groups."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression, InvalidSetting
 from shortlist.repurposing.expression.profiles import check_expression
@@ -70,30 +69,19 @@ def characteristic_direction(
     samples = pd.concat([changed.loc[genes], reference.loc[genes]], axis=1)
     values = samples.to_numpy(dtype=float).T  # samples × genes
     if standardize:
-        values = _standard(values, samples.columns)
+        constant = np.flatnonzero(np.ptp(values, axis=1) == 0)
+        if constant.size:
+            sample = constant[0]
+            raise InvalidExpression(
+                f"the sample {samples.columns[sample]!r} is {values[sample, 0]:g} for every gene: "
+                "take it out; it says nothing."
+            )
+        values = values - values.mean(axis=1, keepdims=True)
+        values /= values.std(axis=1, keepdims=True)
     after, before = values[: changed.shape[1]], values[changed.shape[1] :]
-    direction = _direction(after.mean(axis=0) - before.mean(axis=0), values, gamma)
-    return pd.Series(direction, index=genes, name="direction")
-
-
-def _standard(values: NDArray[np.float64], names: pd.Index) -> NDArray[np.float64]:
-    constant = np.flatnonzero(np.ptp(values, axis=1) == 0)
-    if constant.size:
-        sample = constant[0]
-        raise InvalidExpression(
-            f"the sample {names[sample]!r} is {values[sample, 0]:g} for every gene: "
-            "take it out; it says nothing."
-        )
-    centred = values - values.mean(axis=1, keepdims=True)
-    return centred / centred.std(axis=1, keepdims=True)
-
-
-def _direction(
-    difference: NDArray[np.float64], values: NDArray[np.float64], gamma: float
-) -> NDArray[np.float64]:
-    """Σ⁻¹(μ₁ − μ₀) in the principal components of all samples, scaled to norm 1."""
-    centred = values - values.mean(axis=0)
-    _, singular, components = np.linalg.svd(centred, full_matrices=False)
+    difference = after.mean(axis=0) - before.mean(axis=0)
+    # Σ⁻¹(μ₁ − μ₀) in the principal components of all samples.
+    _, singular, components = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)
     real = singular > NEGLIGIBLE * singular[0]
     variances = singular[real] ** 2  # up to a factor, which the norm takes away
     shrunk = gamma * variances + (1.0 - gamma) * variances.mean() if real.any() else variances
@@ -103,7 +91,7 @@ def _direction(
         raise InvalidExpression(
             "the two groups have the same means: there is no direction from one to the other."
         )
-    return direction / norm
+    return pd.Series(direction / norm, index=genes, name="direction")
 
 
 def binary_direction(direction: pd.Series[float], *, keep: float = 1.0) -> pd.Series[float]:

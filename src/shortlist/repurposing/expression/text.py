@@ -1,10 +1,6 @@
-"""Text files, compressed or not: opening them, and turning their cells into numbers.
+"""Expression as text, compressed by gzip or not: CSV and TSV, GCT, GEO series matrices.
 
-Plain tables: CSV, TSV and Parquet.
-
-GCT 1.2 and 1.3, the Broad Institute's text format.
-
-GEO series-matrix files.
+GCT 1.2 and 1.3 are the Broad Institute's text format.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from typing import Any
 
@@ -32,14 +28,14 @@ MISSING = {"", "na", "n/a", "nan", "null"}
 
 
 def first_bytes(path: str | PathLike[str], count: int = 512) -> bytes:
-    """How a file begins, after decompression if it is compressed by gzip."""
+    """The beginning of a file, after decompression if it is compressed by gzip."""
     with _damage(path), _open(path) as file:
         return file.read(count)
 
 
 @contextmanager
 def open_text(path: str | PathLike[str], errors: str = "strict") -> Iterator[io.TextIOWrapper]:
-    """The file as text (UTF-8); a web page is turned away."""
+    """The file as text (UTF-8); raise if it is a web page."""
     begin = first_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if begin.startswith(b"<"):
         raise InvalidExpression(
@@ -107,14 +103,14 @@ def _damage(path: str | PathLike[str]) -> Iterator[None]:
 
 
 class Rows:
-    """Collects the rows of a table of numbers, and says where a cell is not one.
+    """The rows of a table of numbers, collected one by one; an error names the cell that is no number.
 
     Parameters
     ----------
     source : path
         The file, for messages.
     samples : sequence of str
-        What its columns are called.
+        The names of its columns.
     """
 
     def __init__(self, source: object, samples: Sequence[str]) -> None:
@@ -125,7 +121,7 @@ class Rows:
         self._most = most_bytes(size_of(str(source)))
 
     def add(self, line: int, gene: str, cells: Sequence[str]) -> None:
-        """One gene's row."""
+        """Add the row of a gene."""
         gene = gene.strip()
         if not gene:
             raise InvalidExpression(
@@ -146,30 +142,23 @@ class Rows:
         return np.array(self._values).reshape(len(self.genes), len(self.samples))
 
     def _numbers(self, line: int, gene: str, cells: Sequence[str]) -> NDArray[np.float64]:
-        try:
+        with suppress(ValueError):
             row = np.array([float(cell) for cell in cells])
-            plain = bool(np.isfinite(row).all()) and not any("_" in cell for cell in cells)
-        except ValueError:
-            plain = False
-        if plain:
-            return row
+            if np.isfinite(row).all() and not any("_" in cell for cell in cells):
+                return row
         # Something is missing, infinite or no number: find out what, cell by cell.
-        pairs = zip(self.samples, cells, strict=True)
-        return np.array([self._number(line, gene, sample, cell) for sample, cell in pairs])
-
-    def _number(self, line: int, gene: str, sample: str, cell: str) -> float:
-        if cell.strip().lower() in MISSING:
-            return np.nan
-        try:
-            number = float(cell)
-        except ValueError:
-            number = np.inf
-        if not np.isfinite(number) or "_" in cell:  # Python reads 1_000 as a number
-            raise InvalidExpression(
-                f"{self.source}, line {line}: gene {gene!r}, sample {sample!r}: expected a number, "
-                f"or nothing where it is missing, found {cell.strip()!r}."
-            )
-        return number
+        row = np.full(len(cells), np.nan)
+        for i, cell in enumerate(cells):
+            if cell.strip().lower() in MISSING:
+                continue
+            with suppress(ValueError):
+                row[i] = float(cell)
+            if not np.isfinite(row[i]) or "_" in cell:  # Python reads 1_000 as a number
+                raise InvalidExpression(
+                    f"{self.source}, line {line}: gene {gene!r}, sample {self.samples[i]!r}: "
+                    f"expected a number, or nothing where it is missing, found {cell.strip()!r}."
+                )
+        return row
 
 
 def read_csv(path: str | PathLike[str]) -> Assay:
@@ -187,7 +176,8 @@ def read_csv(path: str | PathLike[str]) -> Assay:
                 f"{header.strip()[:60]!r}."
             )
         names = next(csv.reader([header], delimiter=delimiter))
-        if len(names) > 1 and names[0] and all(_is_decimal(name) for name in names[1:]):
+        # Samples may well be numbered 1, 2, 3; measured values have decimals.
+        if len(names) > 1 and names[0] and all(map(_is_decimal, names[1:])):
             raise InvalidExpression(
                 f"{path}, line 1 reads {header.strip()[:60]!r}, a gene and its values, where the "
                 "names of samples are expected: put them above it."
@@ -209,14 +199,6 @@ def read_csv(path: str | PathLike[str]) -> Assay:
     if rows is None:
         raise InvalidExpression(f"{path}: there is no line after line 1, and so no gene.")
     return make_assay(rows.values(), annotation(rows.genes), annotation(rows.samples), path)
-
-
-def _is_decimal(cell: str) -> bool:
-    """Whether a cell is a measured value: samples may well be numbered 1, 2, 3."""
-    try:
-        return not float(cell).is_integer()
-    except ValueError:
-        return False
 
 
 VERSIONS = {"#1.2": 2, "#1.3": 4}  # how many counts line 2 has
@@ -244,7 +226,15 @@ def read_gct(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
             raise InvalidExpression(
                 f"{path}, line 1: expected the version, #1.2 or #1.3, found {version[:40]!r}."
             )
-        n_genes, n_samples, n_fields, n_labels = _counts(path, version, next(lines, (2, []))[1])
+        wanted, counts = VERSIONS[version], next(lines, (2, []))[1]
+        words = [word for word in counts if word.strip()]
+        if len(words) != wanted or not all(re.fullmatch("[0-9]{1,15}", w.strip()) for w in words):
+            raise InvalidExpression(
+                f"{path}, line 2: expected {wanted} whole numbers (version {version}), found "
+                f"{words!r:.80}."
+            )
+        n_genes, n_samples, *more = map(int, words)
+        n_fields, n_labels = more or (1, 0)  # version 1.2 has one Description a gene and no more
         width = 1 + n_fields + n_samples
         header = _cells(path, lines, width, "names of the columns")[1]
         fields, names = header[1 : 1 + n_fields], header[1 + n_fields :]
@@ -265,19 +255,6 @@ def read_gct(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
     columns = dict(zip(fields, zip(*described, strict=True), strict=False))
     genes = annotation(rows.genes, columns)
     return make_assay(rows.values(), genes, annotation(names, about), path, symbols)
-
-
-def _counts(path: object, version: str, cells: list[str]) -> tuple[int, int, int, int]:
-    """Genes, samples, fields of a gene, fields of a sample."""
-    wanted = VERSIONS[version]
-    words = [cell for cell in cells if cell.strip()]
-    if len(words) != wanted or not all(re.fullmatch("[0-9]{1,15}", word.strip()) for word in words):
-        raise InvalidExpression(
-            f"{path}, line 2: expected {wanted} whole numbers (version {version}), found {words!r:.80}."
-        )
-    genes, samples, *more = (int(word) for word in words)
-    fields, labels = more or (1, 0)  # version 1.2 has a Description of each gene and no more
-    return genes, samples, fields, labels
 
 
 def _cells(
@@ -321,35 +298,33 @@ def read_series_matrix(path: str | PathLike[str]) -> Assay:
                 if any(cells):
                     rows.add(number, cells[0], cells[1:])
             elif cells[0].startswith("!Sample_"):
-                about[_free(cells[0].removeprefix("!Sample_"), about)] = cells[1:]
+                field = cells[0].removeprefix("!Sample_")
+                again = sum(known == field or known.startswith(f"{field}.") for known in about)
+                about[f"{field}.{again}" if again else field] = cells[1:]
             elif number == 1 and not cells[0].startswith("!"):
                 raise InvalidExpression(
                     f"{path}, line 1: expected a line of a GEO series matrix (!Series_…), found "
                     f"{line.strip()[:60]!r}."
                 )
-    _check_series(path, rows, ended)
-    assert rows is not None
-    per_sample = {name: cells for name, cells in about.items() if len(cells) == len(rows.samples)}
-    samples = annotation(rows.samples, per_sample)
-    return make_assay(rows.values(), annotation(rows.genes), samples, path)
-
-
-def _free(name: str, taken: dict[str, list[str]]) -> str:
-    count = sum(1 for known in taken if known == name or known.startswith(f"{name}."))
-    return f"{name}.{count}" if count else name
-
-
-def _check_series(path: object, rows: Rows | None, ended: bool) -> None:
-    if rows is None and not ended:
-        raise InvalidExpression(
-            f"{path}: there is no {BEGIN} line; this is not a whole GEO series matrix."
-        )
     if not ended:
-        raise InvalidExpression(
-            f"{path}: the table has no {END} line; the file is cut short, fetch it again."
+        problem = (
+            f"there is no {BEGIN} line; this is not a whole GEO series matrix."
+            if rows is None
+            else f"the table has no {END} line; the file is cut short, fetch it again."
         )
+        raise InvalidExpression(f"{path}: {problem}")
     if rows is None or not rows.genes:
         raise InvalidExpression(
             f"{path}: its table has no row. Sequencing series keep their counts in supplementary "
             "files; read those instead."
         )
+    per_sample = {name: cells for name, cells in about.items() if len(cells) == len(rows.samples)}
+    samples = annotation(rows.samples, per_sample)
+    return make_assay(rows.values(), annotation(rows.genes), samples, path)
+
+
+def _is_decimal(cell: str) -> bool:
+    try:
+        return not float(cell).is_integer()
+    except ValueError:
+        return False
