@@ -19,6 +19,13 @@ from shortlist.errors import InvalidFeatures
 from shortlist.numerics.tall import first_not_finite
 
 Named = tuple[Any, Iterable[Any] | None]  # a table of numbers, and names if it has any
+MAGIC = b"\x93NUMPY"
+LONGEST = 65_536  # bytes of a header
+KINDS = "biuf"
+MOST = 32  # dimensions
+_TYPE = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[a-zA-Z]\d{0,3})['"]""")
+_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
+_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\s,L]{0,400})\)""")
 
 
 def features_and_names(
@@ -69,7 +76,7 @@ def features_and_names(
             f"feature {column} of arm {names[arm]!r} is {matrix[arm, column]}: features must be "
             f"finite ({count} entries are not). Fill or drop them first."
         )
-    # Numbers that were counted are neither broken nor given twice.
+    # Names that are counted numbers are well formed and unique.
     return matrix, tuple(names) if named is None and len(names) > 1 else _names(names)
 
 
@@ -85,7 +92,7 @@ def _read(features: Any) -> Named:
             )
         if len(set(features.dtypes)) == 1:
             return features.to_numpy(dtype=np.float64, na_value=np.nan), features.index
-        # Of several types pandas makes a table by columns first.
+        # For columns of several types, pandas would build a table in column order first.
         matrix = np.empty(features.shape)
         for place in range(features.shape[1]):
             column = features.iloc[:, place]
@@ -131,16 +138,6 @@ def _names(names: list[str]) -> tuple[str, ...]:
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise InvalidFeatures(f"the name {twice!r} is given to more than one arm: rename one.")
     return tuple(names)
-
-
-MAGIC = b"\x93NUMPY"
-LONGEST = 65_536  # bytes of a header
-KINDS = "biuf"
-MOST = 32  # dimensions
-
-_TYPE = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[a-zA-Z]\d{0,3})['"]""")
-_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
-_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\s,L]{0,400})\)""")
 
 
 def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:

@@ -18,6 +18,10 @@ from shortlist.files.paths import from_home
 # github.com/clreda/linear-top-m (MIT). A commit does not move, so the checksums stay right.
 COMMIT = "42f3eb327c8e4adcdc3f2a743f4d9971b7149324"
 BASE_URL = f"https://raw.githubusercontent.com/clreda/linear-top-m/{COMMIT}/DR_Data/"
+MIRROR = "SHORTLIST_DATA"
+CACHE = "SHORTLIST_CACHE"
+PIECE = 1 << 16  # bytes of a download at a time
+PATIENCE = (10.0, 30.0)  # seconds to connect, seconds without a byte
 
 
 class File(NamedTuple):
@@ -97,12 +101,6 @@ FILES: dict[str, File] = {
         "the gene network after inference"),
 }
 # fmt: on
-
-
-MIRROR = "SHORTLIST_DATA"
-CACHE = "SHORTLIST_CACHE"
-PIECE = 1 << 16  # bytes of a download at a time
-PATIENCE = (10.0, 30.0)  # seconds to connect, seconds without a byte
 
 
 def path(name: str) -> Path:

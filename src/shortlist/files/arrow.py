@@ -127,7 +127,7 @@ def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
 def send_numbers(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
     """Send the columns of numbers of a Parquet file, some at a time; answer with the arms' names."""
     with _opened(request["path"]) as file:
-        schema = file.schema_arrow  # made anew by every look
+        schema = file.schema_arrow  # made anew at every access
         columns, text = _columns(schema)
         _send_columns(file, columns, [schema.field(name).type for name in columns], most, send)
         if text is None:
@@ -256,5 +256,5 @@ def _rows_of_lists(table: Any, columns: list[str]) -> np.ndarray | None:
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if column.null_count:
         raise InvalidFeatures(f"features column {columns[0]!r} has rows that are missing.")
-    flat = column.flatten()  # unlike .values it minds an offset
+    flat = column.flatten()  # unlike .values it respects an offset
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), -1)

@@ -41,7 +41,7 @@ def unescaped(cell: str) -> str:
 
 
 def csv_line(cells: Iterable[object], separator: str = ",") -> str:
-    r"""A line of CSV; its texts are guarded, and in quotes where one ends a line.
+    r"""A line of CSV; its texts are escaped, and in quotes where one ends a line.
 
     Examples
     --------
@@ -49,13 +49,13 @@ def csv_line(cells: Iterable[object], separator: str = ",") -> str:
     '\'=1+2,7,"a\rb"\n'
     """
     text = io.StringIO()
-    # Only with both signs in its line end the writer puts both in quotes.
+    # The writer puts both \r and \n in quotes only if its own line end has both.
     csv.writer(text, delimiter=separator, lineterminator="\r\n").writerow(map(_cell, cells))
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def csv_of(frame: pd.DataFrame, **options: Any) -> bytes:
-    """A table as CSV; its texts, names and titles are guarded."""
+    """A table as CSV; its texts, names and titles are escaped."""
     safe = frame.copy(deep=False)
     for place, kind in enumerate(frame.dtypes):
         if not _is_plain(kind):

@@ -34,10 +34,13 @@ from shortlist.printable import on_one_line
 
 LENGTHS = struct.Struct(">IQ")  # of a message: of its JSON, and of the block that follows
 BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from shortlist.files.guard import serve; serve()"
-SAID = 200  # signs of a library's own message that are shown
+SAID = 200  # characters of a library's own message that are shown
 
 Block = NDArray[Any]
 Take = Callable[[dict[str, Any], Block], None]
+IDLE = 30.0  # seconds, then it ends by itself
+OVERHEAD = 512 << 20  # bytes that libraries take for themselves while they read
+Send = Callable[[dict[str, Any], NDArray[Any]], None]
 
 
 def read_guarded(
@@ -92,7 +95,7 @@ def read_guarded(
             ended = child.answer(words, take)
             if ended["kind"] not in ("died", "memory") or child.is_new:
                 break
-            # It may have ended of idleness, or what was read before has taken its memory.
+            # It may have ended because it was idle, or earlier files have used up its memory.
             child.end()
         child.is_new = False
         if ended["kind"] in ("died", "memory", "slow"):
@@ -285,12 +288,6 @@ def end_reading() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
-
-
-IDLE = 30.0  # seconds, then it ends by itself
-OVERHEAD = 512 << 20  # bytes that libraries take for themselves while they read
-
-Send = Callable[[dict[str, Any], NDArray[Any]], None]
 
 
 class TooLarge(MemoryError):

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 DRAWN = 40  # drugs in a picture at most
 TABLE, PICTURE = "drugs.csv", "rewards"  # names in the folder; the picture is a PNG and an SVG
+RANKS = (1, 2, 5, 10)
+CLEARLY = 4.0  # standard errors that chance does not explain, the largest of many drugs
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ class Outcome:
         return printable("\n".join(text))
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The outcome as a dictionary for JSON."""
         answer = self.study.shortlist
         table = self.table.astype(object).where(self.table.notna(), None)
         return {
@@ -171,10 +173,6 @@ class Outcome:
         from shortlist import plot
 
         return plot.save(self.figure(), Path(folder) / PICTURE, replace=replace)
-
-
-RANKS = (1, 2, 5, 10)
-CLEARLY = 4.0  # standard errors that chance does not explain, the largest of many drugs
 
 
 def measures(scores: Mapping[str, pd.Series[float]], labels: pd.Series[float]) -> pd.DataFrame:

@@ -23,6 +23,7 @@ FREE_GENES = ("uniform", "zero")
 ATTRACTORS = ("walk",)
 MASKS = ("initial", "clamp")
 UNSETTLED = ("error", "last")
+PATIENT, NETWORK, WALK = range(3)  # what is drawn from a pull's seed
 
 
 @dataclass(frozen=True)
@@ -166,9 +167,6 @@ def predict_phenotype(
             "state with Semantics(unsettled='last')."
         )
     return pd.Series(walks.states[0, 0].astype(np.int64), index=list(network.genes))
-
-
-PATIENT, NETWORK, WALK = range(3)  # what is drawn from a pull's seed
 
 
 class Simulator:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 SIGMA = 0.5  # half the range of a score in [0, 1]: such noise is ½-sub-Gaussian (Hoeffding)
+WALKS = "walks 1"  # counted up when the same seed comes to give another walk
 
 
 class DrugScreen:
@@ -268,9 +269,6 @@ class DrugScreen:
             for drug in self.drugs
         }
         return pd.Series(scores, name="baseline")
-
-
-WALKS = "walks 1"  # counted up when the same seed comes to give another walk
 
 
 def aligned_networks(

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
 
+BINS = 20
+FEW = 5  # a bin with this many genes or fewer is noise
+
 
 def check_expression(expression: pd.DataFrame, what: str = "the expression") -> None:
     """Raise unless every gene occurs once and has a finite number in every sample."""
@@ -189,10 +192,6 @@ def cosine_score(x: pd.Series[float], y: pd.Series[float]) -> float:
 def _few(genes: Iterable[object]) -> str:
     names = [str(gene) for gene in genes]
     return (", ".join(names[:3]) + (" …" if len(names) > 3 else "")) or "no gene"
-
-
-BINS = 20
-FEW = 5  # a bin with this many genes or fewer is noise
 
 
 def binarize_via_histogram(profile: pd.Series[float]) -> pd.Series[float]:

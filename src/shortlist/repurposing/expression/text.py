@@ -25,6 +25,8 @@ from shortlist.repurposing.expression.assay import Assay, annotation, make_assay
 
 LINES = 16  # at least, of the longest text that may be read
 MISSING = {"", "na", "n/a", "nan", "null"}
+VERSIONS = {"#1.2": 2, "#1.3": 4}  # how many counts line 2 has
+BEGIN, END = "!series_matrix_table_begin", "!series_matrix_table_end"
 
 
 def first_bytes(path: str | PathLike[str], count: int = 512) -> bytes:
@@ -201,9 +203,6 @@ def read_csv(path: str | PathLike[str]) -> Assay:
     return make_assay(rows.values(), annotation(rows.genes), annotation(rows.samples), path)
 
 
-VERSIONS = {"#1.2": 2, "#1.3": 4}  # how many counts line 2 has
-
-
 def read_gct(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
     """A GCT file: a version, the counts, the names, then the table, all separated by tabs.
 
@@ -269,9 +268,6 @@ def _cells(
             f"{len(cells)}."
         )
     return number, cells
-
-
-BEGIN, END = "!series_matrix_table_begin", "!series_matrix_table_end"
 
 
 def read_series_matrix(path: str | PathLike[str]) -> Assay:

@@ -36,6 +36,17 @@ PUSH_GENE = 1  # gene, 1 if negated
 NEGATE = 2  # —, —
 AT_LEAST = 3  # count, how many are taken off the stack
 
+BIT = types.uint8
+BITS = types.Array(types.uint8, 1, "C")
+BIT_TABLE = types.Array(types.uint8, 2, "C")
+PARTIAL = types.Array(types.int8, 1, "C")
+PARTIAL_TABLE = types.Array(types.int8, 2, "C")
+CODE = types.Array(types.int64, 2, "C")
+END = types.Tuple((INTEGER, BOOLEAN))
+_ONE = np.uint64(1)
+SYNCHRONOUS = UPDATES.index("synchronous")
+MAX_STEPS = 10_000
+
 
 class Instructions(NamedTuple):
     """The functions of a network in postfix form, and which genes depend on which.
@@ -108,20 +119,6 @@ def _emit(expression: Expression, place: dict[str, int], code: list[tuple[int, i
     depth = max(i + _emit(part, place, code) for i, part in enumerate(expression.parts))
     code.append((AT_LEAST, expression.count, len(expression.parts)))
     return depth
-
-
-BIT = types.uint8
-BITS = types.Array(types.uint8, 1, "C")
-BIT_TABLE = types.Array(types.uint8, 2, "C")
-PARTIAL = types.Array(types.int8, 1, "C")
-PARTIAL_TABLE = types.Array(types.int8, 2, "C")
-CODE = types.Array(types.int64, 2, "C")
-END = types.Tuple((INTEGER, BOOLEAN))
-
-_ONE = np.uint64(1)
-
-SYNCHRONOUS = UPDATES.index("synchronous")
-MAX_STEPS = 10_000
 
 
 @compiled(BIT(INTEGER, INTEGERS, CODE, BITS, BITS))

@@ -35,6 +35,13 @@ from shortlist.repurposing.networks.network import BooleanNetwork, Edge
 from shortlist.repurposing.networks.regulation import RULES, THRESHOLD_RULES, check_rule
 from shortlist.repurposing.networks.states import UPDATES
 
+UPDATE_DIRECTIVES = {"async": "asynchronous", "sync": "synchronous"}
+# A few random decisions, so that the seed matters. Of clingo's configurations "trendy", "handy",
+# "jumpy" and "tweety" serve on the paper's experiments; "crafty" and "frumpy", tried once each
+# during development, found nothing in 100 s.
+OPTIONS = ("--configuration=trendy", "--rand-freq=0.02")
+PATIENCE = 0.2  # seconds between looks at the clock, and at the keyboard
+
 
 @dataclass(frozen=True, eq=False)
 class Inferred:
@@ -233,9 +240,6 @@ def _unsatisfiable(task: Task, experiments: Sequence[Experiment]) -> Unsatisfiab
     )
 
 
-UPDATE_DIRECTIVES = {"async": "asynchronous", "sync": "synchronous"}
-
-
 @dataclass(frozen=True)
 class Task:
     """What the solver is asked, whichever experiments it is asked about."""
@@ -375,13 +379,6 @@ def facts(
             lines += [f"observed({e},{place[gene]},{step},{v})." for gene, v in values.items()]
         lines += [f"fixed_point({e},{step})." for step in experiment.fixed_points]
     return "\n".join(lines)
-
-
-# A few random decisions, so that the seed matters. Of clingo's configurations "trendy", "handy",
-# "jumpy" and "tweety" serve on the paper's experiments; "crafty" and "frumpy", tried once each
-# during development, found nothing in 100 s.
-OPTIONS = ("--configuration=trendy", "--rand-freq=0.02")
-PATIENCE = 0.2  # seconds between looks at the clock, and at the keyboard
 
 
 class OutOfTime(Exception):

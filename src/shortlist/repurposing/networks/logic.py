@@ -17,6 +17,13 @@ from typing import cast
 from shortlist.errors import InvalidNetwork
 
 MAX_TERMS = 20_000
+MAX_DEPTH = 100
+_TOKEN = re.compile(r"\s*(?:(?P<name>\w[\w.:@/-]*)|(?P<symbol>&&|\|\||[&|!~()∧∨¬])|(?P<bad>\S))")
+_WORDS = {
+    "and": "&", "&&": "&", "∧": "&", "or": "|", "||": "|", "∨": "|", "not": "!", "~": "!", "¬": "!",
+    "true": "1", "false": "0",
+}  # fmt: skip
+_MEANINGS = {"0", "1", "&", "|", "!"}
 
 
 class Printed:
@@ -230,16 +237,6 @@ def without_thresholds(expression: Expression) -> Expression:
             "file, or give the gene fewer regulators."
         )
     return any_of(all_of(chosen) for chosen in itertools.combinations(parts, count))
-
-
-MAX_DEPTH = 100
-
-_TOKEN = re.compile(r"\s*(?:(?P<name>\w[\w.:@/-]*)|(?P<symbol>&&|\|\||[&|!~()∧∨¬])|(?P<bad>\S))")
-_WORDS = {
-    "and": "&", "&&": "&", "∧": "&", "or": "|", "||": "|", "∨": "|", "not": "!", "~": "!", "¬": "!",
-    "true": "1", "false": "0",
-}  # fmt: skip
-_MEANINGS = {"0", "1", "&", "|", "!"}
 
 
 def is_name(name: str) -> bool:

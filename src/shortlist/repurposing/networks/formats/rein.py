@@ -19,6 +19,11 @@ _GENE = re.compile(r"([^\s\[\]{}()]+)\s*(?:\[([^\]]*)\])?\s*(?:\{([^}]*)\})?\s*\
 _MARKS = re.compile(r"[-+!]*")
 SIGNS = {"positive": 1, "negative": -1}
 WORDS = {sign: word for word, sign in SIGNS.items()}
+_OBSERVATION = re.compile(r"#\s*(\w+)\s*\[\s*([0-9]{1,9})\s*\]\s*\|=\s*\$\s*(\w+)")
+_FIXED_POINT = re.compile(r"fixpoint\s*\(\s*#\s*(\w+)\s*\[\s*([0-9]{1,9})\s*\]\s*\)")
+_DEFINITION = re.compile(r"\$\s*(\w+)\s*:=\s*\{(.*)\}", re.DOTALL)
+_CONDITION = re.compile(r"(?:(KO|FE)\s*\(\s*([^\s()=]+)\s*\)|([^\s()=]+))\s*=\s*([01])")
+HELD_AT = {"KO": 0, "FE": 1}
 
 
 def parse_rein(text: str, name: str = "network.net") -> AbstractNetwork:
@@ -133,13 +138,6 @@ def _format_rules(rules: tuple[int, ...]) -> str:
     if len(rules) > 2 and rules == tuple(range(rules[0], rules[-1] + 1)):
         return f"{rules[0]}..{rules[-1]}"
     return ",".join(map(str, rules))
-
-
-_OBSERVATION = re.compile(r"#\s*(\w+)\s*\[\s*([0-9]{1,9})\s*\]\s*\|=\s*\$\s*(\w+)")
-_FIXED_POINT = re.compile(r"fixpoint\s*\(\s*#\s*(\w+)\s*\[\s*([0-9]{1,9})\s*\]\s*\)")
-_DEFINITION = re.compile(r"\$\s*(\w+)\s*:=\s*\{(.*)\}", re.DOTALL)
-_CONDITION = re.compile(r"(?:(KO|FE)\s*\(\s*([^\s()=]+)\s*\)|([^\s()=]+))\s*=\s*([01])")
-HELD_AT = {"KO": 0, "FE": 1}
 
 
 class _State(NamedTuple):

@@ -17,6 +17,12 @@ from shortlist.repurposing.networks.logic import Expression, genes_of, is_name, 
 from shortlist.repurposing.networks.network import BooleanNetwork
 from shortlist.repurposing.networks.regulation import check_rule
 
+HEADER = "targets,factors"
+_SIGNS = {
+    **dict.fromkeys(("1", "+", "->", "activates", "activation", "stimulates", "positive"), 1),
+    **dict.fromkeys(("-1", "-", "-|", "inhibits", "inhibition", "represses", "negative"), -1),
+}
+
 
 def read_text(path: Path) -> str:
     """A file's text, with or without a byte-order mark."""
@@ -30,9 +36,6 @@ def read_text(path: Path) -> str:
 def at_line(name: str, line: int, problem: object) -> InvalidNetwork:
     """The error for a problem in one line of a file."""
     return InvalidNetwork(f"{name}, line {line}: {problem}")
-
-
-HEADER = "targets,factors"
 
 
 def parse_bnet(text: str, name: str = "network.bnet") -> BooleanNetwork:
@@ -89,12 +92,6 @@ def format_bnet(network: BooleanNetwork) -> str:
     """
     functions = (f"{gene}, {function}" for gene, function in network.functions.items())
     return "\n".join(["targets, factors", *functions]) + "\n"
-
-
-_SIGNS = {
-    **dict.fromkeys(("1", "+", "->", "activates", "activation", "stimulates", "positive"), 1),
-    **dict.fromkeys(("-1", "-", "-|", "inhibits", "inhibition", "represses", "negative"), -1),
-}
 
 
 def parse_sif(
