@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, forget
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import forget as forget_screen
+from shortlist.engine.many.state import forget as forget_memory
 from shortlist.engine.round import (
     ARM,
     DECIDE,
@@ -255,7 +255,7 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
     if settings.flags & TARGET:
         forget(now.allocation)
     if settings.flags & SCREENED:
-        forget_screen(now.screen)
+        forget_memory(now.memory)
     now.least[:] = np.inf
     now.inside[:] = False
     now.pair[:] = NO_ARM

@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import Allocation
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import Screen
+from shortlist.engine.many.state import Memory
 from shortlist.engine.settings import INDICES_RULE, SETTINGS, Settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import mth_largest
@@ -44,7 +44,7 @@ class Round(Record):
     """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
 
     ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
-    ``screen`` is for very many arms, ``allocation`` for those who follow one, or they are ABSENT; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
+    ``memory`` is for very many arms, ``allocation`` for those who follow one, or they are ABSENT; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
     ``thresholds[t]`` is C, 0 if not known yet; empty where C depends on more than t.
     """
 
@@ -62,7 +62,7 @@ class Round(Record):
     figures: Reals
     thresholds: Reals
     least: Table
-    screen: Screen
+    memory: Memory
     allocation: Allocation
 
 
@@ -88,7 +88,7 @@ def make_round(
     m: int,
     allocation: Allocation,
     least: Table,
-    screen: Screen,
+    memory: Memory,
     *,
     by_time: bool,
 ) -> Round:
@@ -108,7 +108,7 @@ def make_round(
         figures=np.full(3, np.nan),
         thresholds=np.zeros(TIMES if by_time else 0),
         least=least,
-        screen=screen,
+        memory=memory,
         allocation=allocation,
     )
 
