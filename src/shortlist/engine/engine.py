@@ -30,7 +30,7 @@ from shortlist.engine import round as rounds
 from shortlist.engine import settings
 from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
 from shortlist.engine.decision import Decision, decision_of, differences
-from shortlist.engine.follow import INITIALIZED, STOPPED, Standing, Steps, follow, fresh_marks
+from shortlist.engine.follow import INITIALIZED, STOPPED, Position, Steps, follow, fresh_marks
 from shortlist.engine.loop import Simulation, decide, replicate
 from shortlist.engine.many.round import decide_by_rows, decide_lagging
 from shortlist.engine.many.state import make_memory, number_of_rows, skips_most_arms
@@ -54,7 +54,7 @@ from shortlist.posterior.state import LAGGING, OBSERVED, WHOLE, State
 from shortlist.rules.initialization import in_units
 from shortlist.rules.rule import OWN, Rule, rule
 
-ENDS = (settings.PULL, settings.STOP)  # of a loop that went through
+ENDS = (settings.PULL, settings.STOP)  # returned by a loop that took all its steps
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
 
@@ -132,7 +132,7 @@ class Engine:
         return width_floor(self.setup.features, self.setup.regularization)
 
     def until_look(self, now: rounds.Round) -> int:
-        """It looks at every result."""
+        """Every result is followed by a decision."""
         return 1
 
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
@@ -258,14 +258,14 @@ class Engine:
         check_stop: bool = True,
     ) -> rounds.Round:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
-        standing = self._standing(marks)
+        position = self._position(marks)
         layout = posterior.state.layout
         settings, routines = self._settings(check_stop), self._routines[layout]
         effort = len(steps.kinds) * len(self.setup.features) * STEPS_AN_ARM
         while True:
             function = self._follower(layout, effort)
             status = function(
-                posterior.state, now, settings, routines, np.uint64(seed), standing, steps
+                posterior.state, now, settings, routines, np.uint64(seed), position, steps
             )
             if status in ENDS:
                 return now
@@ -275,16 +275,16 @@ class Engine:
                 return now
             now = answered
 
-    def _standing(self, marks: Integers) -> Standing:
-        """The record of these marks: kept, since a study has the same ones all the time."""
-        last = self._last_standing[0]
+    def _position(self, marks: Integers) -> Position:
+        """The record of these marks; kept, since a study uses the same ones throughout."""
+        last = self._last_position[0]
         if last.marks is not marks:
-            last = self._last_standing[0] = Standing(self.setup.wanted, self.after_pilot, marks)
+            last = self._last_position[0] = Position(self.setup.wanted, self.after_pilot, marks)
         return last
 
     @cached_property
-    def _last_standing(self) -> list[Standing]:
-        return [Standing(self.setup.wanted, self.after_pilot, fresh_marks())]
+    def _last_position(self) -> list[Position]:
+        return [Position(self.setup.wanted, self.after_pilot, fresh_marks())]
 
     def replicate(
         self,
@@ -332,7 +332,7 @@ class Engine:
     def _answered(
         self, status: int, posterior: Posterior, now: rounds.Round
     ) -> rounds.Round | None:
-        """The round with what the loop asked for; None where it did not ask for anything."""
+        """The round with what the loop asked for; None if it asked for nothing."""
         if status == settings.DESIGN_WANTED:
             return with_design(now, self.design)
         if status == settings.ROOM_WANTED:
@@ -378,7 +378,7 @@ class Engine:
 
     @cached_property
     def _called(self) -> dict[int, list[Any]]:
-        """What a round calls by address: how it decides, takes in a result, and starts anew."""
+        """What a round calls by address: deciding, taking in a result, refreshing."""
         decides = dict.fromkeys(OBSERVE, decide_by_rows if self._screens else decide)
         if self._screens:
             decides[LAGGING] = decide_lagging
@@ -464,7 +464,7 @@ def with_shares(now: Round, state: State, shares: Shares) -> Round:
 
 
 def check(status: int, now: Round, rules: Mapping[str, Rule], m: int) -> None:
-    """Raise where the loop could not go on."""
+    """Raise if the loop could not go on: a singular design, or a user's rule out of bounds."""
     if status == SINGULAR:
         raise SingularDesign("the initial pulls do not span the features.")
     if status == BAD_CANDIDATES:
@@ -484,23 +484,23 @@ def check(status: int, now: Round, rules: Mapping[str, Rule], m: int) -> None:
         )
 
 
-MOST_SOLVED = 64  # arms: with more, solving w* on the way takes longer than all else
+MOST_SOLVED = 64  # with more arms, solving w* during a run takes longer than all else
 
 
 @rule("reward")
 def normal(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """Normal: the rows are (mean, σ)."""
+    """A normal reward; the rows of the parameters are (mean, σ)."""
     return parameters[0, arm] + parameters[1, arm] * standard_normal(stream)
 
 
 @rule("reward")
 def either(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """One of two: the rows are (probability of the second, first, second)."""
+    """One of two values; the rows of the parameters are (probability of the second, first, second)."""
     return parameters[2 if uniform(stream) < parameters[0, arm] else 1, arm]
 
 
 def round_cost(engine: Engine) -> float:
-    """About how long a simulated round takes, in nanoseconds on the machine of README's figures."""
+    """About how many nanoseconds a simulated round takes on the machine of README's figures."""
     arms, rank = engine.setup.features.shape
     cells = arms * min(arms, engine.setup.m + 16 + rank)
     if any({"mth_gaps", "design"} & each.needs for each in engine.rules.values()):
