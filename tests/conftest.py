@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -33,7 +35,7 @@ def postgres() -> Iterator[str]:
     if programs is None:
         missing("PostgreSQL")
         return
-    with running_server(programs) as server:
+    with running_server(programs, durable=False) as server:
         yield server.address
 
 
@@ -44,15 +46,26 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: a commit does not wait for the disk."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < 2**30:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="shortlist-", dir=memory) as folder:
+        yield Path(folder)
+
+
 _NUMBERS = count()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+def new_storage(request: pytest.FixtureRequest, quick_folder: Path) -> Callable[[], str]:
     """Makes the name of a storage that is not there yet."""
 
     def file() -> str:
-        return str(tmp_path / f"study-{next(_NUMBERS)}.db")
+        return str(quick_folder / f"study-{next(_NUMBERS)}.db")
 
     if request.param == "sqlite":
         return file
