@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -19,6 +18,11 @@ from server import running_server, server_programs
 # keep it busy: products of large matrices took six times as long.
 assert "numpy" not in sys.modules
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Folders of tests lie in memory, where there is enough: a commit does not wait for the disk.
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def missing(what: str) -> None:
@@ -46,26 +50,15 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
-@pytest.fixture
-def quick_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory, where there is one: a commit does not wait for the disk."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < 2**30:
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="shortlist-", dir=memory) as folder:
-        yield Path(folder)
-
-
 _NUMBERS = count()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def new_storage(request: pytest.FixtureRequest, quick_folder: Path) -> Callable[[], str]:
+def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
     """Makes the name of a storage that is not there yet."""
 
     def file() -> str:
-        return str(quick_folder / f"study-{next(_NUMBERS)}.db")
+        return str(tmp_path / f"study-{next(_NUMBERS)}.db")
 
     if request.param == "sqlite":
         return file

@@ -76,10 +76,10 @@ def replayed(study: shortlist.Study) -> shortlist.Study:
     return memory
 
 
-def test_a_study_killed_two_hundred_times(quick_folder: Path, tmp_path: Path) -> None:
+def test_a_study_killed_two_hundred_times(tmp_path: Path) -> None:
     """One process, on SQLite: ends with the very pulls of a run that nobody disturbed."""
     for attempt, longest in enumerate((0.12, 0.25, 0.5)):  # on a busy machine it gets less done
-        storage, noted = str(quick_folder / f"study-{attempt}.db"), tmp_path / f"noted-{attempt}"
+        storage, noted = str(tmp_path / f"study-{attempt}.db"), tmp_path / f"noted-{attempt}"
         try:
             run_and_kill(storage, noted, kills=200, workers=1, longest=longest)
             break
