@@ -1,9 +1,16 @@
 """Where things are, for tests in any folder."""
 
+import os
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 FIXTURES = TESTS / "fixtures"
 DOCS = ROOT / "docs"
 BENCHMARKS = ROOT / "benchmarks"
+
+# The files of the paper's data set, which `shortlist data fetch` brings.
+DATA = os.environ.get("SHORTLIST_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="SHORTLIST_DATA does not name a folder of data")

@@ -6,8 +6,6 @@ import json
 import multiprocessing
 import re
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 import tracemalloc
@@ -18,15 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
 import shortlist
 from shortlist.designs.direction import Designs, few_weights
-from shortlist.errors import IndistinguishableArms, InvalidFeatures, UnknownName
-from shortlist.files import arrow
+from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.numerics import tall
 from shortlist.posterior.posterior import in_own_units, reduce_to_rank
 from shortlist.problem import Problem
@@ -35,9 +31,6 @@ from shortlist.simulation import instances
 from shortlist.simulation import piece as sending
 from shortlist.simulation.piece import Sender
 from shortlist.study.insight.feature_health import examine_features
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gaps
 
@@ -275,182 +268,14 @@ def test_an_offset_is_seen_however_the_features_are_scaled(skew: float) -> None:
     assert tall.share_left_of_ones(np.column_stack([x, ones])) < 1e-8
 
 
-# Files and Arrow
-
-
-@pytest.mark.slow
-def test_a_memory_map_is_used_where_it_is(tmp_path: Path) -> None:
-    x = normal(20_000, 60)
-    np.save(tmp_path / "x.npy", x)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    shortlist.Study(x[:300], m=2, sigma=1.0, seed=0, algorithm="m-LinGapE", audit=False)
-    settings: dict[str, Any] = {"m": 3, "sigma": 1.0, "seed": 0, "algorithm": "m-LinGapE"}
-    made, most = peak(lambda: shortlist.Study(mapped, **settings, audit=False))
-    assert np.shares_memory(made.problem.features, mapped)
-    assert np.shares_memory(made.posterior.state.features, mapped)
-    assert not made.problem.features.flags.writeable
-    assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
-    plain = shortlist.Study(x, **settings, audit=False)
-    by_path = shortlist.Study(tmp_path / "x.npy", **settings, audit=False)
-    assert made.fingerprint == plain.fingerprint == by_path.fingerprint
-    for each in (made, plain):
-        for k in range(5):
-            each.tell(each.ask(), float(k))
-    assert made.fingerprint == plain.fingerprint
-
-
-def test_what_is_copied() -> None:
-    x = normal(500, 4)
-    for other in (np.asfortranarray(x), x.astype(np.float32), x[::2]):
-        assert not np.shares_memory(Problem.of(other, 1, sigma=1.0).features, other)
-    instance = instances.from_arrays(x, theta=np.ones(4), m=1, sigma=1.0)
-    assert np.shares_memory(instance.features, x)
-    assert np.shares_memory(instance.problem(0.05, 0.0).reduced, x)
-
-
-@pytest.mark.slow
-def test_parquet_and_arrow(tmp_path: Path) -> None:
-    x, names = normal(300, 3), [f"arm {k}" for k in range(300)]
-    table = pa.table({"who": names, **{f"f{k}": x[:, k] for k in range(3)}})
-    pq.write_table(table, tmp_path / "x.parquet", row_group_size=70)
-    for given in (
-        table,
-        table.to_batches()[0],
-        tmp_path / "x.parquet",
-        str(tmp_path / "x.parquet"),
-    ):
-        problem = Problem.of(given, 1, sigma=1.0)
-        assert np.array_equal(problem.features, x)
-        assert problem.names == tuple(names)
-    frame = table.to_pandas().set_index("who")
-    frame.to_parquet(tmp_path / "frame.parquet")
-    assert Problem.of(tmp_path / "frame.parquet", 1, sigma=1.0).names == tuple(names)
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 3)
-    rows = pa.table({"x": lists})
-    assert np.array_equal(Problem.of(rows, 1, sigma=1.0).features, x)
-    flat = rows.column("x").chunk(0).flatten().to_numpy()
-    assert np.shares_memory(Problem.of(rows, 1, sigma=1.0).features, flat)
-    assert shortlist.Study(rows, m=1, sigma=1.0, seed=0, audit=False).ask().arm >= 0
-
-
-def test_parquet_is_read_a_few_columns_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    x, file = normal(301, 7), tmp_path / "x.parquet"
-    x[5, 2] = 3.0
-    words = ["a", "a.b", "a.b.c", "b", "name", "ä", "x y"]  # Parquet takes a dot for a path
-    table = pa.table(dict(zip(words, x.T, strict=True)))
-    who = [f"arm {k}" for k in range(301)]
-    table = table.append_column("a.name", pa.array(who)).set_column(
-        1, "a.b", pa.array(np.arange(301))
-    )
-    x[:, 1] = np.arange(301)
-    for rows in (301, 40):
-        pq.write_table(table, file, row_group_size=rows)
-        for at_once, batch in ((1, 7), (3 * 8 * 302, 100), (1 << 20, 65_536)):
-            monkeypatch.setattr(arrow, "AT_ONCE", at_once)
-            monkeypatch.setattr(arrow, "ROWS", batch)
-            problem = Problem.of(file, 1, sigma=1.0)
-            assert np.array_equal(problem.features, x)
-            assert problem.names == tuple(who)
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1).astype(np.float32)), 7)
-    pq.write_table(pa.table({"who": who, "x": lists}), file, row_group_size=40)
-    problem = Problem.of(file, 1, sigma=1.0)
-    assert np.array_equal(problem.features, x.astype(np.float32))
-    assert problem.names == tuple(who)
-    pq.write_table(pa.table({"x": lists, "y": x[:, 0]}), file)
-    with pytest.raises(InvalidFeatures, match="'x' holds lists, and there are other columns"):
-        Problem.of(file, 1, sigma=1.0)
-    holes = pa.array([[1.0, 2.0], None, [3.0, 4.0]], pa.list_(pa.float64(), 2))
-    pq.write_table(pa.table({"x": holes}), file)
-    with pytest.raises(InvalidFeatures, match="'x' has rows that are missing"):
-        Problem.of(file, 1, sigma=1.0)
-
-
-def test_a_frame_of_several_types() -> None:
-    x = np.column_stack([np.arange(5), np.arange(5) ** 2 / 4, np.array([1, 0, 0, 1, 1])])
-    frame = pd.DataFrame({"i": np.arange(5), "f": x[:, 1].astype(np.float32), "b": x[:, 2] > 0})
-    assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
-    frame["i"] = frame["i"].astype("Int64")
-    assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
-    frame.loc[2, "i"] = pd.NA
-    with pytest.raises(InvalidFeatures, match="feature 0 of arm '2' is nan"):
-        Problem.of(frame, 1, sigma=1.0)
-
-
-PEAK = """
-import pathlib, sys
-import pyarrow.parquet
-from shortlist.features import features_and_names
-
-def memory(what):
-    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(what))
-
-features_and_names(sys.argv[1], None)  # loads what there is to load
-pathlib.Path("/proc/self/clear_refs").write_text("5")
-before = memory("VmRSS")
-matrix, names = features_and_names(sys.argv[2], None)
-print((memory("VmHWM") - before) / matrix.nbytes)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts the memory")
-@pytest.mark.parametrize(("kind", "most"), [("one", 2.0), ("many", 1.7), ("lists", 2.0)])
-def test_a_parquet_file_is_not_in_memory_beside_its_table(
-    kind: str, most: float, tmp_path: Path
-) -> None:
-    x = normal(100_000, 50)
-    table = pa.table({f"f{k}": x[:, k] for k in range(50)})
-    if kind == "lists":
-        table = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 50)})
-    pq.write_table(table, tmp_path / "x.parquet", row_group_size=5000 if kind == "many" else len(x))
-    pq.write_table(table[:2], tmp_path / "tiny.parquet")
-    files = [str(tmp_path / name) for name in ("tiny.parquet", "x.parquet")]
-    told = subprocess.run(
-        [sys.executable, "-c", PEAK, *files], capture_output=True, text=True, check=True
-    )
-    # The names take 0.2 of the features, and the table itself 1.
-    assert 1.0 < float(told.stdout) < most
-
-
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        ({"a": ["x", "y"], "b": ["u", "v"], "c": [1.0, 2.0]}, "'a' and 'b' are both text"),
-        ({"a": [1.0, None], "b": [2.0, 3.0]}, "feature 0 of arm '1' is nan"),
-        ({"a": [b"x", b"y"]}, "'a' is binary, not numeric"),
-        ({"a": ["x", "y"]}, "shape"),
-    ],
-)
-def test_bad_arrow_is_explained(columns: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidFeatures, match=words):
-        Problem.of(pa.table(columns), 1, sigma=1.0)
-
-
-def test_bad_files_are_explained(tmp_path: Path) -> None:
-    (tmp_path / "x.parquet").write_text("no")
-    (tmp_path / "x.npy").write_text("no")
-    (tmp_path / "x.csv").write_text("no")
-    for name, words in (
-        ("x.parquet", "cannot be read"),
-        ("x.npy", "cannot be read"),
-        ("x.csv", "neither a .parquet nor a .npy"),
-        ("none.npy", "no file"),
-    ):
-        with pytest.raises(InvalidFeatures, match=words):
-            Problem.of(tmp_path / name, 1, sigma=1.0)
-
-
-# Designs
-
-
 def all_at_once(x: np.ndarray, b: int, c: int, noise: np.ndarray | None) -> np.ndarray:
     shown = x if noise is None else x / np.sqrt(noise)[:, None]
     costs, both = np.ones(2 * len(x)), np.hstack([shown.T, -shown.T])
     solved = linprog(costs, A_eq=both, b_eq=x[b] - x[c], method="highs").x
     return solved[: len(x)] - solved[len(x) :]
+
+
+# Designs
 
 
 @pytest.mark.parametrize("kind", ["generic", "heavy", "noisy", "few dimensions"])

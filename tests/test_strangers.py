@@ -22,25 +22,24 @@ from shortlist.cli.app import app
 from shortlist.cli.plate import match, read_plate, write_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
-from shortlist.files.cells import csv_of, escaped, unescaped
+from shortlist.files.cells import csv_of
 from shortlist.paper.document import Heading, Paragraph, Picture, to_html
 from shortlist.plot.figure import load_pyplot, save
 from shortlist.printable import CONTROL, on_one_line, printable
-from shortlist.repurposing.reward_cache import RewardCache
 from shortlist.study.running.progress import describe
 from shortlist.study.storage.address import check_address, shown, without_secrets
 from shortlist.study.storage.storage import study_names
 
 SECRET = "s3cret"
+
 TITLE = "\x1b]0;owned\x07"  # sets the title of a terminal's window
+
 FORMULA = "=cmd|' /C calc'!A0"
 
 
 def run(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words], prog_name="shortlist")
 
-
-# Passwords
 
 ADDRESSES = [
     "postgresql:/u:{}@h/db",
@@ -74,6 +73,9 @@ def leaves_no_trace(error: BaseException) -> None:
     )
     # The lines of this file are in the chain too, and hold no password.
     assert SECRET not in chain + values
+
+
+# Passwords
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -136,9 +138,6 @@ def test_a_path_is_a_path(place: str) -> None:
     assert shown(place) == place
 
 
-# Terminals
-
-
 @pytest.fixture
 def escaping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A study whose every name is an escape sequence."""
@@ -156,6 +155,9 @@ def escaping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         study.ask(2)
     yield tmp_path
     study.close()
+
+
+# Terminals
 
 
 @pytest.mark.slow
@@ -227,23 +229,6 @@ def test_printable_text_has_no_control_characters(text: str) -> None:
 # Spreadsheets
 
 
-@given(st.text())
-def test_a_guarded_cell_is_read_back_as_it_was(text: str) -> None:
-    assert unescaped(escaped(text)) == text
-
-
-@pytest.mark.parametrize(
-    "text", ["=1+2", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " =1", "'=1", "＝1"]
-)
-def test_a_formula_is_guarded(text: str) -> None:
-    assert escaped(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["-1", "+0.5", "-1e-3", "C07", "", "'tis", "5'-UTR", "a=b"])
-def test_other_text_is_left_as_it_is(text: str) -> None:
-    assert escaped(text) == text
-
-
 def test_exports_hold_no_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     study = shortlist.Study(arms=[FORMULA, "b"], m=1, sigma=1, seed=0, storage="a.db", name="=s")
@@ -258,16 +243,6 @@ def test_exports_hold_no_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert not cell.startswith(tuple("=+@\t")), cell
     table = pd.DataFrame({"=t": ["=a", None], "n": [-1.5, 2.0]}, index=["@i", "j"])
     assert csv_of(table).decode() == ",'=t,n\n'@i,'=a,-1.5\nj,,2.0\n"
-
-
-def test_rewards_are_kept_under_any_name(tmp_path: Path) -> None:
-    kept = RewardCache(tmp_path / "pulls.csv", "x")
-    drugs = [FORMULA, f"'{FORMULA}", "C07", "a\nb", "a\rb", "a\x85b", "a\u2028b", 'a"b', "a,b", " "]
-    for number, drug in enumerate(drugs):
-        kept.put(drug, number, 0.5)
-    assert "\n=" not in kept.path.read_text()
-    again = RewardCache(kept.path, "x")
-    assert [again.get(drug, number) for number, drug in enumerate(drugs)] == [0.5] * len(drugs)
 
 
 NASTY = st.text(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as pyplot
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
-from shortlist import plot
-from shortlist.cli.app import app
+from paths import DATA, ROOT, needs_data
+from screens import small, switch_data
 from shortlist.data.drugs import COLUMNS
 from shortlist.errors import (
     IndistinguishableArms,
@@ -31,7 +27,6 @@ from shortlist.numerics.random import run_seed
 from shortlist.repurposing import (
     BooleanNetwork,
     DrugScreen,
-    Dynamics,
     Semantics,
     auc,
     cds2_score,
@@ -40,50 +35,16 @@ from shortlist.repurposing import (
     predict_phenotype,
     read,
     read_expression,
-    synthetic,
 )
-from shortlist.repurposing.outcome import Outcome, assumptions, linear_misfit, measures
-from shortlist.repurposing.reward_cache import RewardCache
+from shortlist.repurposing.outcome import assumptions, linear_misfit
 from shortlist.repurposing.synthetic_data import DataSet
 
-REAL = os.environ.get("SHORTLIST_DATA")
-needs_data = pytest.mark.skipif(not REAL, reason="SHORTLIST_DATA does not name a folder of data")
 NAN = float("nan")
-ROOT = Path(__file__).parents[1]
-
-
-def small(**settings: Any) -> DataSet:
-    sizes = {"drugs": 8, "m": 2, "modules": 5, "patients": 5, "controls": 5, "background": 400}
-    return synthetic(seed=1, **(sizes | settings))
 
 
 @pytest.fixture(scope="module")
 def data() -> DataSet:
     return small(networks=2)
-
-
-def switch_data() -> dict[str, Any]:
-    """A switch that patients have on and controls off, and a gene that is its opposite."""
-    rng = np.random.default_rng(0)
-    background = np.where(np.arange(300) % 2, 9.0, 4.0)[:, None]
-    genes = ["A", "B", "C", *(f"G{i}" for i in range(300))]
-
-    def expression(switch: float, other: float, name: str) -> pd.DataFrame:
-        rows = np.vstack([[[switch] * 4] * 2, [[other] * 4], np.repeat(background, 4, axis=1)])
-        noise = 0.5 * rng.standard_normal(rows.shape)
-        return pd.DataFrame(rows + noise, genes, [f"{name} {i}" for i in range(4)])
-
-    signatures = {
-        "half": {"A": 0.0},
-        "both": {"A": 0.0, "B": 0.0},
-        "late": {"C": 1.0},
-    }
-    return {
-        "network": BooleanNetwork({"A": "B", "B": "A", "C": "!A"}),
-        "patients": expression(12.0, 1.0, "patient"),
-        "controls": expression(1.0, 12.0, "control"),
-        "signatures": pd.DataFrame(signatures).reindex(["A", "B", "C"]),
-    }
 
 
 # Pulls
@@ -197,20 +158,6 @@ def test_the_baseline_is_algorithm_3(data: DataSet) -> None:
     assert other.baseline().tolist() == data.screen().baseline().tolist()
 
 
-@pytest.mark.slow
-def test_without_a_baseline_the_rest_stands() -> None:
-    parts = switch_data()
-    full = pd.DataFrame({"half": {"G1": 1.0}, "both": {"G2": 1.0}})
-    screen = DrugScreen(**parts, full_signatures=full, labels={"both": 1, "late": -1})
-    assert screen.baseline().isna().all()
-    study = screen.study(1, epsilon=0.4, classical=True)
-    study.run(screen.objective, progress=False)
-    outcome = Outcome(screen, study, screen.simulate(2))
-    assert outcome.measures.index.tolist() == ["study", "simulated"]
-    assert outcome.ranking()["baseline's"].tolist() == ["–"]
-    pyplot.close(outcome.figure())
-
-
 def test_an_instance_answers_with_the_simulated_rewards(data: DataSet) -> None:
     screen = data.screen()
     instance = screen.instance(2, repeats=7)
@@ -249,93 +196,6 @@ def test_features_by_default_are_the_signatures(data: DataSet) -> None:
         data.screen(features=pd.DataFrame(1.0, ["constant"], data.signatures.columns)).study(2)
 
 
-def test_measures_count_labelled_drugs_only() -> None:
-    labels = pd.Series({"a": 1.0, "b": -1.0, "c": 0.0, "d": 1.0})
-    scores = {
-        "one": pd.Series({"a": 0.9, "b": 0.5, "c": 1.0, "d": 0.4}),
-        "other": pd.Series({"a": 0.9, "b": 0.5, "c": NAN, "d": NAN}),
-    }
-    both = measures(scores, labels)
-    assert both["drugs"].tolist() == [2, 2]  # d has no score by the other
-    assert both["AUC"].tolist() == [1.0, 1.0]
-    alone = measures({"one": scores["one"]}, labels)
-    assert alone.loc["one"].to_dict() == {"drugs": 3, "HR@1": 1.0, "HR@2": 0.5, "AUC": 0.5}
-    assert measures(scores, labels.abs()).empty
-
-
-# The cache
-
-
-@pytest.mark.slow
-def test_an_interrupted_study_goes_on_with_the_same_pulls(
-    data: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pulls(cache: Path | None, stop: int | None = None) -> list[tuple[int, float | None]]:
-        screen = data.screen(cache=cache, seed=4)
-        study = screen.study(2, epsilon=0.3)
-        study.run(screen.objective, max_evaluations=stop, progress=False)
-        return [(trial.arm, trial.value) for trial in study.trials]
-
-    path = tmp_path / "pulls.csv"
-    whole = pulls(None)
-    assert pulls(path, 100) == whole[:100]
-    with path.open("a") as file:
-        file.write("reverser 1,12345,0.")  # ended in the middle of a line
-    assert pulls(path) == whole
-    assert len(path.read_text().splitlines()) == 2 + len(whole)
-
-    def never(*_: Any, **__: Any) -> None:
-        raise AssertionError("a reward that is in the file was simulated again")
-
-    monkeypatch.setattr(Dynamics, "simulate", never)
-    assert pulls(path) == whole
-
-
-def test_a_cache_of_another_screen_is_refused(data: DataSet, tmp_path: Path) -> None:
-    path = tmp_path / "pulls.csv"
-    data.screen(cache=path).reward(0, 1)
-    kept = path.read_bytes()
-    for other in ({"semantics": Semantics(free="zero")}, {"seed": 5}, {"labels": None}):
-        same = "semantics" not in other
-        if same:  # neither the seed nor the labels change a reward
-            assert data.screen(cache=path, **other).reward(0, 1) == data.screen().reward(0, 1)
-        else:
-            with pytest.raises(InvalidSetting, match="holds rewards of another screen"):
-                data.screen(cache=path, **other)
-    assert path.read_bytes() == kept
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("drug,seed,reward\na,1,0.5\n", 1),
-        ("# rewards of the screen x\ndrug,seed,reward\na,1\n", 3),
-        ("# rewards of the screen x\ndrug,seed,reward\na,1,0.5\nb,one,0.5\n", 4),
-        (b"\xff\xfe\n".decode("latin-1"), 1),
-    ],
-)
-def test_a_file_that_is_no_cache_is_left_alone(text: str, line: int, tmp_path: Path) -> None:
-    path = tmp_path / "pulls.csv"
-    path.write_text(text, encoding="latin-1")
-    with pytest.raises(InvalidSetting, match=f"line {line}: this is no file of rewards"):
-        RewardCache(path, "x")
-    assert path.read_text(encoding="latin-1") == text
-
-
-@pytest.mark.parametrize("start", ["", "# rewards of", "# rewards of the screen x\ndrug,se"])
-def test_a_cache_ended_before_its_first_reward(start: str, tmp_path: Path) -> None:
-    path = tmp_path / "pulls.csv"
-    path.write_text(start)
-    cache = RewardCache(path, "x")
-    cache.put("a, or b", 2**64 - 1, 0.1 + 0.2)
-    again = RewardCache(path, "x")
-    assert again.get("a, or b", 2**64 - 1) == 0.1 + 0.2
-    assert path.read_text().splitlines()[:2] == ["# rewards of the screen x", "drug,seed,reward"]
-
-
-# Bad input
-
-
 def change(**parts: Any) -> dict[str, Any]:
     return switch_data() | parts
 
@@ -352,6 +212,9 @@ def constant(name: str) -> dict[str, Any]:
 
 
 NETWORK = BooleanNetwork({"A": "A", "X": "X"})
+
+
+# Bad input
 
 
 @pytest.mark.parametrize(
@@ -452,40 +315,6 @@ def test_bad_pulls_are_named() -> None:
         screen.reward(0, -1)
 
 
-# The outcome and the command
-
-
-@pytest.mark.slow
-def test_the_picture(data: DataSet) -> None:
-    screen = data.screen()
-    study = screen.study(2, epsilon=0.3)
-    study.run(screen.objective, progress=False)
-    outcome = Outcome(screen, study, screen.simulate(5))
-    assert outcome.table.index.tolist()[:2] == list(study.shortlist.names)
-    assert outcome.ranking()["baseline's"].iloc[0] == screen.baseline().idxmax()
-    figure = outcome.figure()
-    ax, other = figure.axes
-    names = [text.get_text() for text in ax.get_yticklabels()]
-    means = pd.Series(outcome.rewards.mean(axis=(1, 2)), screen.drugs)
-    best = means.sort_values(ascending=False, kind="stable").index
-    assert [name.removeprefix("★ ") for name in names] == list(best)
-    assert {name for name in names if name.startswith("★")} == {
-        f"★ {name}" for name in study.shortlist
-    }
-    colours = {
-        text.get_text().removeprefix("★ "): text.get_color() for text in ax.get_yticklabels()
-    }
-    for drug, label in data.labels.items():
-        assert colours[str(drug)] == plot.LABELS[int(label)][0]
-    line = other.get_lines()[0]
-    assert np.allclose(line.get_xdata(), screen.baseline()[list(best)])
-    pyplot.close(figure)
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], prog_name="shortlist")
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> list[object]:
     """The words of a quick screen."""
@@ -496,196 +325,10 @@ def files(tmp_path: Path) -> list[object]:
     return [*words, "-m", 2, "--epsilon", 0.3, "--out", tmp_path / "out", "--repeats", 3]
 
 
-@pytest.mark.slow
-def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path) -> None:
-    first = run(*files)
-    assert first.exit_code == 0, first.output
-    for word in (
-        "8 drugs, 5 patients",
-        "reverser 1",
-        "In doubt: the results speak against what is assumed (fit)",
-        "baseline's",
-        "HR@2",
-        "AUC",
-        "Means",
-    ):
-        assert word in first.stdout
-    out = tmp_path / "out"
-    assert sorted(path.name for path in out.iterdir()) == [
-        "drugs.csv",
-        "pulls.csv",
-        "rewards.png",
-        "rewards.svg",
-    ]
-    table = pd.read_csv(out / "drugs.csv", index_col=0)
-    assert len(table) == 8
-    assert set(table.index[table["in_shortlist"]]) == {"reverser 1", "reverser 2"}
-    pulls = (out / "pulls.csv").read_text()
-    again = run(*files, "--json")
-    report = json.loads(again.stdout)
-    assert (out / "pulls.csv").read_text() == pulls  # nothing new had to be simulated
-    assert report["final"]
-    assert set(report["shortlist"]) == {"reverser 1", "reverser 2"}
-    assert report["evaluations"] == len(pulls.splitlines()) - 2 == table["pulls"].sum()
-    assert report["measures"]["study"]["HR@2"] == 1.0
-    assert report["drugs"][0]["name"] in report["shortlist"]
-
-
-@pytest.mark.slow
-def test_the_command_overwrites_another_answer_only_by_force(
-    files: list[object], tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    assert run(*files).exit_code == 0
-    assert run(*files).exit_code == 0  # the same answer once more
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    other = run(*files, "--epsilon", 0.4)
-    assert other.exit_code == 2
-    assert "drugs.csv is there already" in other.stderr
-    assert "--force" in other.stderr
-    assert before.items() >= {(p.name, p.read_bytes()) for p in out.iterdir() if p.suffix != ".csv"}
-    assert (out / "drugs.csv").read_bytes() == before["drugs.csv"]
-    assert run(*files, "--epsilon", 0.4, "--force").exit_code == 0
-    assert (out / "drugs.csv").read_bytes() != before["drugs.csv"]
-
-
-def test_the_command_leaves_files_alone_that_are_not_of_a_screen(
-    files: list[object], tmp_path: Path
-) -> None:
-    (tmp_path / "out").mkdir()
-    mine = tmp_path / "out" / "drugs.csv"
-    mine.write_text("precious")
-    refused = run(*files)
-    assert refused.exit_code == 2
-    assert "drugs.csv is there already" in refused.stderr
-    assert [path.name for path in mine.parent.iterdir()] == ["drugs.csv"]
-    assert mine.read_text() == "precious"
-
-
-def test_the_command_without_matplotlib(
-    files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    result = run(*files)
-    assert result.exit_code == 0, result.output
-    assert "note: no picture: pictures need matplotlib" in result.stderr
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["drugs.csv", "pulls.csv"]
-
-
-@pytest.mark.slow
-def test_the_command_stops_early_and_without_features(files: list[object]) -> None:
-    result = run(*files, "--classical", "--max-evaluations", 50)
-    assert result.exit_code == 0, result.output
-    assert "50 evaluations, not stopped" in result.stdout
-    assert "No guarantee yet" in result.stdout
-    assert "nothing is assumed of them" in result.stdout
-
-
-@pytest.mark.slow
-def test_what_is_printed_is_what_the_study_says() -> None:
-    screen = synthetic(drugs=8, m=3, seed=2).screen()
-    rewards = screen.simulate(repeats=3)
-    for most in (10, 200, 400):
-        study = screen.study(m=3, epsilon=0.1)
-        study.run(screen.objective, max_evaluations=most, progress=False)
-        ranking = Outcome(screen, study, rewards).ranking()
-        assert set(ranking["shortlist"]) == set(study.shortlist.names)
-
-
-@pytest.mark.parametrize("repeats", [3, 300])
-def test_chance_is_not_taken_for_a_misfit(repeats: int) -> None:
-    """These means are linear but for 0.0001; few walks miss them by a hundred times as much."""
-    screen = synthetic(drugs=6, m=2, seed=0).screen()
-    words = assumptions(screen.study(m=2, epsilon=0.1), screen.simulate(repeats))
-    assert "no more than chance explains" in words[1]
-    rewards = screen.simulate(repeats)
-    beyond = np.linalg.svd(screen.features.T.to_numpy())[0][:, -1]  # no combination of the features
-    rewards += 0.3 * (beyond / np.abs(beyond).max())[:, None, None]
-    words = assumptions(screen.study(m=2, epsilon=0.1), rewards)
-    assert "do not rely on the guarantee" in words[1]
-
-
-@pytest.mark.slow
-def test_a_label_above_the_heading_and_a_dollar_in_a_name(
-    files: list[object], tmp_path: Path
-) -> None:
-    labels = tmp_path / "data" / "labels.csv"
-    whole = labels.read_text()
-    labels.write_text("\n".join(whole.splitlines()[1:]) + "\n")
-    result = run(*files, "--max-evaluations", 5)
-    assert result.exit_code == 2
-    assert "where a heading is expected" in result.stderr
-    labels.write_text("")
-    assert run(*files, "--max-evaluations", 5).exit_code == 2
-    odd = r"bad $\foo$ x"
-    for file in tmp_path.joinpath("data").glob("*.csv"):
-        file.write_text(file.read_text().replace("decoy 1", odd))
-    labels.write_text(whole.replace("decoy 1", odd))
-    result = run(*files, "--max-evaluations", 5)
-    assert result.exit_code == 0, result.output
-    assert "rewards.png" in result.stdout
-
-
-@pytest.mark.slow
-def test_the_command_with_names_and_some_drugs(files: list[object], tmp_path: Path) -> None:
-    labels = tmp_path / "data" / "labels.csv"
-    table = pd.read_csv(labels, index_col=0)
-    table.insert(0, "drug_name", [name.upper() for name in table.index])
-    table.to_csv(labels)
-    result = run(*files, "--drugs", "REVERSER 1, REVERSER 2,DECOY 1", "--max-evaluations", 20)
-    assert result.exit_code == 0, result.output
-    assert "3 drugs, 5 patients" in result.stdout
-    # Nothing is known before the initial pulls are done, and the simulated means are not the study's.
-    assert "No shortlist yet: the initial pulls are not done." in result.stdout
-    assert "DECOY 1" in (tmp_path / "out" / "drugs.csv").read_text()
-    wrong = run(*files, "--drugs", "REVERSER 1,DECOI 1")
-    assert wrong.exit_code == 2
-    assert "did you mean 'DECOY 1'" in wrong.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["repurpose"], "--network is missing"),
-        (["repurpose", "--synthetic", "--labels", __file__], "takes the place of files"),
-        (["repurpose", "--network", "nowhere.bnet"], "does not exist"),
-        (["repurpose", "--synthetic", "--algorithm", "m-LinGape", "--out", "X"], "did you mean"),
-        (["repurpose", "--synthetic", "-m", "20", "--out", "X"], "m must be at least 1 and below"),
-        (["repurpose", "--synthetic", "--out", f"{__file__}/x"], "x cannot be made"),
-    ],
-)
-def test_the_command_fails_in_words(
-    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = run(*words)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.replace("│", " ").split())
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("drug,label\nreverser 1,1\nnothing,1\n", "unknown drug in the labels 'nothing'"),
-        ("drug,label\nreverser 1,good\n", "the drug 'reverser 1' has 'good'"),
-        ("drug,label\nreverser 1,7\n", "'reverser 1' has 7"),
-    ],
-)
-def test_bad_labels_in_a_file(files: list[object], tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "data" / "labels.csv").write_text(text)
-    result = run(*files)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-# The paper's data
-
-
 @pytest.fixture(scope="module")
 def epilepsy() -> DrugScreen:
-    assert REAL
-    folder = Path(REAL)
+    assert DATA
+    folder = Path(DATA)
 
     def table(name: str) -> pd.DataFrame:
         with warnings.catch_warnings():
@@ -705,6 +348,9 @@ def epilepsy() -> DrugScreen:
     )
 
 
+# The paper's data
+
+
 @needs_data
 def test_the_parts_of_the_paper_s_screen(epilepsy: DrugScreen) -> None:
     assert epilepsy.differential.notna().sum() == 50
@@ -721,7 +367,7 @@ def test_the_parts_of_the_paper_s_screen(epilepsy: DrugScreen) -> None:
 
 @needs_data
 def test_logged_states_get_their_logged_rewards(epilepsy: DrugScreen) -> None:
-    lines = (Path(str(REAL)) / "rewards_cosine_10drugs_18samples.txt").read_text().splitlines()
+    lines = (Path(str(DATA)) / "rewards_cosine_10drugs_18samples.txt").read_text().splitlines()
     states = np.array([list(map(int, x.split("\t")[0])) for x in lines if x.endswith("\tstate")])
     logged = [float(x.rsplit("(", 1)[1].split(",")[0]) for x in lines if x.startswith("('Arm")]
     goal = epilepsy.differential.to_numpy()
@@ -735,7 +381,7 @@ def test_logged_states_get_their_logged_rewards(epilepsy: DrugScreen) -> None:
 def test_what_is_true_about_the_epilepsy_case(epilepsy: DrugScreen) -> None:
     """Asynchronous walks, free genes uniform: 200 walks of each drug and patient."""
     means = epilepsy.rewards(200)
-    stored = np.loadtxt(Path(str(REAL)) / "rewards_cosine_10drugs_18samples.csv")
+    stored = np.loadtxt(Path(str(DATA)) / "rewards_cosine_10drugs_18samples.csv")
     ten = means.loc[list(COLUMNS)]
     correlation = np.corrcoef(ten.T.to_numpy().ravel(), stored.ravel())[0, 1]
     assert correlation == pytest.approx(0.24, abs=0.03)
@@ -761,14 +407,6 @@ def test_the_script_of_the_docs_prints_its_figures() -> None:
         "rank 10; θ of norm 1.81",
     ):
         assert words in said
-
-
-@pytest.mark.slow
-def test_the_demo_runs(tmp_path: Path) -> None:
-    said = program("examples/demo.py", str(tmp_path / "demo.png"))
-    for words in ("reverser 1", "Proven", "baseline", "LUCB"):
-        assert words in said
-    assert (tmp_path / "demo.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def program(*words: str) -> str:

@@ -16,6 +16,7 @@ import pytest
 
 import forks
 import shortlist
+from paths import ROOT
 from shortlist import report
 from shortlist.errors import InvalidSetting
 from shortlist.files.writing import make_folder, new_file, write_file
@@ -25,7 +26,7 @@ from shortlist.repurposing import write as write_network
 from shortlist.repurposing.reward_cache import RewardCache
 
 matplotlib.use("Agg")
-SOURCE = Path(__file__).parents[1] / "src" / "shortlist"
+SOURCE = ROOT / "src" / "shortlist"
 
 # Kills itself at the k-th thing that it asks of the file system.
 KILLED = """

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
-import os
 import random
 import sys
 import time
@@ -12,13 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from paths import DATA, needs_data
 from shortlist.errors import (
     InferenceFailed,
     InferenceTimeout,
-    InvalidExpression,
     InvalidNetwork,
     InvalidSetting,
     UnknownName,
@@ -28,28 +25,16 @@ from shortlist.repurposing import (
     AbstractNetwork,
     BooleanNetwork,
     Experiment,
-    Interaction,
-    SignedInteraction,
-    candidate_network,
     edge_distances,
     infer,
     read_abstract,
     read_experiments,
-    read_string,
     replay,
-    sign_interactions,
 )
 from shortlist.repurposing.networks.abstract_network import PossibleEdge
 from shortlist.repurposing.networks.formats.rein import parse_experiments
 from shortlist.repurposing.networks.inference import OutOfTime, Solver, answer_set_program
-from shortlist.repurposing.networks.interactions import UnsignedInteractions
 from shortlist.repurposing.networks.logic import evaluate, truth_table
-
-REAL = os.environ.get("SHORTLIST_DATA")
-needs_data = pytest.mark.skipif(not REAL, reason="SHORTLIST_DATA does not name a folder of data")
-
-
-# Against brute force
 
 
 def explains(
@@ -140,6 +125,9 @@ def puzzles(count: int) -> Iterator[tuple[int, AbstractNetwork, list[Experiment]
         yield seed, AbstractNetwork(rules, edges), experiments, steps
 
 
+# Against brute force
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("update", ["asynchronous", "synchronous"])
 def test_all_solutions_are_those_of_brute_force(update: str) -> None:
@@ -185,9 +173,6 @@ def test_no_edge_is_chosen_that_its_rule_ignores() -> None:
         ), (rule, signs)
 
 
-# A planted truth
-
-
 def planted() -> tuple[AbstractNetwork, BooleanNetwork, list[Experiment]]:
     """Ten genes, a network within 30 possible edges, and what it does in three experiments."""
     draw = random.Random(7)
@@ -214,6 +199,9 @@ def planted() -> tuple[AbstractNetwork, BooleanNetwork, list[Experiment]]:
             name = f"E{len(experiments)}"
             experiments.append(Experiment(name, {0: start, 10: seen, 11: seen}, held, (11,)))
     return candidate, truth, experiments
+
+
+# A planted truth
 
 
 def test_a_planted_network_is_explained_and_replayed() -> None:
@@ -266,13 +254,13 @@ def test_fewer_solutions_than_asked_for_are_all() -> None:
     assert len(infer(candidate, [seen], steps=2, solutions=9, distance=3)) == 1  # of 2 edges
 
 
-# What cannot be explained
-
-
 def switch() -> AbstractNetwork:
     """B may follow A, or do the opposite; C is free."""
     edges = (PossibleEdge("A", "B", 1, True), PossibleEdge("A", "B", -1, True))
     return AbstractNetwork({"A": (18,), "B": tuple(range(18)), "C": (18,)}, edges)
+
+
+# What cannot be explained
 
 
 def test_the_experiments_in_conflict_are_named() -> None:
@@ -414,43 +402,7 @@ def test_the_candidates_directives_are_the_defaults() -> None:
         infer(odd, [rushed])
 
 
-def test_profiles_with_missing_values_are_observations() -> None:
-    profile = pd.Series({"A": 1.0, "B": float("nan"), "C": 0.0})
-    assert Experiment("E", {0: profile}).observations == {0: {"A": 1, "C": 0}}  # type: ignore[dict-item]
-
-
 # The replay
-
-
-def test_the_replay_catches_each_kind_of_wrong_step() -> None:
-    network = BooleanNetwork({"A": "A", "B": "A", "C": "B"})
-    seen = Experiment("E", {0: {"B": 0}, 3: {"C": 1}}, {"A": 1}, fixed_points=(3,))
-    right = [(1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 1, 1)]
-    assert replay(network, seen, right) == []
-    for step, state, complaint in (
-        (0, (1, 1, 0), "step 0: B is 1, but was observed as 0"),
-        (1, (1, 1, 1), "B, C change; one gene at a time may"),
-        (1, (1, 0, 0), "step 0 to 1: B stays 0, its function says 1"),
-        (1, (1, 0, 1), "step 0 to 1: C becomes 1, its function says 0"),
-        (2, (0, 1, 0), "step 2: A is 0, but it is held at 1"),
-        (3, (1, 1, 0), "step 3: C is 0, but was observed as 1"),
-        (3, (1, 0, 1), "step 3 should be a fixed point, but B, C would change"),
-    ):
-        wrong = [*right[:step], state, *right[step + 1 :]]
-        assert any(complaint in said for said in replay(network, seen, wrong)), complaint
-    short = replay(network, seen, right[:3])
-    assert short == [
-        "step 3 is observed, but the trajectory ends at step 2",
-        "step 3 should be a fixed point, but the trajectory ends before it",
-    ]
-    at_once = [(1, 0, 1), (1, 1, 0), (1, 1, 1), (1, 1, 1)]
-    assert replay(network, seen, at_once, update="synchronous") == []
-    lazy = replay(network, seen, [(1, 0, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1)], update="synchronous")
-    assert lazy == ["step 0 to 1: C stays 1, its function says 0"]
-    with pytest.raises(UnknownName, match="update"):
-        replay(network, seen, right, update="both")
-    with pytest.raises(InvalidNetwork, match="step 1"):
-        replay(network, seen, [(1, 0, 0), (1, 1)])
 
 
 def test_a_wrong_answer_of_the_solver_does_not_get_through(
@@ -470,210 +422,18 @@ def test_a_wrong_answer_of_the_solver_does_not_get_through(
         infer(candidate, [resting], steps=1)
 
 
-# .spec files
-
-
-SPEC = """// a comment; with a semicolon
-#E1[0] |= $Down;   #E1[0] |= $Start;
-#E1[4] |= $End;
-fixpoint(#E1[4]);
-#E2[0] |= $Start;
-
-$Down :=
-{ KO(A) = 1 and KO(B) = 0 and FE(C) = 1
-};
-$Start := { B = 1 and and.D = 0 };
-$End := { B = 0 };
-$Unused := { B = 1 and KO(B) = 1 };
-"""
-
-
-def test_a_spec_file_with_a_byte_order_mark(tmp_path: Path) -> None:
-    path = tmp_path / "observations.spec"
-    path.write_bytes(b"\xef\xbb\xbf" + SPEC.replace("and.D", "X.D").encode())
-    assert read_experiments(path) == [
-        Experiment("E1", {0: {"B": 1, "X.D": 0}, 4: {"B": 0}}, {"A": 0, "C": 1}, (4,)),
-        Experiment("E2", {0: {"B": 1, "X.D": 0}}),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("#E[0] |= $S;\n\n#E[zero] |= $S;", r"x.spec, line 3: cannot read '#E\[zero\]"),
-        ("#E[0] |= $S;\n$S := { A = 1 and\n B = 2 };", "x.spec, line 3: .* condition 'B = 2'"),
-        (
-            "#E[0] |= $S;\n$S := {\n A = 1 or B = 1 };",
-            "line 3: cannot read the condition 'A = 1 or",
-        ),
-        ("$S := { A = 1 };\n$S := { A = 0 };", r"line 2: \$S is defined twice"),
-        ("$S := { A = 1 };", "x.spec names no experiment"),
-        ("#E[0] |= $S;\n$S := { A = 1 }", r"line 2: '\$S := \{ A = 1 \}' does not end with ';'"),
-        ("#E[0] |= $T;", r"line 1: \$T is not defined"),
-        ("#E[3] |= $S;\n$S := { KO(A) = 1 };", r"line 1: \$S perturbs genes at step 3"),
-        (
-            "#E[3] |= $S;\n#E[3] |= $T;\n$S := { A = 1 }; $T := { A = 0 };",
-            r"line 2: #E\[3\] gives gene A both 0 and 1",
-        ),
-        ("#E[0] |= $S;\n$S := { KO(A) = 1 and FE(A) = 1 };", "line 2: a state gives gene A both"),
-    ],
-)
-def test_bad_spec_lines_are_named(text: str, message: str) -> None:
-    with pytest.raises(InvalidNetwork, match=message):
-        parse_experiments(text, "x.spec")
-
-
-# STRING, and signs
-
-
-LINKS = """protein1 protein2 combined_score
-9606.P1 9606.P2 900
-9606.P2 9606.P1 900
-9606.P1 9606.P3 399
-9606.P3 9606.P4 650
-"""
-INFO = """#string_protein_id\tpreferred_name\tprotein_size\tannotation
-9606.P1\tSNAP25\t206\tIt says: a, b
-9606.P2\tSTXBP1\t603\tx
-9606.P3\tCDC42\t191\tx
-"""
-
-
-def test_links_of_string_compressed_or_not(tmp_path: Path) -> None:
-    links, info = tmp_path / "links.txt.gz", tmp_path / "info.txt"
-    links.write_bytes(gzip.compress(LINKS.encode()))
-    info.write_text(INFO)
-    assert read_string(links, names=info) == [
-        ("SNAP25", "STXBP1", 900),
-        ("CDC42", "9606.P4", 650),
-    ]
-    assert read_string(links, names=info, minimum=700) == [("SNAP25", "STXBP1", 900)]
-    wanted = read_string(links, names=info, genes=["SNAP25", "CDC42"], minimum=0)
-    assert wanted == [("SNAP25", "CDC42", 399)]
-    with pytest.raises(InvalidNetwork, match=r"between two of the 2 genes: lower minimum.*names="):
-        read_string(links, genes=["SNAP25", "STXBP1"])
-
-
-def test_an_export_of_string_has_scores_up_to_one(tmp_path: Path) -> None:
-    path = tmp_path / "string_interactions.tsv"
-    path.write_text(
-        "#node1\tnode2\tnode1_string_id\tcombined_score\r\n"
-        "PAK1\tCDC42\t9606.P\t0.999\r\nPAK1\tMCF2\t9606.P\t0.4\r\n\r\n"
-    )
-    assert read_string(path) == [("PAK1", "CDC42", 999), ("PAK1", "MCF2", 400)]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("protein1 protein2\nA B\n", "line 1: expected the columns protein1, protein2 and combin"),
-        ("protein1 protein2 combined_score\nA B\n", "line 2: expected 3 cells, found 2"),
-        ("protein1 protein2 combined_score\nA B high\n", "line 2: expected a score .* 'high'"),
-        ("protein1 protein2 combined_score\nA B 1001\n", "line 2: expected a score .* '1001'"),
-        ("protein1 protein2 combined_score\nA B nan\n", "line 2: expected a score .* 'nan'"),
-        ("protein1 protein2 combined_score\n", "has no interaction with a score of 400"),
-    ],
-)
-def test_bad_lines_of_string_are_named(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "links.txt"
-    path.write_text(text)
-    with pytest.raises(InvalidNetwork, match=message):
-        read_string(path)
-
-
-def test_a_bad_info_file_is_named(tmp_path: Path) -> None:
-    links, info = tmp_path / "links.txt", tmp_path / "info.txt"
-    links.write_text(LINKS)
-    info.write_text("protein\tname\nA\tB\n")
-    with pytest.raises(InvalidNetwork, match=r"info.txt, line 1: expected the columns string_pro"):
-        read_string(links, names=info)
-    info.write_text("#string_protein_id\tpreferred_name\n9606.P1\n")
-    with pytest.raises(InvalidNetwork, match=r"info.txt, line 2: expected 2 cells, found 1"):
-        read_string(links, names=info)
-    with pytest.raises(InvalidSetting, match=r"minimum must be a whole score .* got 0\.4"):
-        read_string(links, minimum=0.4)  # type: ignore[arg-type]
-    links.write_bytes(gzip.compress(LINKS.encode())[:-9])
-    with pytest.raises(InvalidExpression, match="cut short or damaged"):
-        read_string(links)
-
-
-def test_signs_are_those_of_the_correlations() -> None:
-    rng = np.random.default_rng(3)
-    genes = [f"G{i}" for i in range(8)]
-    data = pd.DataFrame(rng.normal(size=(8, 20)) + 9, index=genes)
-    pairs = [Interaction(a, b, 900) for a, b in itertools.combinations(genes, 2)]
-    truth = pd.DataFrame(np.corrcoef(data.to_numpy()), index=genes, columns=genes)
-    signed = sign_interactions(pairs, data)
-    assert [(a, b) for a, b, _ in signed] == [(a, b) for a, b, _ in pairs]
-    assert [r for *_, r in signed] == pytest.approx([truth.loc[a, b] for a, b, _ in pairs])
-    assert {r > 0 for *_, r in signed} == {True, False}
-    candidate = candidate_network(signed)
-    assert len(candidate.edges) == 2 * len(pairs)
-    for edge in candidate.edges:
-        assert edge.optional
-        assert edge.sign == np.sign(truth[edge.source].to_dict()[edge.target])
-
-
-def test_interactions_without_a_sign_are_left_out_with_a_warning() -> None:
-    data = pd.DataFrame(
-        {"A": [1, 2, 3], "B": [1, 0, 1], "C": [3, 1, 2], "D": [5, 5, 5]}, dtype=float
-    ).T
-    pairs = [Interaction("A", other, 900) for other in "BCDE"]
-    with pytest.warns(UnsignedInteractions, match=r"3 of 4 .* 2 of their genes \(D, E\)"):
-        signed = sign_interactions(pairs, data)
-    assert [pair[:2] for pair in signed] == [("A", "C")]
-    assert signed[0].correlation == pytest.approx(-0.5)
-    with pytest.raises(InvalidExpression, match="none of the 1 interactions gets a sign"):
-        sign_interactions(pairs[3:], data)
-    with pytest.raises(InvalidExpression, match="at least 3 samples, got 2"):
-        sign_interactions(pairs, data.iloc[:, :2])
-    with pytest.raises(InvalidExpression, match="'A' has nan in sample"):
-        sign_interactions(pairs, data.where(data > 1))
-
-
-def test_a_candidate_keeps_the_components_of_perturbed_genes() -> None:
-    pairs = [
-        SignedInteraction("A", "B", 0.5),
-        SignedInteraction("B", "C", -0.5),
-        SignedInteraction("X", "Y", 0.1),
-    ]
-    candidate = candidate_network(pairs, perturbations={"C": "-"}, rules=(0, 1))
-    assert candidate.rules == {"A": (0, 1), "B": (0, 1), "C": (0, 1)}
-    assert candidate.perturbations == {"C": "-"}
-    assert {edge[:3] for edge in candidate.edges} == {
-        ("A", "B", 1), ("B", "A", 1), ("B", "C", -1), ("C", "B", -1),
-    }  # fmt: skip
-    with pytest.raises(InvalidNetwork, match="perturbed gene 'Z' has no interaction"):
-        candidate_network(pairs, perturbations={"Z": "-"})
-    knocked = Experiment("C down", {0: {"B": 0}, 3: {"B": 1}}, {"C": 0}, (3,))
-    assert infer(candidate_network(pairs, perturbations={"C": "-"}), [knocked], steps=4)
+def paper() -> tuple[AbstractNetwork, list[Experiment]]:
+    folder = Path(str(DATA))
+    return read_abstract(folder / "model1.net"), read_experiments(folder / "observations1.spec")
 
 
 # The paper's experiments
 
 
-def paper() -> tuple[AbstractNetwork, list[Experiment]]:
-    folder = Path(str(REAL))
-    return read_abstract(folder / "model1.net"), read_experiments(folder / "observations1.spec")
-
-
-@needs_data
-def test_the_papers_experiments_are_read() -> None:
-    candidate, experiments = paper()
-    assert [e.clamps for e in experiments] == [{"CACNA1C": 0}, {"CDC42": 0}, {"KCNA2": 0}]
-    for e, finals in zip(experiments, (21, 22, 34), strict=True):
-        assert {step: len(seen) for step, seen in e.observations.items()} == {
-            0: 66, 18: finals, 19: finals,
-        }  # fmt: skip
-        assert e.fixed_points == (19,)
-        assert e.contradiction() is None
-        assert set(e.genes) <= set(candidate.genes)
-
-
 @needs_data
 def test_the_papers_other_two_experiments_cannot_be_explained() -> None:
     # They are defined in the file and not used there.
-    text = (Path(str(REAL)) / "observations1.spec").read_text(encoding="utf-8-sig")
+    text = (Path(str(DATA)) / "observations1.spec").read_text(encoding="utf-8-sig")
     for k, reason in (
         (4, "31 genes change from step 0 to step 18"),
         (5, "gene SYT1 is held at 0 and is 1 at step 18"),
@@ -682,17 +442,6 @@ def test_the_papers_other_two_experiments_cannot_be_explained() -> None:
         *_, last = parse_experiments(text)
         assert last.name == f"E{k}"
         assert reason in str(last.contradiction())
-
-
-@pytest.mark.slow
-@needs_data
-def test_the_published_network_explains_the_papers_experiments() -> None:
-    _, experiments = paper()
-    published = read_abstract(Path(str(REAL)) / "report_model1_solution.net")
-    [found] = infer(published, experiments)
-    assert len(found.edges) == 84
-    for e in experiments:
-        assert replay(found.network, e, found.trajectories[e.name]) == []
 
 
 @pytest.mark.slow
