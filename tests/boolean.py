@@ -13,9 +13,7 @@ from shortlist.repurposing.networks.logic import (
     Not,
     truth_table,
 )
-from shortlist.repurposing.networks.network import (
-    BooleanNetwork,
-)
+from shortlist.repurposing.networks.network import BooleanNetwork
 from shortlist.repurposing.networks.regulation import Regulation
 
 NAMES = ("A", "B1", "C-3", "D.x", "E_")

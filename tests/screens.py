@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.repurposing import (
-    BooleanNetwork,
-    synthetic,
-)
+from shortlist.repurposing import BooleanNetwork, synthetic
 from shortlist.repurposing.synthetic_data import DataSet
 
 

@@ -12,9 +12,7 @@ import pandas as pd
 import pytest
 
 import shortlist
-from shortlist.errors import (
-    InvalidFeatures,
-)
+from shortlist.errors import InvalidFeatures
 from shortlist.problem import Problem
 from shortlist.simulation import instances
 

@@ -12,11 +12,7 @@ import pandas as pd
 import pytest
 
 import shortlist
-from shortlist.errors import (
-    InvalidExpression,
-    InvalidFeatures,
-    InvalidInput,
-)
+from shortlist.errors import InvalidExpression, InvalidFeatures, InvalidInput
 from shortlist.files import arrow
 from shortlist.problem import Problem
 from shortlist.repurposing.expression.readers import read_expression

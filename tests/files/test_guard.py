@@ -13,9 +13,7 @@ import pytest
 
 import forks
 from assays import gctx
-from shortlist.errors import (
-    InvalidExpression,
-)
+from shortlist.errors import InvalidExpression
 from shortlist.files import guard
 from shortlist.repurposing.expression.readers import read_expression, read_gctx
 

@@ -12,9 +12,7 @@ import pytest
 
 import fuzz
 from assays import gctx
-from shortlist.errors import (
-    InvalidExpression,
-)
+from shortlist.errors import InvalidExpression
 from shortlist.repurposing.expression.readers import read_expression, read_gctx
 
 

@@ -11,11 +11,7 @@ import pytest
 
 from assays import gctx
 from shortlist import repurposing
-from shortlist.errors import (
-    InvalidExpression,
-    InvalidSetting,
-    ShortlistError,
-)
+from shortlist.errors import InvalidExpression, InvalidSetting, ShortlistError
 from shortlist.files.limits import most_bytes, most_seconds
 from shortlist.repurposing.expression.readers import read_expression
 

@@ -11,11 +11,7 @@ import shortlist
 from shortlist import repurposing
 from shortlist.cli.plate import read_plate
 from shortlist.cli.screen_toml import read_screen_file
-from shortlist.errors import (
-    DataUnavailable,
-    InvalidSetting,
-    ShortlistError,
-)
+from shortlist.errors import DataUnavailable, InvalidSetting, ShortlistError
 from shortlist.repurposing.expression.readers import read_expression, read_gctx
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import repurposing
-from shortlist.errors import (
-    InvalidNetwork,
-)
+from shortlist.errors import InvalidNetwork
 
 SBML = """<?xml version="1.0" encoding="UTF-8"?>{doctype}
 <sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"

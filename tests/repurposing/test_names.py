@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shortlist.repurposing.expression.profiles import (
-    mask,
-)
+from shortlist.repurposing.expression.profiles import mask
 
 
 def test_the_room_s_names_are_there() -> None:

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from screens import small, switch_data
 from shortlist import plot
 from shortlist.errors import InvalidExpression, InvalidSetting
-from shortlist.repurposing import (
-    DrugScreen,
-    synthetic,
-)
+from shortlist.repurposing import DrugScreen, synthetic
 from shortlist.repurposing.outcome import Outcome, assumptions, auc, hit_rate, measures
 from shortlist.repurposing.synthetic_data import DataSet
 

@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from screens import small
-from shortlist.errors import (
-    InvalidSetting,
-)
-from shortlist.repurposing import (
-    Dynamics,
-    Semantics,
-)
+from shortlist.errors import InvalidSetting
+from shortlist.repurposing import Dynamics, Semantics
 from shortlist.repurposing.reward_cache import RewardCache
 from shortlist.repurposing.synthetic_data import DataSet
 

@@ -10,9 +10,7 @@ import pytest
 from assays import CSV, GCT_2, NAN, same, write
 from shortlist.errors import InvalidExpression
 from shortlist.repurposing.expression.assay import DuplicatedGenes, rename_genes
-from shortlist.repurposing.expression.readers import (
-    read_expression,
-)
+from shortlist.repurposing.expression.readers import read_expression
 
 # Text
 

@@ -9,9 +9,7 @@ import pytest
 
 from assays import CSV, GCT_2, GCT_3, GEO, HTML, WANTED, same, write
 from shortlist.errors import InvalidExpression, UnknownName
-from shortlist.repurposing.expression.readers import (
-    read_expression,
-)
+from shortlist.repurposing.expression.readers import read_expression
 from shortlist.repurposing.expression.text import read_gct, read_series_matrix
 
 # Text

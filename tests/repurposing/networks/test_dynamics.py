@@ -16,9 +16,7 @@ from paths import needs_data
 from shortlist.errors import InvalidInput, InvalidNetwork, InvalidSetting, UnknownName
 from shortlist.numerics.random import next_word, run_seed, seed_stream, uniform
 from shortlist.repurposing.networks.dynamics import Dynamics, walk
-from shortlist.repurposing.networks.fixed_points import (
-    reachable_fixed_points,
-)
+from shortlist.repurposing.networks.fixed_points import reachable_fixed_points
 from shortlist.repurposing.networks.logic import evaluate
 from shortlist.repurposing.networks.network import BooleanNetwork
 from walks import SWITCH, Bits, every_state, image, logged, paper_network, rows

@@ -8,10 +8,7 @@ import pandas as pd
 import pytest
 
 from paths import DATA, needs_data
-from shortlist.errors import (
-    InvalidNetwork,
-    UnknownName,
-)
+from shortlist.errors import InvalidNetwork, UnknownName
 from shortlist.repurposing import (
     AbstractNetwork,
     BooleanNetwork,

@@ -11,9 +11,7 @@ from boolean import STEADY, networks, ruled_networks, same_functions
 from paths import DATA, needs_data
 from shortlist.errors import InvalidNetwork, UnknownName
 from shortlist.repurposing.networks.formats import read, write
-from shortlist.repurposing.networks.network import (
-    BooleanNetwork,
-)
+from shortlist.repurposing.networks.network import BooleanNetwork
 
 # Files
 

@@ -10,11 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shortlist.errors import (
-    InvalidExpression,
-    InvalidNetwork,
-    InvalidSetting,
-)
+from shortlist.errors import InvalidExpression, InvalidNetwork, InvalidSetting
 from shortlist.repurposing import (
     Experiment,
     Interaction,

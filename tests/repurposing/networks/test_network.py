@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from boolean import STEADY, networks
 from shortlist.errors import InvalidNetwork
 from shortlist.repurposing.networks.abstract_network import abstract
-from shortlist.repurposing.networks.logic import (
-    evaluate,
-    genes_of,
-)
+from shortlist.repurposing.networks.logic import evaluate, genes_of
 from shortlist.repurposing.networks.network import (
     BooleanNetwork,
     strong_components,

@@ -8,13 +8,7 @@ import pytest
 
 from boolean import table
 from shortlist.errors import InvalidNetwork
-from shortlist.repurposing.networks.logic import (
-    Constant,
-    Expression,
-    Gene,
-    evaluate,
-    parse,
-)
+from shortlist.repurposing.networks.logic import Constant, Expression, Gene, evaluate, parse
 from shortlist.repurposing.networks.regulation import Regulation, find_regulation
 
 

@@ -8,15 +8,8 @@ import pytest
 
 from boolean import same_rules
 from paths import DATA, needs_data
-from shortlist.errors import (
-    InvalidNetwork,
-)
-from shortlist.repurposing import (
-    AbstractNetwork,
-    Experiment,
-    read_abstract,
-    read_experiments,
-)
+from shortlist.errors import InvalidNetwork
+from shortlist.repurposing import AbstractNetwork, Experiment, read_abstract, read_experiments
 from shortlist.repurposing.networks.formats import read, write
 from shortlist.repurposing.networks.formats.rein import format_rein, parse_experiments, parse_rein
 from shortlist.repurposing.networks.regulation import Regulation

@@ -10,9 +10,7 @@ import pytest
 from boolean import same_functions
 from shortlist.errors import InvalidNetwork
 from shortlist.repurposing.networks.formats import read, write
-from shortlist.repurposing.networks.network import (
-    BooleanNetwork,
-)
+from shortlist.repurposing.networks.network import BooleanNetwork
 from shortlist.repurposing.networks.regulation import Regulation
 
 
