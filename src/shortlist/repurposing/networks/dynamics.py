@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,21 @@ from numpy.typing import NDArray
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import next_word, run_seed, seed_stream, uniform
-from shortlist.numerics.records import BOOLEAN, INTEGER, INTEGERS, KEY, KEYS, MASK, VOID
+from shortlist.numerics.records import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    KEY,
+    KEYS,
+    MASK,
+    VOID,
+    Grid,
+    Integer,
+    Integers,
+    Keys,
+    Record,
+    record_type,
+)
 from shortlist.problem import checked_seed
 from shortlist.repurposing.networks.logic import Constant, Expression, Gene, Not, genes_of
 from shortlist.repurposing.networks.network import BooleanNetwork
@@ -41,14 +56,14 @@ BITS = types.Array(types.uint8, 1, "C")
 BIT_TABLE = types.Array(types.uint8, 2, "C")
 PARTIAL = types.Array(types.int8, 1, "C")
 PARTIAL_TABLE = types.Array(types.int8, 2, "C")
-CODE = types.Array(types.int64, 2, "C")
 END = types.Tuple((INTEGER, BOOLEAN))
 _ONE = np.uint64(1)
 SYNCHRONOUS = UPDATES.index("synchronous")
 MAX_STEPS = 10_000
 
 
-class Instructions(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Instructions(Record):
     """The functions of a network in postfix form, and which genes depend on which.
 
     Attributes
@@ -66,11 +81,24 @@ class Instructions(NamedTuple):
         How much stack the functions need.
     """
 
-    start: NDArray[np.int64]
-    code: NDArray[np.int64]
-    first_target: NDArray[np.int64]
-    targets: NDArray[np.int64]
-    depth: int
+    start: Integers
+    code: Grid
+    first_target: Integers
+    targets: Integers
+    depth: Integer
+
+
+@dataclass(frozen=True, eq=False)
+class Scratch(Record):
+    """Memory that a walk works in, and its random numbers.
+
+    ``unstable`` lists the genes that would change, ``place`` says where in it each stands.
+    """
+
+    unstable: Integers
+    place: Integers
+    stack: Integers
+    stream: Keys
 
 
 def compile_network(network: BooleanNetwork) -> Instructions:
@@ -121,13 +149,15 @@ def _emit(expression: Expression, place: dict[str, int], code: list[tuple[int, i
     return depth
 
 
-@compiled(BIT(INTEGER, INTEGERS, CODE, BITS, BITS))
-def value_of(
-    gene: int, start: np.ndarray, code: np.ndarray, state: np.ndarray, stack: np.ndarray
-) -> int:
+INSTRUCTIONS, SCRATCH = record_type(Instructions), record_type(Scratch)
+
+
+@compiled(BIT(INTEGER, INSTRUCTIONS, BITS, INTEGERS))
+def value_of(gene: int, network: Instructions, state: np.ndarray, stack: np.ndarray) -> int:
     """The value of the function of ``gene`` in ``state``."""
+    code = network.code
     top = 0
-    for i in range(start[gene], start[gene + 1]):
+    for i in range(network.start[gene], network.start[gene + 1]):
         what = code[i, 0]
         if what == PUSH_GENE:
             stack[top] = state[code[i, 1]] ^ code[i, 2]
@@ -147,54 +177,42 @@ def value_of(
     return stack[0]
 
 
-@compiled(VOID(INTEGERS, CODE, BIT_TABLE, BIT_TABLE, BITS))
+@compiled(VOID(INSTRUCTIONS, BIT_TABLE, BIT_TABLE, INTEGERS))
 def fill_images(
-    start: np.ndarray, code: np.ndarray, states: np.ndarray, images: np.ndarray, stack: np.ndarray
+    network: Instructions, states: np.ndarray, images: np.ndarray, stack: np.ndarray
 ) -> None:
     """Fill ``images`` with the value of every function in each of many states."""
     for i in range(states.shape[0]):
         for gene in range(states.shape[1]):
-            images[i, gene] = value_of(gene, start, code, states[i], stack)
+            images[i, gene] = value_of(gene, network, states[i], stack)
 
 
-@compiled(
-    END(INTEGERS, CODE, INTEGERS, INTEGERS, PARTIAL, INTEGER, BITS, KEYS, INTEGERS, INTEGERS, BITS)
-)
+@compiled(END(INSTRUCTIONS, PARTIAL, INTEGER, BITS, SCRATCH))
 def walk_asynchronously(
-    start: np.ndarray,
-    code: np.ndarray,
-    first_target: np.ndarray,
-    targets: np.ndarray,
-    clamps: np.ndarray,
-    max_steps: int,
-    state: np.ndarray,
-    stream: np.ndarray,
-    unstable: np.ndarray,
-    place: np.ndarray,
-    stack: np.ndarray,
+    network: Instructions, clamps: np.ndarray, max_steps: int, state: np.ndarray, scratch: Scratch
 ) -> tuple[int, bool]:
     """Move one gene at a time, drawn uniformly among those that would change.
 
-    Only the functions that name the gene that moved can have changed, so only these are looked at.
-    ``unstable`` lists the genes that would change, ``place`` says where in it each stands.
+    Only the functions that name the gene that moved can have changed, so only these are evaluated.
     """
+    unstable, place, stack = scratch.unstable, scratch.place, scratch.stack
     count = 0
     for gene in range(len(state)):
         place[gene] = -1
-        if clamps[gene] == FREE and value_of(gene, start, code, state, stack) != state[gene]:
+        if clamps[gene] == FREE and value_of(gene, network, state, stack) != state[gene]:
             place[gene] = count
             unstable[count] = gene
             count += 1
     steps = 0
     while count > 0 and steps < max_steps:
-        moved = unstable[int(uniform(stream) * count)]
+        moved = unstable[int(uniform(scratch.stream) * count)]
         state[moved] ^= 1
         steps += 1
-        for i in range(first_target[moved], first_target[moved + 1]):
-            gene = targets[i]
+        for i in range(network.first_target[moved], network.first_target[moved + 1]):
+            gene = network.targets[i]
             if clamps[gene] != FREE:
                 continue
-            if value_of(gene, start, code, state, stack) != state[gene]:
+            if value_of(gene, network, state, stack) != state[gene]:
                 if place[gene] < 0:
                     place[gene] = count
                     unstable[count] = gene
@@ -208,22 +226,17 @@ def walk_asynchronously(
     return steps, count == 0
 
 
-@compiled(END(INTEGERS, CODE, PARTIAL, INTEGER, BITS, INTEGERS, BITS))
+@compiled(END(INSTRUCTIONS, PARTIAL, INTEGER, BITS, SCRATCH))
 def walk_synchronously(
-    start: np.ndarray,
-    code: np.ndarray,
-    clamps: np.ndarray,
-    max_steps: int,
-    state: np.ndarray,
-    unstable: np.ndarray,
-    stack: np.ndarray,
+    network: Instructions, clamps: np.ndarray, max_steps: int, state: np.ndarray, scratch: Scratch
 ) -> tuple[int, bool]:
     """Move all genes that would change at once, until none would."""
+    unstable, stack = scratch.unstable, scratch.stack
     steps = 0
     while True:
         count = 0
         for gene in range(len(state)):
-            if clamps[gene] == FREE and value_of(gene, start, code, state, stack) != state[gene]:
+            if clamps[gene] == FREE and value_of(gene, network, state, stack) != state[gene]:
                 unstable[count] = gene
                 count += 1
         if count == 0 or steps == max_steps:
@@ -254,16 +267,13 @@ def draw_state(
 
 @compiled(
     VOID(
-        INTEGER, INTEGERS, CODE, INTEGERS, INTEGERS, PARTIAL_TABLE, PARTIAL_TABLE, INTEGER,
-        INTEGER, KEY, INTEGER, INTEGER, BIT_TABLE, INTEGERS, MASK, INTEGERS, INTEGERS, BITS, KEYS,
+        INTEGER, INSTRUCTIONS, PARTIAL_TABLE, PARTIAL_TABLE, INTEGER, INTEGER, KEY, INTEGER,
+        INTEGER, BIT_TABLE, INTEGERS, MASK, SCRATCH,
     )
 )  # fmt: skip
 def walk_many(
     update: int,
-    start: np.ndarray,
-    code: np.ndarray,
-    first_target: np.ndarray,
-    targets: np.ndarray,
+    network: Instructions,
     initials: np.ndarray,
     clamps: np.ndarray,
     repeats: int,
@@ -274,34 +284,17 @@ def walk_many(
     states: np.ndarray,
     steps: np.ndarray,
     reached: np.ndarray,
-    unstable: np.ndarray,
-    place: np.ndarray,
-    stack: np.ndarray,
-    stream: np.ndarray,
+    scratch: Scratch,
 ) -> None:
     """Runs ``first`` to ``last`` − 1, of which each case has ``repeats``, each with its own seed."""
     for run in range(first, last):
-        case = run // repeats
-        seed_stream(run_seed(seed, run), stream)
-        draw_state(initials[case], clamps[case], stream, states[run])
+        held, state = clamps[run // repeats], states[run]
+        seed_stream(run_seed(seed, run), scratch.stream)
+        draw_state(initials[run // repeats], held, scratch.stream, state)
         if update == SYNCHRONOUS:
-            steps[run], reached[run] = walk_synchronously(
-                start, code, clamps[case], max_steps, states[run], unstable, stack
-            )
+            steps[run], reached[run] = walk_synchronously(network, held, max_steps, state, scratch)
         else:
-            steps[run], reached[run] = walk_asynchronously(
-                start,
-                code,
-                first_target,
-                targets,
-                clamps[case],
-                max_steps,
-                states[run],
-                stream,
-                unstable,
-                place,
-                stack,
-            )
+            steps[run], reached[run] = walk_asynchronously(network, held, max_steps, state, scratch)
 
 
 class Walk(NamedTuple):
@@ -438,9 +431,16 @@ class Dynamics:
         key = np.uint64(checked_seed(seed))
 
         def part(first: int, last: int) -> None:
+            genes = len(self.network)
+            scratch = Scratch(
+                unstable=np.empty(genes, dtype=np.int64),
+                place=np.empty(genes, dtype=np.int64),
+                stack=np.empty(self.instructions.depth, dtype=np.int64),
+                stream=np.empty(4, dtype=np.uint64),
+            )
             walk_many(
                 UPDATES.index(self.update),
-                *self.instructions[:4],
+                self.instructions,
                 table,
                 held,
                 repeats,
@@ -451,16 +451,16 @@ class Dynamics:
                 states,
                 steps,
                 reached,
-                np.empty(len(self.network), dtype=np.int64),
-                np.empty(len(self.network), dtype=np.int64),
-                np.empty(self.instructions.depth, dtype=np.uint8),
-                np.empty(4, dtype=np.uint64),
+                scratch,
             )
 
         threads = min(workers or os.cpu_count() or 1, runs)
-        ends = np.linspace(0, runs, 1 + (1 if threads == 1 else 4 * threads), dtype=np.int64)
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(part, ends[:-1].tolist(), ends[1:].tolist()))
+        if threads == 1:
+            part(0, runs)
+        else:
+            ends = np.linspace(0, runs, 1 + 4 * threads, dtype=np.int64).tolist()
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(part, ends[:-1], ends[1:]))
         shape = (len(table), repeats)
         return Walks(states.reshape(*shape, -1), steps.reshape(shape), reached.reshape(shape))
 
@@ -475,8 +475,8 @@ class Dynamics:
         """
         states = np.array(states, dtype=np.uint8, order="C")
         images = np.empty_like(states)
-        start, code, _, _, depth = self.instructions
-        fill_images(start, code, states, images, np.empty(depth, dtype=np.uint8))
+        stack = np.empty(self.instructions.depth, dtype=np.int64)
+        fill_images(self.instructions, states, images, stack)
         for gene, value in self.clamps.items():
             images[:, self.network.genes.index(gene)] = value
         return images
