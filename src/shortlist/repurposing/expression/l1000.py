@@ -111,10 +111,7 @@ def select_profiles(
 
 
 def read_selection(
-    path: str | PathLike[str],
-    selection: Selection,
-    *,
-    symbols: pd.Series[str] | None = None,
+    path: str | PathLike[str], selection: Selection, *, symbols: pd.Series[str] | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The treated and the control profiles of a selection, from a Level 3 GCTX file.
 

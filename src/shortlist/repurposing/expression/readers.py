@@ -120,10 +120,7 @@ def _read_hdf5(
 
 
 def read_gctx(
-    path: str | PathLike[str],
-    *,
-    samples: Iterable[str] | None = None,
-    symbols: str | None = None,
+    path: str | PathLike[str], *, samples: Iterable[str] | None = None, symbols: str | None = None
 ) -> Assay:
     """A GCTX file, or some samples of it; needs the extra ``expression``.
 

@@ -12,11 +12,7 @@ NEGLIGIBLE = 1e-10  # a component this small beside the largest is rounding
 
 
 def characteristic_direction(
-    changed: pd.DataFrame,
-    reference: pd.DataFrame,
-    *,
-    gamma: float = 1.0,
-    standardize: bool = True,
+    changed: pd.DataFrame, reference: pd.DataFrame, *, gamma: float = 1.0, standardize: bool = True
 ) -> pd.Series[float]:
     """The genewise change from ``reference`` to ``changed``: CD([changed || reference]).
 

@@ -74,9 +74,7 @@ class AbstractNetwork:
         )
 
     def network(
-        self,
-        rules: Mapping[str, int] | None = None,
-        edges: Iterable[tuple[str, str, int]] = (),
+        self, rules: Mapping[str, int] | None = None, edges: Iterable[tuple[str, str, int]] = ()
     ) -> BooleanNetwork:
         """The Boolean network of one choice.
 

@@ -104,9 +104,7 @@ class BooleanNetwork:
 
     @classmethod
     def from_regulations(
-        cls,
-        regulations: Mapping[str, Regulation],
-        perturbations: Mapping[str, str] | None = None,
+        cls, regulations: Mapping[str, Regulation], perturbations: Mapping[str, str] | None = None
     ) -> BooleanNetwork:
         """The network whose functions are rules of RE:IN.
 
