@@ -104,7 +104,7 @@ FILES: dict[str, File] = {
 
 
 def path(name: str) -> Path:
-    """A file of the data set, checked against its SHA-256.
+    """The path of a file of the data set, checked against its SHA-256.
 
     It is read from the folder that the environment variable ``SHORTLIST_DATA`` names, if that is
     set; nothing is downloaded then, and nothing is written there. Otherwise it is taken from the
@@ -136,7 +136,7 @@ def path(name: str) -> Path:
 def fetch(
     names: Iterable[str] | None = None, *, progress: Callable[[str, Path], None] | None = None
 ) -> list[Path]:
-    """Several files of the data set, by default all.
+    """The paths of several files of the data set, by default of all.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(cell: str) -> str:
-    """The text that ``escaped`` made this cell of.
+    """The text from which ``escaped`` made this cell.
 
     Examples
     --------

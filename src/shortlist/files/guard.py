@@ -291,7 +291,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class TooLarge(MemoryError):
-    """What a file declares would take more memory than it may."""
+    """A file declares content that would take more memory than it may."""
 
     def __init__(self, needed: int) -> None:
         super().__init__(needed)

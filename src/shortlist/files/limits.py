@@ -74,7 +74,7 @@ def too_large(
 
 
 def in_words(count: int) -> str:
-    """A number of bytes for people.
+    """A number of bytes in readable units.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class Outcome:
 
     @property
     def notes(self) -> list[str]:
-        """What the guarantee rests on."""
+        """The sentences of ``assumptions``: what the guarantee rests on."""
         return assumptions(self.study, self.rewards)
 
     def ranking(self) -> pd.DataFrame:

@@ -37,7 +37,7 @@ class Module(NamedTuple):
 
     @property
     def genes(self) -> tuple[str, ...]:
-        """All of them, the switch first."""
+        """All genes of the module, the switch first."""
         return self.switch + self.up + self.down
 
     def state(self, switch: int) -> dict[str, int]:
@@ -69,7 +69,7 @@ class DataSet:
         )
 
     def write(self, folder: str | PathLike[str]) -> list[Path]:
-        """Write it as files that ``shortlist repurpose`` reads, and name them."""
+        """Write the data as files that ``shortlist repurpose`` reads; return their paths."""
         folder = make_folder(folder)
         paths = []
         for number, network in enumerate(self.networks, 1):
@@ -203,7 +203,7 @@ def _expression(
     levels: np.ndarray,
     rng: Generator,
 ) -> pd.DataFrame:
-    """Every gene near one of two levels, genes × samples."""
+    """Expression with every gene near one of two levels, genes × samples."""
     columns = {}
     for sample, modules in enumerate(sick, 1):
         state = dict(constants)
@@ -262,7 +262,7 @@ def _signature(
 
 
 def _switch_features(parts: Sequence[Module], binary: pd.DataFrame) -> pd.DataFrame:
-    """What a drug does to each switch, from −1 (off) to 1 (on), and a constant."""
+    """The effect of each drug on each switch, from −1 (off) to 1 (on), and a constant."""
     signed = (2.0 * binary - 1.0).fillna(0.0)
     rows = {f"switch {i}": signed.loc[list(part.switch)].mean() for i, part in enumerate(parts, 1)}
     return pd.DataFrame(rows | {"constant": 1.0}).T

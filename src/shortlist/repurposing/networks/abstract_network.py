@@ -63,7 +63,7 @@ class AbstractNetwork:
 
     @property
     def genes(self) -> tuple[str, ...]:
-        """In order."""
+        """The genes, in order."""
         return tuple(self.rules)
 
     @property

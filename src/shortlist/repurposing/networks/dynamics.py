@@ -250,7 +250,7 @@ def walk_synchronously(
 def draw_state(
     initial: np.ndarray, clamps: np.ndarray, stream: np.ndarray, state: np.ndarray
 ) -> None:
-    """The initial state: clamps first, then what is given, then a fair coin."""
+    """Fill the initial state: clamps first, then what is given, then a fair coin."""
     word = np.uint64(0)
     left = 0
     for gene in range(len(state)):
@@ -286,7 +286,7 @@ def walk_many(
     reached: np.ndarray,
     scratch: Scratch,
 ) -> None:
-    """Runs ``first`` to ``last`` − 1, of which each case has ``repeats``, each with its own seed."""
+    """Walk the runs ``first`` to ``last`` − 1, ``repeats`` a case, each with its own seed."""
     for run in range(first, last):
         held, state = clamps[run // repeats], states[run]
         seed_stream(run_seed(seed, run), scratch.stream)
@@ -298,7 +298,7 @@ def walk_many(
 
 
 class Walk(NamedTuple):
-    """Where a walk ended."""
+    """The end of a walk."""
 
     state: NDArray[np.uint8]
     """The last state, in the order of the genes."""
@@ -309,7 +309,7 @@ class Walk(NamedTuple):
 
 
 class Walks(NamedTuple):
-    """Where many walks ended: arrays cases × repeats (× genes)."""
+    """The ends of many walks: arrays cases × repeats (× genes)."""
 
     states: NDArray[np.uint8]
     steps: NDArray[np.int64]

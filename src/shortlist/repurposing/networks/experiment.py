@@ -56,17 +56,17 @@ class Experiment:
 
     @property
     def last_step(self) -> int:
-        """The last step that something is known about."""
+        """The last step about which something is known."""
         return max([0, *self.observations, *self.fixed_points])
 
     @property
     def genes(self) -> tuple[str, ...]:
-        """All that are held or observed."""
+        """The genes that are held or observed."""
         observed = (gene for values in self.observations.values() for gene in values)
         return tuple(dict.fromkeys([*self.clamps, *observed]))
 
     def contradiction(self, update: str = "asynchronous") -> str | None:
-        """Why no network at all could explain it, in words; None if that is not plain to see.
+        """The reason why no network at all could explain it, in words, or None if none is obvious.
 
         Examples
         --------
@@ -112,7 +112,7 @@ def replay(
     *,
     update: str = "asynchronous",
 ) -> list[str]:
-    """What is wrong with a trajectory as an account of an experiment.
+    """The faults of a trajectory as an account of an experiment.
 
     Parameters
     ----------

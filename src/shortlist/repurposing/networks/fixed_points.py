@@ -56,7 +56,7 @@ def all_fixed_points(
 def count_fixed_points(
     network: BooleanNetwork, consistent_with: Any = None, *, limit: int = LIMIT
 ) -> int:
-    """How many there are, also where they are too many to list; ``limit`` holds for each part.
+    """The number of fixed points, even if too many to list; ``limit`` holds for each part.
 
     Examples
     --------

@@ -176,7 +176,7 @@ def infer(
 
 
 def edge_distances(solutions: Sequence[Inferred]) -> NDArray[np.int64]:
-    """In how many edges each two solutions differ.
+    """The number of edges in which each two solutions differ.
 
     Examples
     --------

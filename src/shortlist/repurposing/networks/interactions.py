@@ -134,7 +134,7 @@ def _rows(
 
 
 def _score(cell: str, source: str, line: int) -> int:
-    """Links files have whole numbers up to 1000, exports have numbers up to 1 with a point."""
+    """A score from 0 to 1000; exports write it as a number up to 1, with a point."""
     try:
         score = float(cell) * (1000 if "." in cell else 1)
     except ValueError:
@@ -226,7 +226,7 @@ def candidate_network(
     perturbations: Mapping[str, str] | None = None,
     rules: Sequence[int] = range(18),
 ) -> AbstractNetwork:
-    """What inference starts from: every interaction as an optional edge, either way.
+    """The candidate that inference starts from: every interaction as an optional edge, either way.
 
     Parameters
     ----------

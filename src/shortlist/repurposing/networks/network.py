@@ -154,7 +154,7 @@ class BooleanNetwork:
         ]
 
     def image(self, state: Mapping[str, int]) -> dict[str, int]:
-        """What every function says in ``state``: the synchronous successor."""
+        """The values of all functions in ``state``: the synchronous successor."""
         return {gene: evaluate(function, state) for gene, function in self.functions.items()}
 
     def is_fixed_point(self, state: Mapping[str, int]) -> bool:

@@ -95,7 +95,7 @@ def _statements(text: str, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _parse_rules(text: str) -> tuple[int, ...]:
-    """``4``, ``0..17`` or ``1, 3, 5..8``."""
+    """The rules of ``4``, ``0..17`` or ``1, 3, 5..8``."""
     rules: list[int] = []
     for part in text.split(","):
         bounds = [bound.strip() for bound in part.split("..")]
@@ -141,7 +141,7 @@ def _format_rules(rules: tuple[int, ...]) -> str:
 
 
 class _State(NamedTuple):
-    """What a definition asks for."""
+    """The values and the clamps that a definition asks for."""
 
     values: dict[str, int]
     clamps: dict[str, int]

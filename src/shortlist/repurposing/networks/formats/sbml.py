@@ -127,7 +127,7 @@ def _values(formula: list[Any] | None, names: dict[str, str]) -> tuple[str | Non
 
 
 def _shown(formula: list[Any] | None) -> str:
-    """A formula for people.
+    """A formula as text, for messages.
 
     Examples
     --------
