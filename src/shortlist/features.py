@@ -134,8 +134,8 @@ def _names(names: list[str]) -> tuple[str, ...]:
             f"the name {broken!r} is not text: it holds half a character. Rename it."
         ) from None
     if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        index = pd.Index(names, dtype=object)
+        twice = index[index.duplicated()][0]
         raise InvalidFeatures(f"the name {twice!r} is given to more than one arm: rename one.")
     return tuple(names)
 

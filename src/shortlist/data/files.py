@@ -247,8 +247,8 @@ def _cached(file: File) -> Path:
     except ValueError:  # too long, or what Pooch raises when the checksum is wrong
         raise DataUnavailable(
             f"what {urlsplit(BASE_URL).netloc} sent as {file.source} is not the published file "
-            "(its size or its SHA-256 differs) and was thrown away: run `shortlist data fetch` again, later or "
-            f"from another network, or set {MIRROR} to a folder that holds the files."
+            "(its size or its SHA-256 differs) and was thrown away: run `shortlist data fetch` "
+            f"again, later or from another network, or set {MIRROR} to a folder that holds the files."
         ) from None
     except OSError as error:
         raise DataUnavailable(

@@ -125,7 +125,7 @@ def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
 
 
 def send_numbers(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
-    """Send the columns of numbers of a Parquet file, some at a time; answer with the arms' names."""
+    """Send the columns of numbers of a Parquet file, some at a time; answer with the names."""
     with _opened(request["path"]) as file:
         schema = file.schema_arrow  # made anew at every access
         columns, text = _columns(schema)

@@ -126,8 +126,8 @@ def _checked(
         case "died":
             raise error(
                 f"{source}: the library that reads this kind of file came to an end over it "
-                f"({said}); the file is damaged: fetch it or write it again. If whole files fail too, "
-                "install that library again."
+                f"({said}); the file is damaged: fetch it or write it again. If whole files fail "
+                "too, install that library again."
             )
     raise error(
         f"{source} cannot be read: it is damaged, or a file of another kind ({said}). Fetch it or "

@@ -123,8 +123,8 @@ def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
             if stored.find(path) is None:
                 what = "matrix" if path == MATRIX else "metadata"
                 raise InvalidExpression(
-                    f"{source}: there is no /{path}; the {what} is missing, and a GCTX file without "
-                    "it cannot be read."
+                    f"{source}: there is no /{path}; the {what} is missing, and a GCTX file "
+                    "without it cannot be read."
                 )
         genes, ids = (stored.texts(stored.find(path)) for path in needed[:2])
         wanted = request["samples"]

@@ -13,7 +13,7 @@ ELEMENTS = 200  # of a file inside each other: a formula of this depth, and what
 
 
 def model(request: dict[str, Any], _most: int, _send: Send) -> dict[str, Any]:
-    """Answer with the species and transitions of a model; a formula is a list, its operator first."""
+    """Answer with the species and transitions of a model; formulas are lists, operators first."""
     name, text = request["name"], request["text"]
     _check_harmless(name, text)
     import libsbml

@@ -261,8 +261,8 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
             text += "so the assumption does not hold exactly, but by far less than ε"
         else:
             text += (
-                f"so the assumption does not hold, and not by far less than ε = {problem.epsilon:g}: "
-                "do not rely on the guarantee"
+                "so the assumption does not hold, and not by far less than "
+                f"ε = {problem.epsilon:g}: do not rely on the guarantee"
             )
     return [*words, text + ". Without features nothing is assumed of the means (classical)."]
 

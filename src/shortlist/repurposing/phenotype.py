@@ -116,7 +116,7 @@ def predict_phenotype(
     semantics: Semantics | None = None,
     seed: int = 0,
 ) -> pd.Series[int]:
-    """The state that a network comes to from an initial condition: one draw, repeatable by its seed.
+    """The state to which a network comes from an initial condition: one draw, by its seed.
 
     Where several attractors can be reached, or genes are free, the prediction is a random variable
     and this is one draw of it. Draw with several seeds, or with ``Dynamics.simulate``, before
@@ -248,8 +248,8 @@ class Simulator:
         if self.semantics.unsettled == "error" and not walks.reached.all():
             raise InvalidSetting(
                 f"a walk under {self.signatures.columns[drug]!r} met no fixed point in "
-                f"{self.semantics.max_steps} steps, so it has no score: look at attractors(network), "
-                "raise max_steps, or take the last state with Semantics(unsettled='last')."
+                f"{self.semantics.max_steps} steps, so it has no score: look at "
+                "attractors(network), raise max_steps, or take the last state with Semantics(unsettled='last')."
             )
         last = walks.states[..., self._places].astype(np.float64)
         norm = np.sqrt(self._wanted.sum() * np.maximum(last.sum(axis=2), 1.0))

@@ -318,8 +318,8 @@ def checked_signatures(signatures: pd.DataFrame, genes: Sequence[str]) -> pd.Dat
         gene, drug = odd[0]
         raise InvalidExpression(
             f"the signatures: gene {signatures.index[gene]!r} is {values[gene, drug]:g} under the "
-            f"drug {str(signatures.columns[drug])!r}; expected 0, 1 or nothing. Binarise them first "
-            "(binary_direction); real-valued ones are full_signatures."
+            f"drug {str(signatures.columns[drug])!r}; expected 0, 1 or nothing. "
+            "Binarise them first (binary_direction); real-valued ones are full_signatures."
         )
     names = [str(drug) for drug in signatures.columns]
     table = pd.DataFrame(values, index=signatures.index, columns=names)
@@ -353,8 +353,8 @@ def checked_features(features: pd.DataFrame | None, signatures: pd.DataFrame) ->
     missing = [drug for drug in signatures.columns if drug not in table]
     if missing:
         raise InvalidFeatures(
-            f"{len(missing)} of {signatures.shape[1]} drugs have no features, {missing[0]!r} first: "
-            "expected one column a drug and one row a feature. Leave these drugs out of the "
+            f"{len(missing)} of {signatures.shape[1]} drugs have no features, {missing[0]!r} "
+            "first: expected one column a drug and one row a feature. Leave these drugs out of the "
             "signatures, or add their features."
         )
     return table[list(signatures.columns)]
@@ -382,8 +382,8 @@ def checked_labels(
             raise unknown_name("drug in the labels", drug, _few(drugs))
         if not (pd.isna(label) or (isinstance(label, numbers.Real) and label in (-1, 0, 1))):
             raise InvalidExpression(
-                f"the labels: the drug {drug!r} has {label!r}; expected 1 (known to work), -1 (known "
-                "not to) or 0 (unknown)."
+                f"the labels: the drug {drug!r} has {label!r}; expected 1 (known to work), "
+                "-1 (known not to) or 0 (unknown)."
             )
     return given.reindex(list(drugs)).astype(float).fillna(0.0).rename("label")
 

@@ -94,7 +94,7 @@ def read_assay(path: str | PathLike[str], *, symbols: str | None = None) -> Assa
 def _read_hdf5(
     path: str | PathLike[str], layout: str, **request: Any
 ) -> tuple[dict[str, Any], NDArray[np.float64]]:
-    """The answer of a function of ``shortlist.files.hdf5`` about a file, and the matrix it sends."""
+    """The answer of a function of ``shortlist.files.hdf5``, and the matrix that it sends."""
     if find_spec("h5py") is None:
         raise ImportError(
             "reading GCTX and AnnData files needs h5py: pip install 'shortlist[expression]'."

@@ -105,7 +105,7 @@ def _damage(path: str | PathLike[str]) -> Iterator[None]:
 
 
 class Rows:
-    """The rows of a table of numbers, collected one by one; an error names the cell that is no number.
+    """The rows of a table of numbers, collected one by one; an error names a wrong cell.
 
     Parameters
     ----------

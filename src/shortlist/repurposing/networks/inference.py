@@ -366,7 +366,7 @@ def facts(
     for source, target, sign, optional in candidate.edges:
         kind = "optional" if optional else "required"
         lines.append(f"{kind}({place[source]},{place[target]},{sign}).")
-    # Where each rule gives 1: with none (0), some (1) or all (2) of the activators and repressors on.
+    # Where a rule gives 1: none (0), some (1) or all (2) of its activators and repressors are on.
     possible = sorted(set().union(*rules.values()) - set(THRESHOLD_RULES))
     for rule, a, b in itertools.product(possible, range(3), range(3)):
         terms = {"all_A": a == 2, "some_A": a > 0, "no_R": b == 0, "all_R": b == 2}

@@ -91,8 +91,8 @@ class BooleanNetwork:
         for gene, function in self.functions.items():
             if not is_name(gene):
                 raise InvalidNetwork(
-                    f"{gene!r} cannot name a gene: use letters, digits and _ . : @ / -, and none of "
-                    "the words of an expression (0, 1, and, or, not, true, false)."
+                    f"{gene!r} cannot name a gene: use letters, digits and _ . : @ / -, and "
+                    "none of the words of an expression (0, 1, and, or, not, true, false)."
                 )
             self.require(genes_of(function), f"in the function of gene {gene}")
         for gene, regulation in self.regulations.items():

@@ -75,7 +75,7 @@ def parse_sbml(text: str, name: str = "network.sbml") -> BooleanNetwork:
 
 
 def _function(transition: dict[str, Any], names: dict[str, str]) -> Expression:
-    """The expression of a transition: the first term that is met gives the level, else the default."""
+    """The expression of a transition: the first term that is met gives the level."""
     if transition["default"] is None:
         raise InvalidNetwork("its transition has no default term.")
     function: Expression = FALSE
