@@ -711,7 +711,7 @@ def fill(plate: Path) -> None:
 
 
 def test_a_pilot_forecasts_the_error(screen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.cli.outlook.ERROR_RUNS", 40)
+    monkeypatch.setattr("shortlist.simulation.outlook.ERROR_RUNS", 40)
     screen.write_text(screen.read_text() + 'pilot = "pilot.csv"\n')
     forecast = json.loads(call("new", str(screen), "--json"))["outlook"]["errors"]
     assert forecast["runs"] >= 20

@@ -25,9 +25,10 @@ from typer.testing import Result
 
 import forks
 import shortlist
-from shortlist.cli import outlook, plate
-from shortlist.cli import study as commands
+from shortlist.cli import plate
+from shortlist.cli import trials as commands
 from shortlist.cli.app import app
+from shortlist.simulation import outlook
 from test_cli import fails, run
 
 ROOT = Path(__file__).parents[1]
@@ -1119,7 +1120,7 @@ def test_json_has_the_same_keys_of_the_state_everywhere(plated: Path) -> None:
 
 
 def test_what_is_not_finite_is_null(folder: Path) -> None:
-    from shortlist.cli.layout import plain
+    from shortlist.cli.output import plain
 
     assert plain({"a": [np.float64("nan"), np.int64(3), float("inf")], "b": (np.bool_(True),)}) == {
         **{"a": [None, 3, None], "b": [True]}

@@ -31,9 +31,9 @@ from shortlist.numerics import tall
 from shortlist.posterior.posterior import in_own_units, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules import initialization
+from shortlist.simulation import chunk as sending
 from shortlist.simulation import instances
-from shortlist.simulation import piece as sending
-from shortlist.simulation.piece import Sender
+from shortlist.simulation.chunk import Sender
 from shortlist.study.insight.feature_health import examine_features
 
 pa = pytest.importorskip("pyarrow")

@@ -24,8 +24,8 @@ from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.random import run_seeds
 from shortlist.problem import checked_seed, whole_number
+from shortlist.simulation.chunk import Chunk, Sender, estimating
 from shortlist.simulation.instances import Instance
-from shortlist.simulation.piece import Piece, Sender, estimating
 from shortlist.simulation.results import Results
 from shortlist.study.running.executors import check_sendable, find_executor, is_dask_client, is_lost
 
@@ -184,7 +184,7 @@ def _replicate_all(
     pieces = {
         name: estimating(bound, *told, seeds, max_samples, name in audited)
         if bound.problem.noise.is_open
-        else Piece.cut(
+        else Chunk.cut(
             bound.engine,
             *told,
             shares,

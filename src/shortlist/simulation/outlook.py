@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.nearest import unknown_among
-from shortlist.errors import InvalidInput, InvalidSetting
+from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
 from shortlist.numerics.jit import notice
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
     from shortlist.study.study import Study
+
 
 RUNS = 20
 ERROR_RUNS = 400  # where errors are counted; they come in groups of RUNS
@@ -132,7 +132,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
     problem = study.problem
     for name in pilot:
         if name not in problem.names:
-            raise unknown_among("arm", name, problem.names)
+            raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = np.array(list(pilot.values()))
     known = problem.reduced[rows]

@@ -46,7 +46,7 @@ _engines: dict[str, AnyEngine] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class Chunk:
     """Runs of one algorithm on one instance, one for each seed.
 
     Attributes
@@ -84,7 +84,7 @@ class Piece:
         shares: list[Any],
         max_samples: int,
         problem: Problem | None = None,
-    ) -> list[Piece]:
+    ) -> list[Chunk]:
         """One piece for each share of the seeds."""
         rest = max_samples, uuid4().hex, problem
         return [cls(engine, reward, parameters, seeds, *rest) for seeds in shares]
@@ -100,7 +100,7 @@ class Piece:
             for seed in self.seeds
         )
 
-    def __reduce__(self) -> tuple[Callable[..., Piece], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Chunk], tuple[Any, ...]]:
         told = (_word(self.reward), self.parameters, self.seeds, self.max_samples)
         return _arrived, (_sent(self.engine), *told, self.token, self.problem)
 
@@ -112,7 +112,7 @@ def estimating(
     seeds: NDArray[np.uint64],
     max_samples: int,
     audit: bool = False,
-) -> list[Piece]:
+) -> list[Chunk]:
     """A piece a run, each with the σ that the run's own initial pulls give."""
     initial, wanted = bound.engine.initial, bound.engine.wanted
     pieces = []
@@ -124,7 +124,7 @@ def estimating(
         engine, problem = found.engine, found.problem if audit else None
         if isinstance(engine, Engine) and isinstance(bound.engine, Engine):
             engine = replace(engine, design=bound.engine.design)  # solved once for all
-        pieces += Piece.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples, problem)
+        pieces += Chunk.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples, problem)
     return pieces
 
 
@@ -156,7 +156,7 @@ def _arrived(
     max_samples: int,
     token: str,
     problem: Problem | None,
-) -> Piece:
+) -> Chunk:
     engine = _engines.get(token)
     if engine is None:
         # Kept for the next piece: designs are solved once a process, and rules compiled once.
@@ -165,7 +165,7 @@ def _arrived(
             _engines.pop(old, None)
         _engines[token] = engine
     rest = seeds, max_samples, token, problem
-    return Piece(engine, _rule("reward", reward), parameters, *rest)
+    return Chunk(engine, _rule("reward", reward), parameters, *rest)
 
 
 def _word(one: Rule) -> Any:
@@ -220,7 +220,7 @@ class Sender:
         if self._way is not None:
             self._way.close()
 
-    def submit(self, piece: Piece, attempt: int = 0) -> Future[Runs]:
+    def submit(self, piece: Chunk, attempt: int = 0) -> Future[Runs]:
         """Have the piece run; when it was lost before, everything goes with it again."""
         if self._way is None or attempt > 0 or not self._way.is_open():
             return self._executor.submit(piece.run, attempt)
@@ -248,7 +248,7 @@ class _Way(Protocol):
     def is_open(self) -> bool:
         """Whether anybody could be sent anything now."""
 
-    def apart(self, piece: Piece) -> tuple[bytes, list[Bytes]]:
+    def apart(self, piece: Chunk) -> tuple[bytes, list[Bytes]]:
         """The piece without its arrays, and these."""
 
     def leave(self, whole: Bytes) -> Any:
@@ -273,7 +273,7 @@ class _Cluster:
     def is_open(self) -> bool:
         return bool(self._client.nthreads())
 
-    def apart(self, piece: Piece) -> tuple[bytes, list[Bytes]]:
+    def apart(self, piece: Chunk) -> tuple[bytes, list[Bytes]]:
         from distributed.protocol.pickle import dumps
 
         buffers: list[Any] = []
@@ -287,7 +287,7 @@ class _Cluster:
     def run(rest: bytes, *parts: Bytes) -> Runs:
         from distributed.protocol.pickle import loads
 
-        piece: Piece = loads(rest, buffers=[unlocked(part) for part in parts])
+        piece: Chunk = loads(rest, buffers=[unlocked(part) for part in parts])
         return piece.run()
 
     def close(self) -> None:
@@ -306,7 +306,7 @@ class _Files:
     def is_open(self) -> bool:
         return not self._full
 
-    def apart(self, piece: Piece) -> tuple[bytes, list[Bytes]]:
+    def apart(self, piece: Chunk) -> tuple[bytes, list[Bytes]]:
         buffers: list[pickle.PickleBuffer] = []
         rest = pickle.dumps(piece, protocol=5, buffer_callback=buffers.append)
         return rest, [np.asarray(buffer.raw()) for buffer in buffers]
@@ -330,7 +330,7 @@ class _Files:
             np.memmap(part, np.uint8, "r") if isinstance(part, Path) else part for part in parts
         ]
         # What this comparison pickled a moment ago, over the pool's own pipe; the files hold numbers.
-        piece: Piece = pickle.loads(rest, buffers=[unlocked(each) for each in buffers])  # noqa: S301
+        piece: Chunk = pickle.loads(rest, buffers=[unlocked(each) for each in buffers])  # noqa: S301
         return piece.run()
 
     def close(self) -> None:
