@@ -432,10 +432,10 @@ def test_compile_names_what_it_did(tmp_path: Path) -> None:
 
 
 def test_compile_refuses_what_it_does_not_know() -> None:
-    from shortlist.simulation.preparation import prepare
+    from shortlist.simulation.precompilation import precompile
 
     with pytest.raises(UnknownName, match=r"unknown kind of study 'fewer'.*few"):
-        list(prepare(["fewer"]))
+        list(precompile(["fewer"]))
 
 
 # Records

@@ -154,9 +154,9 @@ def compile_all(
     cache folder where that cannot be written to, or in NUMBA_CACHE_DIR. It is
     made for this CPU, and made anew after an upgrade.
     """
-    from shortlist.simulation.preparation import prepare
+    from shortlist.simulation.precompilation import precompile
 
-    for kind in prepare(kinds or ()):
+    for kind in precompile(kinds or ()):
         if not quiet:
             say(f"{kind}: compiled")
 

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.opening import (
-    JsonOption,
-    explaining_a_mismatch,
-    naming_the_file,
-    open_screen,
-)
+from shortlist.cli.opening import JsonOption, explaining_a_mismatch, naming_the_file, open_screen
 from shortlist.cli.output import count, few, from_here, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.cli.summary import findings

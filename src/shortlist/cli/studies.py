@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.opening import (
-    JsonOption,
-    NameOption,
-    StudyArgument,
-    named_place,
-    open_study,
-)
+from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, named_place, open_study
 from shortlist.cli.output import count, few, fold, from_here, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile
 from shortlist.cli.summary import (

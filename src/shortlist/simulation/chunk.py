@@ -1,20 +1,19 @@
-"""A share of a comparison's runs, in a form that can be sent to another process.
+"""A share of the runs of a comparison, and how it is sent to another process.
 
-Pieces on their way to where they are run: what is large goes once, not with every piece.
-
-The audit of linearity at the end of a simulated run.
+Arrays travel as they are, so that the runs are the same to the last bit wherever they are made, and
+large arrays travel once, not with every chunk.
 """
 
 from __future__ import annotations
 
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, cast
 from uuid import uuid4
 
 import numpy as np
@@ -25,7 +24,7 @@ from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.contract import AnyEngine, Runs, joined
 from shortlist.engine.engine import Engine
 from shortlist.noise import first_of_each
-from shortlist.numerics.random import run_seeds, seed_stream
+from shortlist.numerics.random import run_seeds
 from shortlist.numerics.tall import unlocked
 from shortlist.problem import Problem
 from shortlist.rules.registry import RULES
@@ -34,6 +33,8 @@ from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation import rewards
 from shortlist.study.insight.audit import chosen_arms, judge, sample_of
 
+Bytes = NDArray[np.uint8]
+
 KNOWN: dict[str, dict[str, Rule]] = {
     **RULES,
     "threshold": {name: threshold.rule for name, threshold in THRESHOLDS.items()},
@@ -41,6 +42,7 @@ KNOWN: dict[str, dict[str, Rule]] = {
 }
 SENT = [field.name for field in fields(Engine) if field.name not in ("rules", "design")]
 KEPT = 8  # engines that a worker remembers, with the designs they have solved
+SALT = 0x61756469  # the audit's rewards are others than the run's
 
 _engines: dict[str, AnyEngine] = {}
 
@@ -60,11 +62,11 @@ class Chunk:
     seeds : array
         One a run.
     max_samples : int
-        A run is cut there.
+        Where a run is cut off.
     token : str
-        The same for all pieces of one algorithm.
+        The same for all chunks of one algorithm.
     problem : Problem, optional
-        If given, every run is audited by it.
+        If given, the answer of every run is audited on it.
     """
 
     engine: AnyEngine
@@ -75,104 +77,100 @@ class Chunk:
     token: str
     problem: Problem | None = None
 
-    @classmethod
-    def cut(
-        cls,
-        engine: AnyEngine,
-        reward: Rule,
-        parameters: Any,
-        shares: list[Any],
-        max_samples: int,
-        problem: Problem | None = None,
-    ) -> list[Chunk]:
-        """One piece for each share of the seeds."""
-        rest = max_samples, uuid4().hex, problem
-        return [cls(engine, reward, parameters, seeds, *rest) for seeds in shares]
-
     def run(self, attempt: int = 0) -> Runs:
-        """Make the runs; ``attempt`` only tells one sending from the next."""
-        told = self.reward, self.parameters
-        if self.problem is None:
-            return self.engine.replicate(*told, self.seeds, self.max_samples)
+        """Make the runs; ``attempt`` only makes a second task differ from the first."""
+        if self.problem is not None:
+            return joined(self._audited_run(seed, self.problem) for seed in self.seeds)
+        return self.engine.replicate(self.reward, self.parameters, self.seeds, self.max_samples)
 
-        return joined(
-            audited_run(self.engine, self.problem, *told, seed, self.max_samples)
-            for seed in self.seeds
+    def _audited_run(self, seed: np.uint64, problem: Problem) -> Runs:
+        """One run and the audit of its answer; a run that did not stop is not audited."""
+        run, sums = self.engine.run_once(self.reward, self.parameters, seed, self.max_samples)
+        none = np.zeros(1, np.int64)
+        if not run.stopped[0]:
+            return replace(run, audited=none, rejected=none > 0)
+        pulls = run.pulls[0]
+        past = sample_of(problem, pulls, sums)
+        means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
+        means[past.arms] = past.means  # to choose arms, what was measured is good enough
+        plan = chosen_arms(problem, pulls, means, run.recommended[0])
+        audit_seed = int(run_seeds(int(seed), 1, SALT)[0])
+        values = rewards.first_rewards(self.reward, self.parameters, audit_seed, plan)
+        fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
+        fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
+        verdict = judge(problem, past, fresh, power=False)
+        made = np.array([len(plan)], np.int64)
+        return replace(
+            run, samples=run.samples + made, audited=made, rejected=np.array([verdict.rejected])
         )
 
     def __reduce__(self) -> tuple[Callable[..., Chunk], tuple[Any, ...]]:
-        told = (_word(self.reward), self.parameters, self.seeds, self.max_samples)
-        return _arrived, (_sent(self.engine), *told, self.token, self.problem)
+        engine: Any = self.engine
+        if isinstance(engine, Engine):
+            parts = {name: getattr(engine, name) for name in SENT}
+            engine = parts, {kind: _word(rule) for kind, rule in engine.rules.items()}
+        rest = self.parameters, self.seeds, self.max_samples, self.token, self.problem
+        return _received, (engine, _word(self.reward), *rest)
 
 
-def estimating(
+def chunks_of(
     bound: BoundAlgorithm,
     reward: Rule,
     parameters: NDArray[np.float64],
-    seeds: NDArray[np.uint64],
+    shares: list[NDArray[np.uint64]],
     max_samples: int,
     audit: bool = False,
 ) -> list[Chunk]:
-    """A piece a run, each with the σ that the run's own initial pulls give."""
+    """One chunk for each share of the seeds; one a run where σ is estimated by every run."""
+
+    def chunks(bound: BoundAlgorithm, engine: AnyEngine, shares: list[Any]) -> list[Chunk]:
+        rest = max_samples, uuid4().hex, bound.problem if audit else None
+        return [Chunk(engine, reward, parameters, seeds, *rest) for seeds in shares]
+
+    if not bound.problem.noise.is_open:
+        return chunks(bound, bound.engine, shares)
     initial, wanted = bound.engine.initial, bound.engine.wanted
-    pieces = []
-    for k in range(len(seeds)):
-        drawn = rewards.first_rewards(reward, parameters, int(seeds[k]), initial)
+    made = []
+    for seed in np.concatenate(shares):
+        drawn = rewards.first_rewards(reward, parameters, int(seed), initial)
         replicates = first_of_each(initial, drawn, wanted)
         assert replicates is not None
         found = bound.estimated(replicates)
-        engine, problem = found.engine, found.problem if audit else None
+        engine = found.engine
         if isinstance(engine, Engine) and isinstance(bound.engine, Engine):
             engine = replace(engine, design=bound.engine.design)  # solved once for all
-        pieces += Chunk.cut(engine, reward, parameters, [seeds[k : k + 1]], max_samples, problem)
-    return pieces
+        made += chunks(found, engine, [np.array([seed])])
+    return made
 
 
-def _sent(engine: AnyEngine) -> Any:
-    """What makes the engine again.
+def _received(sent: Any, word: Any, *rest: Any) -> Chunk:
+    """The chunk that was sent; its engine is kept for the next one of the same token.
 
-    The arrays travel as they are, so that the runs are the same to the last bit. The package's own
-    rules travel by name; an address of compiled code would mean nothing there.
+    So designs are solved once a process, and rules compiled once.
     """
-    if not isinstance(engine, Engine):
-        return engine
-    parts = {name: getattr(engine, name) for name in SENT}
-    return parts, {kind: _word(rule) for kind, rule in engine.rules.items()}
-
-
-def _made(sent: Any) -> AnyEngine:
-    if not isinstance(sent, tuple):
-        return cast(AnyEngine, sent)
-    parts, rules = sent
-    meant = {kind: _rule(kind, word) for kind, word in rules.items()}
-    return Engine(rules=meant, design=Designs(parts["features"], parts["noise"]).of, **parts)
-
-
-def _arrived(
-    sent: Any,
-    reward: Any,
-    parameters: NDArray[np.float64],
-    seeds: NDArray[np.uint64],
-    max_samples: int,
-    token: str,
-    problem: Problem | None,
-) -> Chunk:
+    token = rest[3]
     engine = _engines.get(token)
     if engine is None:
-        # Kept for the next piece: designs are solved once a process, and rules compiled once.
-        engine = _made(sent)
+        engine = cast(AnyEngine, sent)
+        if isinstance(sent, tuple):
+            parts, words = sent
+            rules = {kind: _rule(kind, word) for kind, word in words.items()}
+            design = Designs(parts["features"], parts["noise"]).of
+            engine = Engine(rules=rules, design=design, **parts)
         for old in list(_engines)[: 1 - KEPT]:
             _engines.pop(old, None)
         _engines[token] = engine
-    rest = seeds, max_samples, token, problem
-    return Chunk(engine, _rule("reward", reward), parameters, *rest)
+    return Chunk(engine, _rule("reward", word), *rest)
 
 
-def _word(one: Rule) -> Any:
-    """A rule as it is sent: its name, or what makes it if it is the user's own."""
-    if KNOWN[one.kind].get(one.name) is one:
-        return one.name
-    return one.name, one.summary, one.function, one.needs, one.traits, one.number
+def _word(rule: Rule) -> Any:
+    """What is sent for a rule: its name, or what makes it if it is the user's own.
+
+    An address of compiled code would mean nothing in another process.
+    """
+    if KNOWN[rule.kind].get(rule.name) is rule:
+        return rule.name
+    return rule.name, rule.summary, rule.function, rule.needs, rule.traits, rule.number
 
 
 def _rule(kind: str, word: Any) -> Rule:
@@ -183,192 +181,144 @@ def _rule(kind: str, word: Any) -> Rule:
     return Rule(kind, name, summary, function, py_func, needs, traits, number)
 
 
-Bytes = NDArray[np.uint8]
-
-
 class Sender:
-    """Submits pieces.
-
-    Threads share their memory. A Dask cluster is sent large arrays once, and processes of this
-    machine read them from one file that they map, so that there is one copy in memory for all.
-
-    Parameters
-    ----------
-    executor : Executor
-        Where to run.
-    """
+    """Submits chunks to an executor, as they are: threads share their memory."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._way: _Way | None = None
+
+    @staticmethod
+    def to(executor: Executor) -> Sender:
+        """The sender that suits an executor."""
         if isinstance(executor, ProcessPoolExecutor):
-            self._way = _Files()
-        elif type(executor).__module__.partition(".")[0] == "distributed":
-            client = getattr(executor, "_client", None)
-            self._way = None if client is None else _Cluster(client)
-        self._there: dict[tuple[int, int], Any] = {}
+            return _FileSender(executor)
+        client = getattr(executor, "_client", None)
+        if type(executor).__module__.partition(".")[0] == "distributed" and client is not None:
+            return _DaskSender(executor, client)
+        return Sender(executor)
 
     def __enter__(self) -> Sender:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._way is not None:
-            self._way.close()
+    def __exit__(self, *error: object) -> None:
+        pass
 
-    def submit(self, piece: Chunk, attempt: int = 0) -> Future[Runs]:
-        """Have the piece run; when it was lost before, everything goes with it again."""
-        if self._way is None or attempt > 0 or not self._way.is_open():
-            return self._executor.submit(piece.run, attempt)
-        rest, parts = self._way.apart(piece)
-        large = self._way.large
-        if all(len(part) < large for part in parts):
-            return self._executor.submit(piece.run, attempt)
+    def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
+        """Have a chunk run; ``attempt`` counts how often it was lost before."""
+        return self._executor.submit(chunk.run, attempt)
+
+
+class _SharingSender(Sender, ABC):
+    """Sends large arrays once, and chunks without them."""
+
+    large: ClassVar[int]  # bytes from which an array is sent apart
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
+        self._shared: dict[tuple[int, int], Any] = {}
+
+    def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
+        if attempt > 0 or not self.can_share():  # a chunk that was lost takes everything along
+            return super().submit(chunk, attempt)
+        buffers: list[pickle.PickleBuffer] = []
+        rest = self.dumps(chunk, buffers.append)
+        arrays = [np.asarray(buffer.raw()) for buffer in buffers]
+        if all(len(array) < self.large for array in arrays):
+            return super().submit(chunk, attempt)
         try:
-            sent = [part if len(part) < large else self._left(self._way, part) for part in parts]
+            sent = [array if len(array) < self.large else self._place(array) for array in arrays]
         except OSError:  # no room for a file
-            return self._executor.submit(piece.run, attempt)
-        return self._executor.submit(self._way.run, rest, *sent)
+            return super().submit(chunk, attempt)
+        return self._executor.submit(self.run, rest, *sent)
 
-    def _left(self, way: _Way, whole: Bytes) -> Any:
-        # The pieces keep their arrays, so that no other comes to lie at the same address.
-        key = (whole.__array_interface__["data"][0], len(whole))
-        if key not in self._there:
-            self._there[key] = way.leave(whole)
-        return self._there[key]
+    def _place(self, array: Bytes) -> Any:
+        # The chunks keep their arrays, so that no other comes to lie at the same address.
+        key = (array.__array_interface__["data"][0], len(array))
+        if key not in self._shared:
+            self._shared[key] = self.share(array)
+        return self._shared[key]
 
+    @abstractmethod
+    def can_share(self) -> bool:
+        """Whether an array could be put anywhere now."""
 
-class _Way(Protocol):
-    large: int  # bytes from which an array does not travel with the piece
+    @abstractmethod
+    def dumps(self, chunk: Chunk, callback: Callable[[pickle.PickleBuffer], None]) -> bytes:
+        """Pickle a chunk without its arrays, which the callback gets."""
 
-    def is_open(self) -> bool:
-        """Whether anybody could be sent anything now."""
-
-    def apart(self, piece: Chunk) -> tuple[bytes, list[Bytes]]:
-        """The piece without its arrays, and these."""
-
-    def leave(self, whole: Bytes) -> Any:
-        """Put an array where every worker finds it; what finds it is sent in its place."""
+    @abstractmethod
+    def share(self, array: Bytes) -> Any:
+        """Put an array where every worker finds it; what is returned is sent in its place."""
 
     @staticmethod
-    def run(rest: bytes, *parts: Any) -> Runs:
-        """On the worker: the piece put together again around the arrays that are there."""
-
-    def close(self) -> None:
-        """Nobody will ask for the arrays any more."""
+    @abstractmethod
+    def run(rest: bytes, *arrays: Any) -> Runs:
+        """On the worker: put a chunk together again, and run it."""
 
 
-class _Cluster:
-    """Dask holds what is scattered; its pickles hold the code of functions too."""
+class _DaskSender(_SharingSender):
+    """Scatters large arrays on a Dask cluster, whose pickles hold the code of functions too."""
 
     large = 1 << 20
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, executor: Executor, client: Any) -> None:
+        super().__init__(executor)
         self._client = client
 
-    def is_open(self) -> bool:
+    def can_share(self) -> bool:
         return bool(self._client.nthreads())
 
-    def apart(self, piece: Chunk) -> tuple[bytes, list[Bytes]]:
+    def dumps(self, chunk: Chunk, callback: Callable[[pickle.PickleBuffer], None]) -> bytes:
         from distributed.protocol.pickle import dumps
 
-        buffers: list[Any] = []
-        rest = dumps(piece, buffer_callback=buffers.append)
-        return rest, [np.asarray(buffer.raw()) for buffer in buffers]
+        return dumps(chunk, buffer_callback=callback)
 
-    def leave(self, whole: Bytes) -> Any:
-        return self._client.scatter(whole, broadcast=True, hash=False)
+    def share(self, array: Bytes) -> Any:
+        return self._client.scatter(array, broadcast=True, hash=False)
 
     @staticmethod
-    def run(rest: bytes, *parts: Bytes) -> Runs:
+    def run(rest: bytes, *arrays: Bytes) -> Runs:
         from distributed.protocol.pickle import loads
 
-        piece: Chunk = loads(rest, buffers=[unlocked(part) for part in parts])
-        return piece.run()
-
-    def close(self) -> None:
-        pass
+        chunk: Chunk = loads(rest, buffers=[unlocked(array) for array in arrays])
+        return chunk.run()
 
 
-class _Files:
-    """A folder of files for the time of the comparison; who has mapped one keeps it."""
+class _FileSender(_SharingSender):
+    """Writes large arrays to files, which the processes of this machine map: one copy for all."""
 
-    large = 1 << 16  # a file is opened in less time than a pipe takes for so much
+    large = 1 << 16  # opening a file takes less time than sending so much through a pipe
 
-    def __init__(self) -> None:
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
         self._folder: TemporaryDirectory[str] | None = None
-        self._count, self._full = 0, False
+        self._is_full = False
 
-    def is_open(self) -> bool:
-        return not self._full
+    def can_share(self) -> bool:
+        return not self._is_full
 
-    def apart(self, piece: Chunk) -> tuple[bytes, list[Bytes]]:
-        buffers: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(piece, protocol=5, buffer_callback=buffers.append)
-        return rest, [np.asarray(buffer.raw()) for buffer in buffers]
+    def dumps(self, chunk: Chunk, callback: Callable[[pickle.PickleBuffer], None]) -> bytes:
+        return pickle.dumps(chunk, protocol=5, buffer_callback=callback)
 
-    def leave(self, whole: Bytes) -> Path:
+    def share(self, array: Bytes) -> Path:
         try:
             if self._folder is None:
                 # Windows does not delete what is mapped.
                 self._folder = TemporaryDirectory(prefix="shortlist-", ignore_cleanup_errors=True)
-            place = Path(self._folder.name, str(self._count))
-            whole.tofile(place)
+            file = Path(self._folder.name, str(len(self._shared)))
+            array.tofile(file)
         except OSError:
-            self._full = True
+            self._is_full = True
             raise
-        self._count += 1
-        return place
+        return file
 
     @staticmethod
-    def run(rest: bytes, *parts: Bytes | Path) -> Runs:
-        buffers = [
-            np.memmap(part, np.uint8, "r") if isinstance(part, Path) else part for part in parts
-        ]
+    def run(rest: bytes, *arrays: Bytes | Path) -> Runs:
+        buffers = [np.memmap(a, np.uint8, "r") if isinstance(a, Path) else a for a in arrays]
         # What this comparison pickled a moment ago, over the pool's own pipe; the files hold numbers.
-        piece: Chunk = pickle.loads(rest, buffers=[unlocked(each) for each in buffers])  # noqa: S301
-        return piece.run()
+        chunk: Chunk = pickle.loads(rest, buffers=[unlocked(each) for each in buffers])  # noqa: S301
+        return chunk.run()
 
-    def close(self) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._folder is not None:
             self._folder.cleanup()
-
-
-SALT = 0x61756469  # the audit's rewards are others than the run's
-
-
-def audited_run(
-    engine: AnyEngine,
-    problem: Problem,
-    reward: Rule,
-    parameters: NDArray[np.float64],
-    seed: np.uint64,
-    max_samples: int,
-) -> Runs:
-    """One run, and the audit of its answer; a run that did not stop is not audited."""
-    run, sums = engine.run_once(reward, parameters, seed, max_samples)
-    none = np.zeros(1, np.int64)
-    if not run.stopped[0]:
-        return replace(run, audited=none, rejected=none > 0)
-    pulls = run.pulls[0]
-    past = sample_of(problem, pulls, sums)
-    means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
-    means[past.arms] = (
-        past.means
-    )  # where it was evaluated, what was measured will do for the choice
-    plan = chosen_arms(problem, pulls, means, run.recommended[0])
-    stream = np.zeros(4, np.uint64)
-    with np.errstate(over="ignore"):
-        seed_stream(run_seeds(int(seed), 1, SALT)[0], stream)
-        values = np.array([reward(int(arm), parameters, stream) for arm in plan])
-    fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
-    fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
-    verdict = judge(problem, past, fresh, power=False)
-    made = np.array([len(plan)], np.int64)
-    return replace(
-        run, samples=run.samples + made, audited=made, rejected=np.array([verdict.rejected])
-    )

@@ -1,39 +1,43 @@
-"""What a screen will take: the initial pulls, and with pilot means a bound and a forecast."""
+"""What a study will take: its initial pulls, and with means of a pilot a bound and a forecast."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from shortlist.catalog.gifa import AUTO
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
 from shortlist.numerics.jit import notice
-
-if TYPE_CHECKING:
-    from shortlist.simulation.instances import Instance
-    from shortlist.study.study import Study
-
+from shortlist.plans.halving import XYHalving
+from shortlist.simulation.comparison import compare
+from shortlist.simulation.instances import Instance, from_arrays
+from shortlist.simulation.results import clopper_pearson
+from shortlist.study.study import Study
+from shortlist.theory import lower_bound
 
 RUNS = 20
 ERROR_RUNS = 400  # where errors are counted; they come in groups of RUNS
 PATIENCE = 4.0  # seconds for all of them
-MOST = 200_000  # evaluations of a simulated screen
+MOST = 200_000  # evaluations of a simulated study
 PROBE = 500  # evaluations to see how long one takes
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Simulated screens with the pilot means for truth, one evaluation after another.
+    """How many evaluations simulated studies took, with the pilot means as the true ones.
 
     Attributes
     ----------
     runs, unfinished : int
-        How many there were, and how many of them had not stopped after ``most`` evaluations.
+        How many studies there were, and how many had not stopped after ``most`` evaluations.
     most : int
         Where they were cut off.
     median, low, high : float
-        Of the evaluations: the 50 %, 5 % and 95 % quantiles.
+        The 50 %, 5 % and 95 % quantiles of the evaluations.
     """
 
     runs: int
@@ -46,14 +50,14 @@ class Forecast:
 
 @dataclass(frozen=True)
 class ErrorForecast:
-    """Simulated screens with a budget and the pilot means for truth.
+    """How often simulated studies with a budget erred, with the pilot means as the true ones.
 
     Attributes
     ----------
     runs, wrong : int
-        How many there were, and how many of them ended with a wrong shortlist.
+        How many studies there were, and how many ended with a wrong shortlist.
     low, high : float
-        The 95 % interval of the probability of that.
+        The 95 % interval of the probability of a wrong one.
     """
 
     runs: int
@@ -69,7 +73,7 @@ class Outlook:
     Attributes
     ----------
     initial, initial_arms : int
-        Pulls before the first round, and of how many arms.
+        The number of pulls before the first round, and of the arms they are of.
     misfit : float or None
         How far the pilot means are from linear ones, at most; None without a pilot.
     lower_bound : float or None
@@ -77,9 +81,9 @@ class Outlook:
     why_no_bound : str or None
         Why there is none in spite of a pilot.
     forecast : Forecast or None
-        What simulated screens took.
+        How many evaluations it may take.
     errors : ErrorForecast or None
-        How many of them erred, with a budget.
+        With a budget, how probable a wrong shortlist is.
     """
 
     initial: int
@@ -92,12 +96,12 @@ class Outlook:
 
 
 def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str, Any]) -> Outlook:
-    """What a study will take, as far as it can be known.
+    """What a study will take, as far as it can be known; nothing is changed in it.
 
     Parameters
     ----------
     study : Study
-        Nothing is changed in it.
+        As it was made.
     pilot : dict, optional
         Means by name.
     settings : dict
@@ -109,13 +113,11 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
         return Outlook(*first)
     if study.problem.noise.is_open:
         return Outlook(*first, why_no_bound="σ is not known before it is estimated")
-    instance, misfit = pilot_instance(study, pilot)
+    instance, misfit = _pilot_instance(study, pilot)
     if study.budget is not None:
         return Outlook(*first, misfit, errors=_error_forecast(study, instance))
     samples, why = None, None
     try:
-        from shortlist.theory import lower_bound
-
         with notice("computing the lower bound: with many arms it takes minutes"):
             samples = lower_bound(instance, study.problem.delta).samples
     except InvalidSetting as error:
@@ -123,12 +125,8 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     return Outlook(*first, misfit, samples, why, _forecast(study, instance, settings))
 
 
-def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, float]:
-    """The instance whose means are the linear ones nearest to the pilot's, and how near they are."""
-    import numpy as np
-
-    from shortlist.simulation import instances
-
+def _pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, float]:
+    """The instance with the linear means nearest to the pilot's, and how far off these are."""
     problem = study.problem
     for name in pilot:
         if name not in problem.names:
@@ -143,7 +141,7 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
             "dimensions of the features: give means of more arms."
         )
     theta = np.linalg.lstsq(known, means, rcond=None)[0]
-    instance = instances.from_arrays(
+    instance = from_arrays(
         problem.features,
         means=problem.reduced @ theta,
         m=problem.m,
@@ -153,74 +151,45 @@ def pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, flo
     return instance, float(np.abs(known @ theta - means).max())
 
 
+def _simulated(study: Study, algorithm: Any, instance: Instance, **settings: Any) -> pd.DataFrame:
+    settings |= {"delta": study.problem.delta, "epsilon": study.problem.epsilon}
+    return compare(algorithm, instance, workers=1, progress=False, **settings).frame
+
+
 def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> Forecast | None:
-    import numpy as np
-
-    from shortlist.catalog.gifa import AUTO
-    from shortlist.simulation.comparison import compare
-
-    problem, first = study.problem, len(study.bound.engine.initial)
+    given = {"threshold": settings.get("threshold"), "S": study.problem.S}
 
     def simulate(run: int, most: int) -> tuple[int, bool]:
-        frame = compare(
-            settings.get("algorithm", AUTO),
-            instance,
-            runs=1,
-            start=run,
-            delta=problem.delta,
-            epsilon=problem.epsilon,
-            threshold=settings.get("threshold"),
-            S=problem.S,
-            max_samples=most,
-            workers=1,
-            progress=False,
-        ).frame
+        algorithm = settings.get("algorithm", AUTO)
+        cut = {"runs": 1, "start": run, "max_samples": most}
+        frame = _simulated(study, algorithm, instance, **given, **cut)
         return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0])
 
-    try:
-        most = _affordable(first + PROBE, lambda most: simulate(0, most))
-    except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
-        return None
-    began = time.monotonic()
-    samples: list[int] = []
-    unfinished = 0
-    while len(samples) < RUNS and time.monotonic() - began < PATIENCE:
-        taken, stopped = simulate(len(samples), most)
-        samples.append(taken)
-        unfinished += not stopped
-    low, median, high = np.quantile(samples, [0.05, 0.5, 0.95])
-    return Forecast(len(samples), unfinished, most, float(median), float(low), float(high))
-
-
-def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    from shortlist.plans.halving import XYHalving
-    from shortlist.simulation.comparison import compare
-    from shortlist.simulation.results import clopper_pearson
-
-    problem, halving = study.problem, XYHalving(budget=study.budget or 0)
-    began, runs, wrong = time.monotonic(), 0, 0
-    while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
-        frame = compare(
-            halving,
-            instance,
-            runs=RUNS,
-            start=runs,
-            delta=problem.delta,
-            epsilon=problem.epsilon,
-            workers=1,
-            progress=False,
-        ).frame
-        runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
-    return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))
-
-
-def _affordable(most: int, simulate: Callable[[int], tuple[int, bool]]) -> int:
-    """After how many evaluations to cut a simulated screen, so that it takes a second at most."""
-    while True:
+    most = len(study.bound.engine.initial) + PROBE
+    while True:  # find where to cut off a simulated study, so that it takes a second at most
         began = time.monotonic()
-        taken, stopped = simulate(most)
+        try:
+            taken, stopped = simulate(0, most)
+        except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
+            return None
         pace = taken / (time.monotonic() - began)
         within = max(most, min(MOST, int(pace * PATIENCE / 4)))
         if stopped or within < 4 * most:
-            return within
+            break
         most *= 4
+    began = time.monotonic()
+    runs: list[tuple[int, bool]] = []
+    while len(runs) < RUNS and time.monotonic() - began < PATIENCE:
+        runs.append(simulate(len(runs), within))
+    low, median, high = np.quantile([taken for taken, _ in runs], [0.05, 0.5, 0.95]).tolist()
+    unfinished = sum(not stopped for _, stopped in runs)
+    return Forecast(len(runs), unfinished, within, median, low, high)
+
+
+def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
+    halving = XYHalving(budget=study.budget or 0)
+    began, runs, wrong = time.monotonic(), 0, 0
+    while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
+        frame = _simulated(study, halving, instance, runs=RUNS, start=runs)
+        runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
+    return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))

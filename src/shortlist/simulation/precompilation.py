@@ -24,7 +24,7 @@ FEW, SOME, MANY = 6, 150, 5000  # arms: all of G is kept, some rows of it, none
 RESULTS = 40  # of each study and each run
 
 
-def prepare(kinds: Sequence[str] = ()) -> Iterator[str]:
+def precompile(kinds: Sequence[str] = ()) -> Iterator[str]:
     """Compile what these kinds of studies and comparisons use, and name each when it is done.
 
     All kinds if none is named. Where there are several, as many processes as cores compile.
@@ -36,17 +36,17 @@ def prepare(kinds: Sequence[str] = ()) -> Iterator[str]:
     workers = min(len(wanted), os.cpu_count() or 1)
     if workers == 1:
         for kind in wanted:
-            prepare_kind(kind)
+            precompile_kind(kind)
             yield kind
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        tasks = {pool.submit(prepare_kind, kind): kind for kind in wanted}
+        tasks = {pool.submit(precompile_kind, kind): kind for kind in wanted}
         for task in as_completed(tasks):
             task.result()
             yield tasks[task]
 
 
-def prepare_kind(kind: str) -> None:
+def precompile_kind(kind: str) -> None:
     """Compile one kind, by short studies and runs that use all of it."""
     compile_at_once()
     with warnings.catch_warnings():
