@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""The exceptions and warnings of this package, as a tree.
 
 ```text
 ShortlistError
@@ -59,7 +59,7 @@ class InvalidFeatures(InvalidInput):
 
 
 class UnhealthyFeatures(UserWarning):
-    """Features that can be used, but speak against the guarantee or the numbers it is made of."""
+    """Features that can be used, but put the guarantee or its numbers in doubt."""
 
 
 class GuaranteeInDoubt(UserWarning):
@@ -115,7 +115,7 @@ class StorageError(ShortlistError):
 
 
 class OutcomeUnknown(StorageError):
-    """The storage was lost in the middle of a commit: what was told or asked may be stored or not."""
+    """The storage was lost during a commit: what was told or asked may be stored or not."""
 
 
 class StudyNotFound(StorageError):
@@ -127,7 +127,7 @@ class StudyMismatch(StorageError):
 
 
 class ForeignStorage(StorageError):
-    """The file or database is somebody else's."""
+    """The file or database was not made by this package."""
 
 
 class DamagedStorage(StorageError):
@@ -178,7 +178,7 @@ class InferenceTimeout(InferenceFailed, TimeoutError):
 
 
 class DataUnavailable(ShortlistError):
-    """A file of the public data set is neither at hand nor to be had; the message says what to do."""
+    """A file of the public data set cannot be found or downloaded; the message says what to do."""
 
 
 def warn_caller(warning: Warning) -> None:

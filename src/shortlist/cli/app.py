@@ -142,7 +142,8 @@ def compile_all(
         list[str] | None,
         typer.Argument(
             metavar="KIND",
-            help="few, many, some, allocations, misspecified, plans, classical or budgets; all if none.",
+            help="few, many, some, allocations, misspecified, plans, classical or budgets; all if "
+            "none.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
@@ -202,8 +203,8 @@ def main() -> None:
             raise
         with suppress(OSError):
             say(
-                f"shortlist: the output cannot be written ({error.strerror}). What was asked or told "
-                "is kept: `shortlist status` shows it.",
+                f"shortlist: the output cannot be written ({error.strerror}). What was asked or "
+                "told is kept: `shortlist status` shows it.",
                 err=True,
             )
         # Flushing the rest of the buffer would fail once more when Python ends.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.opening import JsonOption, explaining_a_mismatch, naming_the_file, open_screen
+from shortlist.cli.opening import JsonOption, naming_the_file, open_screen
 from shortlist.cli.output import count, few, from_here, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.cli.summary import findings
@@ -72,7 +72,7 @@ def new(
         with naming_the_file(described, described.beside(described.keys.get("pilot", ""))):
             outlook = look_ahead(study, pilot, settings)
         if made:  # nothing is written before all is known to be right
-            with explaining_a_mismatch(described), naming_the_file(described):
+            with naming_the_file(described):
                 # If somebody was quicker, this goes on with their study.
                 study = Study(**settings, storage=described.storage, name=described.name)
     found = findings(examine_features(study.problem))
@@ -200,8 +200,8 @@ def _outlook_entries(
         yield (
             "at ε = 0",
             f"no algorithm that is as sure does with fewer than {outlook.lower_bound:,.0f} "
-            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, not "
-            "a forecast.",
+            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, "
+            "not a forecast.",
         )
     else:
         yield (

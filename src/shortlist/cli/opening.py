@@ -89,7 +89,8 @@ def named_place(place: str | None) -> str | ScreenFile:
     place = place or os.environ.get(VARIABLE)
     if not place:
         raise InvalidSetting(
-            f"no study was named: put its screen.toml or its database file first, or set {VARIABLE}."
+            "no study was named: put its screen.toml or its database file first, or set "
+            f"{VARIABLE}."
         )
     return read_screen_file(Path(place)) if place.lower().endswith(".toml") else place
 
@@ -111,7 +112,6 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     storage.close()
     with naming_the_file(screen):
         given = _as_stored(settings, stored)
-    with explaining_a_mismatch(screen):
         _check_features(screen, given, stored)
         given.check_same(stored, screen.name)
     return Study.load(screen.storage, screen.name)
@@ -155,32 +155,25 @@ def _check_features(screen: ScreenFile, given: Settings, stored: Settings) -> No
     what = f"feature {column + 1}" if titles is None else repr(titles[column])
     raise StudyMismatch(
         f"the study {screen.name!r} is stored with other features: {what} of arm "
-        f"{given.names[arm]!r} was {float(other[arm, column])!r} and is {float(one[arm, column])!r} "
-        f"in {screen.arms_file}. What was measured would not fit."
+        f"{given.names[arm]!r} was {float(other[arm, column])!r} and is "
+        f"{float(one[arm, column])!r} in {screen.arms_file}. What was measured would not fit."
     )
 
 
 @contextmanager
-def explaining_a_mismatch(screen: ScreenFile) -> Iterator[None]:
-    """Add what to do to the error that a screen.toml and its study differ."""
+def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[None]:
+    """Add to an error which file it is about, and what to do if its study has other settings."""
     from shortlist.study.storage.address import shown
 
-    try:
-        yield
-    except StudyMismatch as error:
-        words = str(error).partition(" Give another name")[0]
-        raise StudyMismatch(
-            f"{screen.path}: {words} Put it back as it was, or begin another study with another "
-            f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
-        ) from None
-
-
-@contextmanager
-def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[None]:
-    """Add the file to the error that something in it is wrong."""
     try:
         yield
     except InvalidFeatures as error:
         raise type(error)(f"{screen.arms_file}: {error}") from None
     except InvalidInput as error:
         raise type(error)(f"{file or screen.path}: {error}") from None
+    except StudyMismatch as error:
+        words = str(error).partition(" Give another name")[0]
+        raise StudyMismatch(
+            f"{screen.path}: {words} Put it back as it was, or begin another study with another "
+            f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
+        ) from None

@@ -70,7 +70,7 @@ def read_plate(file: Path) -> list[Row]:
     """Read a plate: columns trial, arm and value, and study if it is there; others are notes."""
 
     def has_trial(heading: list[str], cells: list[str]) -> bool:
-        """Whether a line was split at the right places: the trial's number is where it should be."""
+        """Whether a line was split at the right places: the trial is a number."""
         titles = [title.lower() for title in heading]
         place = titles.index("trial") if "trial" in titles else len(cells)
         return place < len(cells) and NUMBER.fullmatch(cells[place]) is not None
@@ -84,8 +84,8 @@ def read_plate(file: Path) -> list[Row]:
             raise InvalidInput(
                 f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
                 f"columns trial, arm and value is expected, and {title!r} is missing. "
-                "`shortlist ask --out` writes such a file; if a spreadsheet shows it in one column, "
-                "add --semicolons."
+                "`shortlist ask --out` writes such a file; if a spreadsheet shows it in one "
+                "column, add --semicolons."
             )
     rows = [_row(file, line, titles, cells) for line, cells in lines]
     seen: dict[int, int] = {}
@@ -102,15 +102,15 @@ def read_plate(file: Path) -> list[Row]:
 def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
     if len(cells) > len(titles):  # 0,5 unquoted is two cells, and the first alone is a number
         raise InvalidInput(
-            f"{file}, line {line} has {len(cells)} cells and the heading has {len(titles)}: put text "
-            "with a comma in quotes, and write decimals with a point."
+            f"{file}, line {line} has {len(cells)} cells and the heading has {len(titles)}: put "
+            "text with a comma in quotes, and write decimals with a point."
         )
     cell = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
     number = NUMBER.fullmatch(cell["trial"])
     if number is None:
         raise InvalidInput(
-            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back the "
-            "number that was asked for, or drop the line."
+            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back "
+            "the number that was asked for, or drop the line."
         )
     return Row(line, int(number[1]), cell["arm"], cell["value"], cell.get("study", ""))
 
@@ -176,14 +176,15 @@ def _is_same(cell: str, text: str) -> bool:
 def _closed(trial: Trial, value: float) -> str:
     if trial.state == "told":
         return (
-            f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is {value!r} "
-            f"here. A told result is final, and {trial.value!r} stays stored: put it back into the "
-            f"file. If {value!r} is a second measurement, tell it with --arm and --value; if "
-            f"{trial.value!r} is wrong, begin another study (another name in the screen.toml) and tell "
-            "it the right results."
+            f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is "
+            f"{value!r} here. A told result is final, and {trial.value!r} stays stored: put it "
+            f"back into the file. If {value!r} is a second measurement, tell it with --arm and --value; "
+            f"if {trial.value!r} is wrong, begin another study (another name in the screen.toml) "
+            "and tell it the right results."
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return (
-        f"trial {trial.number} ({trial.name!r}) is {trial.state}{reason} and has the value {value!r} "
-        "here. Leave it blank; `shortlist tell --arm NAME --value X` takes a result without a trial."
+        f"trial {trial.number} ({trial.name!r}) is {trial.state}{reason} and has the value "
+        f"{value!r} here. Leave it blank; `shortlist tell --arm NAME --value X` takes a result "
+        "without a trial."
     )

@@ -122,7 +122,8 @@ def repurpose(
         several = "" if len(screen.networks) == 1 else f", {len(screen.networks)} networks"
         say(
             f"{len(screen.drugs)} drugs, {sampled} patients, {genes} genes{several}; the goal has "
-            f"{screen.differential.notna().sum()} genes, {int(screen.differential.sum())} of them on"
+            f"{screen.differential.notna().sum()} genes, {int(screen.differential.sum())} of them "
+            "on"
         )
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
@@ -188,16 +189,16 @@ def read_labels(path: Path) -> tuple[pd.Series[float], dict[str, str]]:
     heading = [str(table.index.name or ""), str(table.columns[-1])]
     if heading[0] and pd.to_numeric(heading[1], errors="coerce") in (-1, 0, 1):
         raise InvalidExpression(
-            f"{path}, line 1 reads {', '.join(heading)!r}, a drug and its label, where a heading is "
-            "expected: put one above it, such as 'drug,label'."
+            f"{path}, line 1 reads {', '.join(heading)!r}, a drug and its label, where a heading "
+            "is expected: put one above it, such as 'drug,label'."
         )
     table.index = table.index.map(str)
     labels = pd.to_numeric(table.iloc[:, -1], errors="coerce")
     bad = labels.isna() & (table.iloc[:, -1].str.strip() != "")
     if bad.any():
         raise InvalidExpression(
-            f"{path}: the drug {table.index[bad][0]!r} has {table.iloc[:, -1][bad].iloc[0]!r} in the "
-            "last column; expected 1, -1 or 0."
+            f"{path}: the drug {table.index[bad][0]!r} has {table.iloc[:, -1][bad].iloc[0]!r} in "
+            "the last column; expected 1, -1 or 0."
         )
     names: dict[str, str] = {}
     if "drug_name" in table.columns[:-1]:

@@ -74,8 +74,8 @@ class ScreenFile:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
             raise InvalidSetting(
-                f"{self.path}: give either features (a file: a line an arm, its name first) or arms "
-                "(names alone, if nothing is known of the arms), not both and not neither."
+                f"{self.path}: give either features (a file: a line an arm, its name first) or "
+                "arms (names alone, if nothing is known of the arms), not both and not neither."
             )
         if "m" not in self.keys:
             raise InvalidSetting(f"{self.path}: m is missing, how many arms are wanted.")
@@ -209,7 +209,7 @@ def _read_parquet(file: Path) -> pd.DataFrame:
     for column in table.columns[table.isna().any()]:
         arm = table.index[table[column].isna()][0]
         raise InvalidFeatures(
-            f"{file}: {str(column)!r} of arm {str(arm)!r} is missing. Fill it in, or drop its row or "
-            "its column."
+            f"{file}: {str(column)!r} of arm {str(arm)!r} is missing. Fill it in, or drop its row "
+            "or its column."
         )
     return table

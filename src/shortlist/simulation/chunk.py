@@ -315,8 +315,9 @@ class _FileSender(_SharingSender):
     @staticmethod
     def run(rest: bytes, *arrays: Bytes | Path) -> Runs:
         buffers = [np.memmap(a, np.uint8, "r") if isinstance(a, Path) else a for a in arrays]
-        # What this comparison pickled a moment ago, over the pool's own pipe; the files hold numbers.
-        chunk: Chunk = pickle.loads(rest, buffers=[unlocked(each) for each in buffers])  # noqa: S301
+        buffers = [unlocked(each) for each in buffers]
+        # This comparison pickled it a moment ago, and the files hold numbers only.
+        chunk: Chunk = pickle.loads(rest, buffers=buffers)  # noqa: S301
         return chunk.run()
 
     def __exit__(self, *error: object) -> None:

@@ -1,4 +1,4 @@
-"""Machine code for every kind of study and comparison, made beforehand."""
+"""Compile beforehand what every kind of study and comparison uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESULTS = 40  # of each study and each run
 
 
 def precompile(kinds: Sequence[str] = ()) -> Iterator[str]:
-    """Compile what these kinds of studies and comparisons use, and name each when it is done.
+    """Compile what these kinds of studies and comparisons use; yields each kind when it is done.
 
     All kinds if none is named. Where there are several, as many processes as cores compile.
     """
@@ -55,7 +55,7 @@ def precompile_kind(kind: str) -> None:
 
 
 def _use(*algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian") -> None:
-    """Run a study and a comparison with each algorithm, as far as a few results."""
+    """Run a study and a comparison with each algorithm, for a few results."""
     x = np.random.default_rng(0).uniform(size=(arms, 3)) / 3.0
     means = x.sum(axis=1)
     told: dict[str, Any] = {"sigma": 0.5}
@@ -72,7 +72,7 @@ def _use(*algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian")
         compare([algorithm], instance, runs=1, **told, max_samples=most, progress=False)
 
 
-# What is compiled together, what takes longest first. One algorithm stands for all that share its code.
+# The slowest to compile first. One algorithm stands for all that share its code.
 KINDS: dict[str, Callable[[], None]] = {
     "few": lambda: _use("m-LinGapE"),  # and LUCB, UGapE, LinGapE, LinGIFA
     "many": lambda: _use("m-LinGapE", arms=MANY),

@@ -31,7 +31,7 @@ class Results:
 
     @cached_property
     def lower_bound(self) -> float:
-        """kl(δ, 1 − δ)·T*: what any algorithm needs on average that errs with probability δ at most.
+        """kl(δ, 1 − δ)·T*: what an algorithm needs on average if it errs with probability ≤ δ.
 
         It is the bound for normal noise of the declared σ: where the noise is another one, as with
         recorded or Bernoulli rewards, fewer may do. NaN where it is not defined: for ε > 0, for
