@@ -85,12 +85,14 @@ class Chunk:
 
     def _audited_run(self, seed: np.uint64, problem: Problem) -> Runs:
         """One run and the audit of its answer; a run that did not stop is not audited."""
-        run, sums = self.engine.run_once(self.reward, self.parameters, seed, self.max_samples)
+        seeds = np.array([seed], np.uint64)
+        run = self.engine.replicate(self.reward, self.parameters, seeds, self.max_samples)
+        assert run.sums is not None
         none = np.zeros(1, np.int64)
         if not run.stopped[0]:
             return replace(run, audited=none, rejected=none > 0)
         pulls = run.pulls[0]
-        past = sample_of(problem, pulls, sums)
+        past = sample_of(problem, pulls, run.sums)
         means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
         means[past.arms] = past.means  # to choose arms, what was measured is good enough
         plan = chosen_arms(problem, pulls, means, run.recommended[0])
@@ -129,7 +131,7 @@ def chunks_of(
 
     if not bound.problem.noise.is_open:
         return chunks(bound, bound.engine, shares)
-    initial, wanted = bound.engine.initial, bound.engine.wanted
+    initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
     made = []
     for seed in np.concatenate(shares):
         drawn = rewards.first_rewards(reward, parameters, int(seed), initial)
@@ -155,7 +157,7 @@ def _received(sent: Any, word: Any, *rest: Any) -> Chunk:
         if isinstance(sent, tuple):
             parts, words = sent
             rules = {kind: _rule(kind, word) for kind, word in words.items()}
-            design = Designs(parts["features"], parts["noise"]).of
+            design = Designs(parts["setup"].features, parts["setup"].noise).of
             engine = Engine(rules=rules, design=design, **parts)
         for old in list(_engines)[: 1 - KEPT]:
             _engines.pop(old, None)

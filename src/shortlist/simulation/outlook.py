@@ -107,7 +107,7 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     settings : dict
         Those the study was made with; ``algorithm`` and ``threshold`` are looked at.
     """
-    initial = study.bound.engine.initial
+    initial = study.bound.engine.setup.initial
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
@@ -165,7 +165,7 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
         frame = _simulated(study, algorithm, instance, **given, **cut)
         return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0])
 
-    most = len(study.bound.engine.initial) + PROBE
+    most = len(study.bound.engine.setup.initial) + PROBE
     while True:  # find where to cut off a simulated study, so that it takes a second at most
         began = time.monotonic()
         try:
