@@ -1,3 +1,5 @@
+"""The runs of a comparison: table, summary, files and picture."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,58 +19,6 @@ mpl.use("Agg")
 def results() -> object:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
     return shortlist.compare(["LUCB", "m-LinGapE"], instance, runs=60, seed=5, progress=False)
-
-
-def test_classic_instance() -> None:
-    instance = shortlist.instances.classic(K=5, m=2, omega=0.3, sigma=0.7)
-    expected = [
-        [1, 0, 0, 0],
-        [1, 1, 0, 0],
-        [np.cos(0.3), 0, np.sin(0.3), 0],
-        [0, 0, 1, 0],
-        [0, 0, 0, 1],
-    ]
-    np.testing.assert_allclose(instance.features, expected)
-    np.testing.assert_allclose(instance.means, [1, 1, np.cos(0.3), 0, 0])
-    assert instance.S == 1.0
-    assert instance.sigma == 0.7
-
-
-def test_random_instance_has_unit_spectral_norm() -> None:
-    instance = shortlist.instances.random(K=12, N=4, m=3, seed=2)
-    assert np.linalg.norm(instance.features, 2) == pytest.approx(1.0)
-    np.testing.assert_allclose(instance.means, instance.features[:, 0])
-
-
-def test_theta_norm_is_known_only_where_the_means_are_linear() -> None:
-    features = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    make = shortlist.instances.from_arrays
-    assert pytest.approx(5.0) == make(features, means=[3, 4, 7], m=1, sigma=1.0).S
-    assert make(features, means=[3, 4, 0], m=1, sigma=1.0).S is None
-
-
-@pytest.mark.parametrize("noise", ["gaussian", "bernoulli"])
-def test_rewards_have_the_means_they_claim(noise: str) -> None:
-    means = np.array([0.2, 0.5, 0.9])
-    instance = shortlist.instances.from_arrays(np.eye(3), means=means, m=1, sigma=0.4, noise=noise)
-    draws = np.array([[instance.draw(a, seed) for seed in range(4000)] for a in range(3)])
-    np.testing.assert_allclose(draws.mean(axis=1), means, atol=0.03)
-    if noise == "bernoulli":
-        assert set(np.unique(draws)) == {0.0, 1.0}
-    else:
-        np.testing.assert_allclose(draws.std(axis=1), 0.4, atol=0.02)
-
-
-@pytest.mark.slow
-def test_recorded_rewards_are_drawn_evenly() -> None:
-    table = np.array([[0.0, 10.0], [1.0, 20.0], [2.0, 40.0]])
-    instance = shortlist.instances.recorded(np.eye(2), table, m=1, sigma=5.0)
-    draws = [instance.draw(1, seed) for seed in range(6000)]
-    values, counts = np.unique(draws, return_counts=True)
-    assert values.tolist() == [10.0, 20.0, 40.0]
-    np.testing.assert_allclose(counts / 6000, 1 / 3, atol=0.03)
-    frame = shortlist.compare("LUCB", instance, runs=5, progress=False).frame
-    assert frame["correct"].all()
 
 
 def test_frame_has_one_row_a_run(results: shortlist.simulation.results.Results) -> None:  # type: ignore[name-defined]
@@ -102,13 +52,6 @@ def test_clopper_pearson_covers() -> None:
     assert clopper_pearson(100, 100)[1] == 1.0
 
 
-def test_unfinished_runs_are_counted() -> None:
-    instance = shortlist.instances.classic(K=4, m=2, omega=0.05)
-    results = shortlist.compare("LUCB", instance, runs=4, max_samples=50, progress=False)
-    assert results.summary().loc["LUCB", "unfinished"] == 4
-    assert (results.frame["samples"] == 50).all()
-
-
 def test_written_files_can_be_read_back(
     results: shortlist.simulation.results.Results,  # type: ignore[name-defined]
     tmp_path: Path,
@@ -121,15 +64,6 @@ def test_written_files_can_be_read_back(
     read = pd.read_csv(tmp_path / "runs.csv")
     assert read["pulls"].iloc[0] == ";".join(map(str, results.frame["pulls"].iloc[0]))
     assert read["seed"].astype("uint64").tolist() == results.frame["seed"].tolist()
-
-
-def test_another_seed_gives_other_runs() -> None:
-    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
-    one, two = (
-        shortlist.compare("LinGIFA", instance, runs=20, seed=s, progress=False).frame["samples"]
-        for s in (1, 2)
-    )
-    assert one.tolist() != two.tolist()
 
 
 def test_the_picture_has_a_box_and_every_run(
