@@ -23,7 +23,7 @@ from shortlist.noise import Estimate, Noise, bound_from_replicates, inflation, r
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.reading import Reading
-from test_pilot import learnt
+from tests.posterior.test_pilot import learnt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from samples import improbability
