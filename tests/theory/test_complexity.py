@@ -13,7 +13,7 @@ from scipy.stats import binom
 import shortlist
 from shortlist import theory
 from shortlist.designs import direction as designs
-from theory_instances import linear
+from tests.theory.instances import linear
 
 PUBLISHED = Path(os.environ.get("SHORTLIST_PUBLISHED", "")) / "random_instance_N5_K10.csv"
 

@@ -18,7 +18,7 @@ import shortlist
 from shortlist import theory
 from shortlist.designs import interior_point
 from shortlist.errors import InvalidSetting
-from theory_instances import given_as, linear
+from tests.theory.instances import given_as, linear
 
 # The package shows the function of the same name.
 module = importlib.import_module("shortlist.theory.lower_bound")

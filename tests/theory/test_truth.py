@@ -11,7 +11,7 @@ import pytest
 import shortlist
 from shortlist import theory
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName
-from theory_instances import given_as
+from tests.theory.instances import given_as
 
 EVERY = [
     theory.constants,

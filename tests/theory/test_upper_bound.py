@@ -12,7 +12,7 @@ import shortlist
 from shortlist import theory
 from shortlist.errors import InvalidSetting
 from shortlist.rules.thresholds import THRESHOLDS
-from theory_instances import ROWS
+from tests.theory.instances import ROWS
 
 
 def test_upper_bounds_solve_their_equation() -> None:
