@@ -103,7 +103,7 @@ class Naive(Engine):
         return False
 
     def _resident(self) -> int:
-        return len(self.features)
+        return len(self.setup.features)
 
 
 def naive(engine: Engine) -> Engine:
@@ -121,9 +121,10 @@ def prepared(name: str, start: str, K: int) -> tuple[Engine, np.ndarray]:
     engine = find_algorithm(name).bind(few.problem(0.05, 0.0)).engine
     if K > 5 * N:
         after = np.zeros(K, np.int64)
-        engine = replace(engine, features=x, noise=np.ones(K), after_pilot=after)
+        setup = replace(engine.setup, features=x, noise=np.ones(K))
+        engine = replace(engine, setup=setup, after_pilot=after)
     if start == "each":
-        engine = replace(engine, initial=np.arange(K))
+        engine = replace(engine, setup=replace(engine.setup, initial=np.arange(K)))
     return engine, np.vstack([x @ theta, np.full(K, SIGMA)])
 
 
@@ -191,12 +192,12 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
             columns += (
                 2 * rows + 4 + 3 * (engine.setup.m + 1) + N * np.sum(owners != state.kept.owners)
             )
-            if len(memory.high_arms):  # their rows for all arms, and for the undecided ones
+            if len(memory.high_arms):  # their gap indices to all arms, and to those undecided
                 columns += 3 * rows_read(engine.setup.m, K)
                 columns += max(player.now.memory.figures[UNDECIDED] - before[UNDECIDED], 0) * N / K
         else:
             after = player.now.memory.figures
-            columns += 2 + 3  # means and deviations; these and the bounds on widths
+            columns += 2 + 3  # means and deviations; these and the width bounds
             if np.any(anchor != state.lagging.anchor):
                 columns += N + 3  # a sweep: X, means, noise, deviations
             count = int(after[REFERENCES])
