@@ -353,7 +353,7 @@ def test_several_processes_that_start_at_once_compile_once(tmp_path: Path) -> No
         "import sys, time\n"
         "import numpy as np\n"
         "from numba.core import event\n"
-        "from shortlist.core import jit\n"
+        "from shortlist.numerics import jit\n"
         "from shortlist.numerics.random import fill_seeds\n"
         "compiled = []\n"
         "class Note(event.Listener):\n"
@@ -403,7 +403,7 @@ def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
     """Without the private classes of Numba, for as much of the code as takes seconds."""
     (tmp_path / "plain.py").write_text(
         "import numpy as np\n"
-        "from shortlist.core import parts\n"
+        "from shortlist.numerics import lowering as parts\n"
         "from shortlist.posterior.posterior import Posterior\n"
         "from shortlist.numerics.jit import compile_at_once\n"
         "compile_at_once()\n"
