@@ -19,12 +19,11 @@ from typer.testing import CliRunner
 import shortlist
 from shortlist import errors, plot
 from shortlist.cli.app import app
-from shortlist.designs.interior_point import optimal_design
-from shortlist.designs.xy import rounded, xy_design
+from shortlist.designs.xy import optimal_design, rounded, xy_design
 from shortlist.engine.engine import normal
 from shortlist.plans import halving as xy_halving
 from shortlist.plans.halving import Halving, phases
-from shortlist.plans.strategy import Task
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
@@ -124,7 +123,7 @@ def play(
     m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 60))
     features = generator.standard_normal((K, N))
     means = features @ generator.standard_normal(N)
-    strategy = Halving(Task(features, m, sigma, 0.05, epsilon), budget)
+    strategy = Halving(ReducedProblem(features, m, sigma, 0.05, epsilon), budget)
     while not strategy.spent:
         noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(K)
         strategy.decide(strategy.plan * means + noise, 0)

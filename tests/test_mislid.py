@@ -21,11 +21,16 @@ from shortlist.cli.app import app
 from shortlist.numerics.quadratic import nearest, workspace
 from shortlist.plans.mislid import algorithm as mislid
 from shortlist.plans.mislid.alternative import alternatives, closest, distance_bound, measure
-from shortlist.plans.mislid.differences import Known, reliance
-from shortlist.plans.mislid.evidence import SHARE, Evidence, mixture
-from shortlist.plans.mislid.likelihood_ratio import LikelihoodRatio
-from shortlist.plans.mislid.pair_bounds import PairBounds
-from shortlist.plans.strategy import Task
+from shortlist.plans.mislid.stopping import (
+    PRIOR_SHARE,
+    Evidence,
+    Known,
+    LikelihoodRatio,
+    PairBounds,
+    model_weight,
+    noise_bound,
+)
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
@@ -269,7 +274,7 @@ def test_the_more_misspecified_the_closer(seed: int) -> None:
 
 def evidence(kind: Any, instance: Instance, c: float, pulls: np.ndarray, seed: int = 0) -> Evidence:
     rng = np.random.default_rng(seed)
-    task = Task(instance.features, instance.m, instance.sigma, 0.05, 0.0)
+    task = ReducedProblem(instance.features, instance.m, instance.sigma, 0.05, 0.0)
     noise = instance.sigma * np.sqrt(pulls) * rng.standard_normal(len(pulls))
     made: Evidence = kind.of(task, c, 10).after(pulls, pulls * instance.means + noise)
     return made
@@ -286,7 +291,7 @@ def test_without_misspecification_the_stop_is_the_linear_one(kind: Any) -> None:
         at = now.boundary(inside)
         gram, first = (x.T * pulls) @ x, 10 * x.T @ x
         known = np.linalg.eigvals(np.linalg.solve(first, gram)).real
-        C = math.sqrt(2.0 * mixture(math.log(20.0), known))
+        C = math.sqrt(2.0 * noise_bound(math.log(20.0), known))
         fitted = x @ np.linalg.solve(gram, x.T @ (pulls * now.known.averages))
         Z, _ = linear_answer(x, pulls, fitted, inside)
         np.testing.assert_allclose(now.means, fitted, atol=1e-9)
@@ -303,12 +308,12 @@ def test_with_any_misspecification_the_stop_is_a_classical_one(kind: Any, c: flo
         at = now.boundary(inside)
         np.testing.assert_allclose(now.means, now.known.averages)
         if kind is LikelihoodRatio:
-            C = math.sqrt(2.0 * mixture(math.log(20.0), pulls / 10))
+            C = math.sqrt(2.0 * noise_bound(math.log(20.0), pulls / 10))
             Z, _ = classical_answer(pulls, now.means, inside)
             assert at.threshold == pytest.approx(C)
             assert (at.statistic <= 0.0) == (Z / LIAR.sigma**2 >= C**2 / 2.0)
         else:
-            rho = SHARE * 10
+            rho = PRIOR_SHARE * 10
             bounds = []
             for b, i in pairs(inside):
                 L = math.log(20.0 * 21) + 0.5 * np.log1p(pulls[[b, i]] / rho).sum()
@@ -393,10 +398,10 @@ def test_reliance_is_what_the_estimate_owes_to_the_model() -> None:
     own = np.zeros(10)
     own[2], own[7] = 1.0, -1.0
     np.testing.assert_allclose(x.T @ s, x[2] - x[7], atol=1e-12)
-    assert reliance(now.known, 2, 7) == pytest.approx(np.abs(s - own).sum())
+    assert model_weight(now.known, 2, 7) == pytest.approx(np.abs(s - own).sum())
     single = pulls * (x @ inverse @ x[2])
     single[2] -= 1.0
-    assert reliance(now.known, 2, -1) == pytest.approx(np.abs(single).sum())
+    assert model_weight(now.known, 2, -1) == pytest.approx(np.abs(single).sum())
     assert isinstance(now.known, Known)
 
 
@@ -404,7 +409,7 @@ def covered(kind: Any, scale: float, c: float, runs: int) -> int:
     """In how many runs all bounds on differences that matter held at all looks, so scaled."""
     rng = np.random.default_rng(11)
     instance = LIAR
-    task = Task(instance.features, instance.m, instance.sigma, 0.2, 0.0)
+    task = ReducedProblem(instance.features, instance.m, instance.sigma, 0.2, 0.0)
     best = np.argsort(-instance.means)[:3]
     others = np.setdiff1d(np.arange(10), best)
     held = 0
@@ -444,7 +449,7 @@ def test_the_ellipsoid_needs_what_c_adds_to_it() -> None:
     """With many arms and one feature most of the distance is η's, and β_lin alone has no room."""
     rng = np.random.default_rng(0)
     x = rng.uniform(0.5, 1.5, (40, 1))
-    task = Task(x, 2, 1.0, 0.05, 0.0)
+    task = ReducedProblem(x, 2, 1.0, 0.05, 0.0)
     held = enough = 0
     for _ in range(100):
         means = x[:, 0] + 0.2 * rng.choice([-1.0, 1.0], 40)
@@ -453,7 +458,7 @@ def test_the_ellipsoid_needs_what_c_adds_to_it() -> None:
         now = now.after(pulls, pulls * means + np.sqrt(pulls) * rng.standard_normal(40))
         far = float((pulls * (now.means - means) ** 2).sum())
         held += far <= now.threshold_at(now.known.pulls) ** 2
-        enough += far <= 2.0 * mixture(now.linear, now.dimensions(now.known.pulls))
+        enough += far <= 2.0 * noise_bound(now.linear, now.dimensions(now.known.pulls))
         linear, unstructured = now._squares(now.known.pulls)
         assert linear < unstructured  # so it is the linear bound that is tested
     assert binom.cdf(held, 100, 0.95) > 0.01
@@ -462,7 +467,7 @@ def test_the_ellipsoid_needs_what_c_adds_to_it() -> None:
 
 @pytest.mark.parametrize("kind", [PairBounds, LikelihoodRatio])
 def test_risk_is_shared_and_never_more_than_delta(kind: Any) -> None:
-    task = Task(LIAR.features, 3, 0.3, 0.05, 0.0)
+    task = ReducedProblem(LIAR.features, 3, 0.3, 0.05, 0.0)
     union = 21 if kind is PairBounds else 1
     for c, parts in ((0.0, 1), (0.01, 2), (0.05, 2), (10.0, 1)):
         made = kind.of(task, c, 10)

@@ -24,7 +24,7 @@ from shortlist.numerics.kl import highest_mean, lowest_mean, relative_entropy
 from shortlist.plans import racing as contest
 from shortlist.plans import racing as kl_lucb
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import mixture, one_sided_level
+from shortlist.plans.contrasts import contrast_threshold, one_sided_level
 from shortlist.plans.racing import (
     ALPHA,
     K1,
@@ -38,7 +38,7 @@ from shortlist.plans.racing import (
     end,
     exploration,
 )
-from shortlist.plans.strategy import Task
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
@@ -117,7 +117,7 @@ def test_the_exploration_rate_is_what_the_theorem_asks_for() -> None:
     assert ALPHA > 1.0
     assert K1 > 1.0 + 1.0 / (ALPHA - 1.0)
     assert zeta(ALPHA) < K1  # the union over all numbers of results
-    task = Task(np.eye(7), 2, 0.3, DELTA, 0.0)
+    task = ReducedProblem(np.eye(7), 2, 0.3, DELTA, 0.0)
     beta = exploration(KL_RATE, KL.constants(task), 40, 17, 9.0)
     assert beta == pytest.approx(math.log(K1 * 7 * 40.0**ALPHA / DELTA))
     assert exploration(NORMAL_RATE, NORMAL.constants(task), 40, 17, 9.0) == beta
@@ -130,7 +130,7 @@ def test_the_exploration_rate_is_what_the_theorem_asks_for() -> None:
 )
 def test_the_beta_mixture_is_that_of_its_integral(count: int, total: float) -> None:
     """At the ends of the interval the mixture of likelihood ratios is exactly K/δ."""
-    task = Task(np.eye(4), 2, 1.0, DELTA, 0.0)
+    task = ReducedProblem(np.eye(4), 2, 1.0, DELTA, 0.0)
     constants = KL_BY_MIXTURE.constants(task)
     misses = count - total
     # q = sin² x with x uniform is Beta(½, ½); relative to its peak, lest it be too small to add up.
@@ -156,7 +156,7 @@ def test_the_beta_mixture_is_that_of_its_integral(count: int, total: float) -> N
 
 def test_entropy_is_narrower_than_hoeffding() -> None:
     """For the same β and σ = ½: Pinsker's inequality, strict but at ½."""
-    task = Task(np.eye(10), 3, 0.5, DELTA, 0.0)
+    task = ReducedProblem(np.eye(10), 3, 0.5, DELTA, 0.0)
     kl, normal = KL.constants(task), NORMAL.constants(task)
     for count in (1, 5, 50, 5000):
         for share in (0.0, 0.02, 0.3, 0.5, 0.9, 1.0):
@@ -170,7 +170,7 @@ def test_entropy_is_narrower_than_hoeffding() -> None:
 
 
 def test_the_mixture_is_narrower_than_the_rate() -> None:
-    task = Task(np.eye(10), 3, 0.5, DELTA, 0.0)
+    task = ReducedProblem(np.eye(10), 3, 0.5, DELTA, 0.0)
     for count in (1, 10, 1000, 10**6):
         for share in (0.0, 0.01, 0.5, 1.0):
             arm = (count, count, share * count)
@@ -209,7 +209,9 @@ def test_the_mixture_holds_at_all_times_and_a_quarter_of_it_does_not(mean: float
 # Rounds
 
 
-def oracle(name: str, kth: Callable[[int, int], float], task: Task) -> tuple[list[int], set[int]]:
+def oracle(
+    name: str, kth: Callable[[int, int], float], task: ReducedProblem
+) -> tuple[list[int], set[int]]:
     """The algorithm in plain Python, by its definition: the pulls and the answer."""
     K, m = len(task.features), task.m
     pulls, sums, open_arms = [0] * K, [0.0] * K, set(range(K))
@@ -220,7 +222,7 @@ def oracle(name: str, kth: Callable[[int, int], float], task: Task) -> tuple[lis
         n, mean = pulls[a], sums[a] / pulls[a]
         if name == "Racing (paired)":
             level = one_sided_level(task.delta / (m * (K - m)))
-            half = task.sigma * float(mixture(level, n)) / math.sqrt(2.0 * n)
+            half = task.sigma * float(contrast_threshold(level, n)) / math.sqrt(2.0 * n)
             return mean - half, mean + half
         beta = math.log(K1 * K * t**ALPHA / task.delta)
         if name.endswith("(mixture)"):

@@ -26,20 +26,20 @@ from shortlist.designs.contrast import (
     spreads,
     whitened,
 )
-from shortlist.designs.interior_point import optimal_design
+from shortlist.designs.xy import optimal_design
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.contrasts import (
     CONTRAST_MIXTURE,
-    MOST,
-    SHARE,
+    MOST_ARMS,
+    PRIOR_SHARE,
     Contrasts,
-    mixture,
+    contrast_threshold,
     one_sided_level,
 )
-from shortlist.plans.engine import StepwiseEngine
+from shortlist.plans.engine import PlanEngine
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.phased import Phased, counts
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.plans.uniform import Uniform
 from shortlist.problem import Problem
 from shortlist.report.methods import methods
@@ -374,7 +374,7 @@ def test_runs_are_the_same_wherever_they_are_made() -> None:
 class Lazy(Strategy):
     """Pulls everybody once and believes it."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ReducedProblem) -> None:
         self.plan = np.ones(len(task.features), np.int64)
         self.inside = np.arange(len(task.features)) < task.m
         self.b, self.c, self.threshold, self.statistic = 0, task.m, np.inf, np.inf
@@ -419,7 +419,7 @@ def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
 def test_the_level_of_a_one_sided_mixture_is_that_of_its_integral() -> None:
     for risk in (1e-6, 1e-3, 0.05, 0.3, 0.7):
         for ratio in (0.01, 1.0, 30.0, 1e4):
-            C = float(mixture(one_sided_level(risk), ratio * SHARE))
+            C = float(contrast_threshold(one_sided_level(risk), ratio * PRIOR_SHARE))
             # In units with σ²ρ = 1: Q = ratio, M = C√Q, λ half-normal of variance 1.
             Q, M = ratio, C * np.sqrt(ratio)
             width = 1.0 / np.sqrt(1.0 + Q)
@@ -439,7 +439,7 @@ def test_the_level_of_a_one_sided_mixture_is_that_of_its_integral() -> None:
 
 def test_combined_estimates_of_equal_designs_are_those_of_all_data() -> None:
     rng = np.random.default_rng(0)
-    task = Task(X, 2, 0.6, 0.05, 0.0)
+    task = ReducedProblem(X, 2, 0.6, 0.05, 0.0)
     pulls, contrasts = np.array([3, 2, 1, 4, 2]), Contrasts.of(task)
     for _ in range(4):
         contrasts = contrasts.after(pulls, rng.standard_normal(5))
@@ -464,7 +464,7 @@ def test_norms_are_those_of_the_inverse() -> None:
 def covered(scale: float, runs: int = 400) -> int:
     """In how many runs every bound that must hold did, at all looks, with widths so scaled."""
     rng = np.random.default_rng(7)
-    task = Task(X, 2, 0.6, 0.2, 0.0)
+    task = ReducedProblem(X, 2, 0.6, 0.2, 0.0)
     order = np.argsort(-MEANS)
     best, others = order[:2], order[2:]
     gaps = MEANS[best][:, None] - MEANS[others]
@@ -478,7 +478,7 @@ def covered(scale: float, runs: int = 400) -> int:
             pairs = np.ix_(best, others)
             middle = contrasts.weighted[pairs] / contrasts.information[pairs]
             known = contrasts.information[pairs]
-            C = mixture(contrasts.level, known / contrasts.first[pairs])
+            C = contrast_threshold(contrasts.level, known / contrasts.first[pairs])
             width = scale * 0.6 * C / np.sqrt(known)
             good &= bool((gaps <= middle + width).all())
             # The next plan looks at all results so far: it chases whoever seems to lead.
@@ -494,7 +494,7 @@ def test_bounds_hold_at_all_looks_and_half_of_them_do_not() -> None:
 
 
 def test_arms_are_settled_as_counting_says() -> None:
-    task = Task(np.eye(4), 2, 1.0, 0.05, 0.0)
+    task = ReducedProblem(np.eye(4), 2, 1.0, 0.05, 0.0)
     pulls = np.full(4, 1000, np.int64)
     clear = Contrasts.of(task).after(pulls, pulls * [4.0, 3.0, 2.0, 1.0])
     assert clear.accepted.tolist() == [True, True, False, False]
@@ -510,11 +510,11 @@ def test_arms_are_settled_as_counting_says() -> None:
 
 def test_uniform_is_uniform() -> None:
     assert isinstance(
-        find_algorithm("Uniform").bind(INSTANCE.problem(0.05, 0.0)).engine, StepwiseEngine
+        find_algorithm("Uniform").bind(INSTANCE.problem(0.05, 0.0)).engine, PlanEngine
     )
     frame = shortlist.compare("Uniform", INSTANCE, runs=20, progress=False).frame
     assert all(len(set(pulls)) == 1 for pulls in frame["pulls"])
-    strategy = Uniform(Task(X, 2, 0.6, 0.05, 0.0))
+    strategy = Uniform(ReducedProblem(X, 2, 0.6, 0.05, 0.0))
     assert strategy.plan.tolist() == [1] * 5
 
 
@@ -592,7 +592,7 @@ def test_counts_span_and_follow_the_weights() -> None:
 class Recorded(Phased):
     """Remembers its plans."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ReducedProblem) -> None:
         super().__init__(task)
         self.plans: list[np.ndarray] = []
 
@@ -603,7 +603,7 @@ class Recorded(Phased):
 
 def test_the_bounds_use_the_norms_that_the_pulls_really_have() -> None:
     instance = random_instance(3, 12, 4, 3)
-    engine = StepwiseEngine(Recorded, Task(instance.features, 3, 0.5, 0.05, 0.0))
+    engine = PlanEngine(Recorded, ReducedProblem(instance.features, 3, 0.5, 0.05, 0.0))
     now, rng = engine.round(), np.random.default_rng(0)
     while not now.strategy.statistic <= 0.0:
         plan = now.strategy.plan
@@ -623,7 +623,7 @@ def test_the_bounds_use_the_norms_that_the_pulls_really_have() -> None:
 def test_settled_arms_are_let_go() -> None:
     """Once the far arms are out, the pulls go where the near ones are told apart."""
     means = np.array([1.0, 0.9, 0.0, -0.1, -0.2, -0.3])
-    engine = StepwiseEngine(Recorded, Task(np.eye(6), 1, 0.5, 0.05, 0.0))
+    engine = PlanEngine(Recorded, ReducedProblem(np.eye(6), 1, 0.5, 0.05, 0.0))
     now, rng = engine.round(), np.random.default_rng(0)
     while not now.strategy.statistic <= 0.0:
         plan = now.strategy.plan
@@ -669,9 +669,9 @@ def test_errors_stay_below_delta() -> None:
 @pytest.mark.slow
 def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     def narrow(level: float, growth: Any) -> Any:
-        return 0.5 * mixture(level, growth)
+        return 0.5 * contrast_threshold(level, growth)
 
-    monkeypatch.setattr("shortlist.plans.contrasts.mixture", narrow)
+    monkeypatch.setattr("shortlist.plans.contrasts.contrast_threshold", narrow)
     monkeypatch.setattr("shortlist.plans.phased.mixture", narrow)
     wrong = errors_of(hard_instances(8), runs=8 * 60, delta=0.1)
     assert binom.sf(wrong - 1, 8 * 60, 0.1) < 1e-6
@@ -710,7 +710,7 @@ def test_two_arms_are_pulled_alike() -> None:
 
 
 def test_too_many_arms_are_refused() -> None:
-    features = np.random.default_rng(0).standard_normal((MOST + 1, 2))
+    features = np.random.default_rng(0).standard_normal((MOST_ARMS + 1, 2))
     with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
         shortlist.Study(features, 2, sigma=1.0, algorithm="Phased", audit=False)
 

@@ -22,7 +22,7 @@ from scipy.stats import binom
 import shortlist
 from shortlist import theory
 from shortlist.designs import direction as designs
-from shortlist.designs import interior_point
+from shortlist.designs import xy as interior_point
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName
 from shortlist.rules.thresholds import THRESHOLDS
 

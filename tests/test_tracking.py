@@ -13,8 +13,8 @@ from scipy.optimize import linprog, minimize
 
 import shortlist
 from shortlist.allocations import allocation as allocations
+from shortlist.allocations import allocation as lazy
 from shortlist.allocations import frank_wolfe as fw
-from shortlist.allocations import lazy
 from shortlist.allocations.alternative import make_pairs
 from shortlist.allocations.frank_wolfe import best_mixture
 from shortlist.catalog.names import find_algorithm

@@ -1,7 +1,13 @@
-"""How many pulls every arm should have by now: what the selection rule `tracking` follows."""
+"""When lazy track-and-stop looks anew, and when it explores (Jedra and Proutière 2020).
+
+Between two looks the shares w*(θ̂) stay as they are. Both decisions depend on the counts alone.
+
+How many pulls every arm should have by now: what the selection rule `tracking` follows.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +23,15 @@ from shortlist.allocations.frank_wolfe import (
 )
 from shortlist.allocations.game import EMPTY, Game, make_game, play
 from shortlist.allocations.game import make_room as make_room_for_learners
-from shortlist.allocations.lazy import CERTIFIED, is_explored, least_pulled, next_look
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import (
     ABSENT,
+    BOOLEAN,
     INTEGER,
+    INTEGERS,
     MASK,
     REAL,
+    REALS,
     VOID,
     Integers,
     Reals,
@@ -31,8 +39,47 @@ from shortlist.numerics.records import (
     Table,
     record_type,
 )
+from shortlist.posterior.least_squares import factorize
 from shortlist.posterior.state import OBSERVED, STATE, State
 from shortlist.rules.initialization import auto, span, weakest_direction
+
+FLOOR, CERTIFIED = 0, 1
+
+
+@compiled(INTEGER(INTEGER))
+def next_look(solved: int) -> int:
+    """When w* is to be solved again: the next power of 2; at once where it never was (−1)."""
+    power = 1
+    while power <= solved:
+        power *= 2
+    return 0 if solved < 0 else power
+
+
+@compiled(BOOLEAN(STATE, REALS))
+def is_explored(state: State, levels: Reals) -> bool:
+    """Whether λ_min(A) ≥ c √t, A = Σ_a N_a x_a x_aᵀ, c of the spanning arms in ``levels[FLOOR]``.
+
+    A − level·I has a Cholesky factor exactly if λ_min(A) > level. As A only grows, what was once
+    certified stays so; certifying twice as much as is asked for now makes this rare.
+    """
+    level = levels[FLOOR] * math.sqrt(state.clock[OBSERVED])
+    if level < levels[CERTIFIED]:
+        return True
+    if factorize(state, -2.0 * level, True):
+        levels[CERTIFIED] = 2.0 * level
+        return True
+    return factorize(state, -level, True)
+
+
+@compiled(INTEGER(STATE, INTEGERS))
+def least_pulled(state: State, spanner: Integers) -> int:
+    """The spanning arm of fewest pulls, the first of equals."""
+    best = spanner[0]
+    for k in range(spanner.shape[0]):
+        if state.pulls[spanner[k]] < state.pulls[best]:
+            best = spanner[k]
+    return best
+
 
 NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
 ALLOCATIONS: dict[str | None, int] = {

@@ -13,7 +13,7 @@ from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
 from shortlist.engine.many.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting
-from shortlist.plans.contrasts import MOST
+from shortlist.plans.contrasts import MOST_ARMS
 from shortlist.plans.halving import NAME as WITH_BUDGET
 from shortlist.plans.halving import XYHalving
 from shortlist.problem import Problem
@@ -45,7 +45,7 @@ def recommended(problem: Problem) -> Algorithm:
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
-    if problem.arms > MOST or problem.noise.kind == "estimate":
+    if problem.arms > MOST_ARMS or problem.noise.kind == "estimate":
         return MANY_ARMS
     confidence = 2.0 * math.log(1.0 / problem.delta)
     pairs = problem.m * (problem.arms - problem.m)

@@ -1,4 +1,14 @@
-"""XY-optimal designs: how pulls of all arms are best shared out to tell many contrasts.
+"""The optimal design for few arms and few directions, by an interior-point method.
+
+Wanted is the w ≥ 0 of least weight with ‖y_p‖²_{V(w)⁻¹} ≤ 1 for all p, V(w) = Σ_a w_a x_a x_aᵀ.
+Divided by its weight it is the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹}, and its weight
+is that value, since the norms are homogeneous in w.
+
+The method works with the information h_p(w) = 1/‖y_p‖²_{V(w)⁻¹} ≥ 1. As the least of
+Σ_a w_a (x_aᵀu)² over the u with y_pᵀu = 1 it is concave in w and of degree 1, so nearly linear that
+full Newton steps serve, without a line search.
+
+XY-optimal designs: how pulls of all arms are best shared out to tell many contrasts.
 
 ``contrast_design`` goes over all arms for each of its few hundred pairs, step by step, and keeps a
 table of arms by arms. A budget begins with all pairs of hundreds of arms, so here few of either are
@@ -7,12 +17,151 @@ looked at, and those that matter are added.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from shortlist.arrays import Integers, Reals
-from shortlist.designs.interior_point import optimal_design
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.rules.initialization import span
+
+STEPS = 100
+SHORT_OF_THE_WALL = 0.9
+LEAST_CENTERING = 0.01
+ROUNDING = 1e-13
+
+
+class Design(NamedTuple):
+    """Weights w of the arms and q of the directions, each with sum 1."""
+
+    arms: Reals
+    directions: Reals
+
+
+class _Look(NamedTuple):
+    """The design at w, in coordinates relative to w.
+
+    basis : rows √w_a R⁻ᵀx_a, with V = RᵀR
+    shares : how much of h_p is due to each arm, columns of sum 1; roots are their signed roots
+    information : h_p
+    """
+
+    basis: Reals
+    roots: Reals
+    shares: Reals
+    information: Reals
+
+
+def _look(arms: Reals, directions: Reals, w: Reals) -> _Look:
+    basis, triangle = np.linalg.qr(np.sqrt(w)[:, None] * arms)
+    roots = basis @ solve_lower(triangle.T, directions.T)
+    norms = np.sqrt(np.sum(roots**2, axis=0))
+    roots /= norms
+    return _Look(basis, roots, roots**2, norms**-2)
+
+
+def optimal_design(arms: Reals, directions: Reals, accuracy: float) -> Design:
+    """The design with the least max_p ‖y_p‖²_{V(w)⁻¹}, and the directions' multipliers q.
+
+    A primal-dual method with predictor and corrector (Mehrotra 1992), slack s_p for h_p − 1,
+    multipliers λ_p for it and z_a for w_a ≥ 0. All steps in w are relative, d = dw/w.
+
+    Parameters
+    ----------
+    arms : array, n × r
+        One row an arm; they must span all dimensions.
+    directions : array, P × r
+        One row a direction y_p.
+    accuracy : float
+        Relative distance between the value of w and the lower bound of q at which to stop.
+
+    Examples
+    --------
+    >>> design = optimal_design(np.eye(2), np.array([[1.0, -1.0]]), accuracy=1e-6)
+    >>> design.arms.round(4).tolist(), design.directions.tolist()
+    ([0.5, 0.5], [1.0])
+    """
+    count = len(arms) + len(directions)
+    w = np.full(len(arms), 1.0 / len(arms))
+    w *= 2.0 / _look(arms, directions, w).information.min()
+    look = _look(arms, directions, w)
+    slack = look.information - 1.0
+    mean = w.sum() / count
+    multipliers, on_walls = mean / slack, np.full(len(arms), mean)  # λ_p and w_a z_a
+    best, narrowest = Design(w / w.sum(), np.full(len(directions), 1.0 / len(directions))), np.inf
+    for _ in range(STEPS):
+        information = look.information
+        # h in place of 1/h in the constraint: the multiplier of the norm itself is λ h².
+        q = multipliers * information**2 / np.sum(multipliers * information**2)
+        low = (q @ (1.0 / information)) ** 2 / np.max(look.shares @ (q / information) / w)
+        width = w.sum() / information.min() / low - 1.0
+        if width < narrowest:
+            best, narrowest = Design(w / w.sum(), q), width
+        if narrowest <= accuracy:
+            break
+        try:
+            step = _Newton(w, look, slack, multipliers, on_walls)
+        except np.linalg.LinAlgError:  # as far as rounding lets it go
+            break
+        d, ds, dl, dz = step.towards(0.0, 0.0, 0.0)
+        gap = multipliers @ slack + on_walls.sum()
+        ahead, dual = _room(d, ds / slack), _room(dl / multipliers, dz)
+        left = (multipliers + dual * dl) @ (slack + ahead * ds)
+        left += on_walls @ ((1.0 + ahead * d) * (1.0 + dual * dz))
+        center = gap / count * max((left / gap) ** 2, LEAST_CENTERING)
+        d, ds, dl, dz = step.towards(center, dl * ds, on_walls * d * dz)
+        ahead, dual = _room(d, ds / slack), _room(dl / multipliers, dz)
+        w = w * (1.0 + ahead * d)
+        multipliers = multipliers + dual * dl
+        on_walls = on_walls * (1.0 + ahead * d) * (1.0 + dual * dz)
+        look = _look(arms, directions, w)
+        slack = np.maximum(slack + ahead * ds, look.information - 1.0)
+    return best
+
+
+def _room(*relative: Reals) -> float:
+    """The longest step, at most 1, that keeps everything well above 0."""
+    steepest = max(-float(change.min()) for change in relative)
+    return min(1.0, SHORT_OF_THE_WALL / steepest) if steepest > 0.0 else 1.0
+
+
+class _Newton:
+    """The Newton equations at one point, factored once for predictor and corrector."""
+
+    def __init__(
+        self, w: Reals, look: _Look, slack: Reals, multipliers: Reals, on_walls: Reals
+    ) -> None:
+        self._w, self._slack = w, slack
+        self._multipliers, self._on_walls = multipliers, on_walls
+        self._slopes = look.shares * look.information  # w_a ∂h_p/∂w_a
+        self._missing = look.information - 1.0 - slack
+        basis, roots, shares, information = look
+        curved = multipliers * information
+        hessian = 2.0 * (basis @ basis.T) * ((roots * curved) @ roots.T)
+        hessian += (shares * (curved * (information / slack - 2.0))) @ shares.T
+        hessian[np.diag_indices(len(w))] += on_walls
+        # Arms that matter and arms that do not differ by many powers of ten: equal diagonals, and
+        # a little more than that for what rounding takes.
+        self._scale = np.diagonal(hessian) ** -0.5
+        hessian *= self._scale
+        hessian *= self._scale[:, None]
+        hessian[np.diag_indices(len(w))] += ROUNDING
+        self._factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
+
+    def towards(
+        self, center: float, bend: Reals | float, wall_bend: Reals | float
+    ) -> tuple[Reals, Reals, Reals, Reals]:
+        """The step in w, s, λ and z (w and z relative) to where every product is ``center``."""
+        slack, multipliers = self._slack, self._multipliers
+        pull = (center - bend - multipliers * self._missing) / slack
+        right = self._slopes @ pull + center - wall_bend - self._w
+        d = self._scale * cho_solve(self._factor, self._scale * right, check_finite=False)
+        ds = self._slopes.T @ d + self._missing
+        dl = (center - bend - multipliers * (slack + ds)) / slack
+        dz = (center - wall_bend) / self._on_walls - 1.0 - d
+        return d, ds, dl, dz
+
 
 ACCURACY = 0.1  # a design 10 % off costs 10 % more pulls at most; the first is often nearer
 ARMS = CONTRASTS = 64  # how many may join in a round; the work grows with the cube of what is there

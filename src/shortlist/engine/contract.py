@@ -20,7 +20,7 @@ from shortlist.rules.rule import Rule
 
 
 class AnyEngine(Protocol):
-    """``Engine`` runs rounds of gap indices, ``StepwiseEngine`` the plans of a strategy.
+    """``Engine`` runs rounds of gap indices, ``PlanEngine`` the plans of a strategy.
 
     A *round* is what either remembers between two results; only the engine that made it looks into
     it, but for the m arms ``inside`` that would be answered now.

@@ -10,8 +10,8 @@ import numpy as np
 
 from shortlist.engine.bound_algorithm import OWN_INTERVAL, BoundAlgorithm
 from shortlist.errors import InvalidSetting
-from shortlist.plans.engine import StepwiseEngine
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.engine import PlanEngine
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
@@ -59,7 +59,7 @@ class Planned:
     shortlist.errors.InvalidSetting: Uniform has a bound of its own ('contrast_mixture') and takes no other: leave threshold=None, got 'frequentist'.
     """
 
-    strategy: Callable[[Task], Strategy]
+    strategy: Callable[[ReducedProblem], Strategy]
     threshold: Threshold
     name: str
     summary: str = ""
@@ -106,8 +106,8 @@ class Planned:
             features_unused=self.classical and not problem.is_classical,
         )
         self.threshold.check(setting)
-        task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)
-        engine = StepwiseEngine(self.strategy, task, self.reward_range)
+        task = ReducedProblem(features, problem.m, sigma, problem.delta, problem.epsilon)
+        engine = PlanEngine(self.strategy, task, self.reward_range)
         return BoundAlgorithm(
             self.name,
             problem,

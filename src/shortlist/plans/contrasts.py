@@ -25,14 +25,14 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.contrast import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
-from shortlist.plans.strategy import Task
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import Threshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.
-SHARE = 1.0
-MOST = 4000  # arms; the tables then take a gigabyte
+PRIOR_SHARE = 1.0
+MOST_ARMS = 4000  # arms; the tables then take a gigabyte
 # v_s over the arms' own, at least: the whitened arms are subtracted before they are squared, so that a
 # difference of 1e-8 still has half of its digits. It must not depend on rewards.
 LEAST = 1e-16
@@ -42,7 +42,7 @@ ROUNDING = 64.0 * float(np.finfo(float).eps)
 FAR = 1e6
 
 
-def mixture(level: float, growth: Any) -> Any:
+def contrast_threshold(level: float, growth: Any) -> Any:
     """C where the information on a difference is ``growth`` times that of the first plan.
 
     Examples
@@ -50,7 +50,7 @@ def mixture(level: float, growth: Any) -> Any:
     >>> [round(float(mixture(8.0, growth)), 2) for growth in (1.0, 10.0, 100.0)]
     [5.78, 4.5, 4.56]
     """
-    ratio = growth / SHARE
+    ratio = growth / PRIOR_SHARE
     return np.sqrt((1.0 + 1.0 / ratio) * (2.0 * level + np.log1p(ratio)))
 
 
@@ -75,8 +75,8 @@ CONTRAST_MIXTURE = Threshold(
         "threshold",
         "contrast_mixture",
         "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
-        mixture,
-        mixture,
+        contrast_threshold,
+        contrast_threshold,
         frozenset(),
         frozenset(),
     ),
@@ -111,7 +111,7 @@ class Contrasts:
         The arms that are among the m best, or are not, unless an error has happened.
     """
 
-    task: Task
+    task: ReducedProblem
     basis: Reals
     level: float
     first: Reals
@@ -124,13 +124,13 @@ class Contrasts:
     rejected: Mask
 
     @classmethod
-    def of(cls, task: Task) -> Contrasts:
+    def of(cls, task: ReducedProblem) -> Contrasts:
         """Nothing is known yet."""
         arms = len(task.features)
-        if arms > MOST:
+        if arms > MOST_ARMS:
             raise InvalidSetting(
                 f"bounds on all differences take tables of K × K, and K = {arms:,} is beyond "
-                f"{MOST:,}: use m-LinGapE, or leave out arms that are known to be bad."
+                f"{MOST_ARMS:,}: use m-LinGapE, or leave out arms that are known to be bad."
             )
         none = np.zeros((arms, arms))
         nobody = np.zeros(arms, np.bool_)
@@ -149,7 +149,7 @@ class Contrasts:
         weighted = self.weighted + (means[:, None] - means) * new
         first = self.first if self.pulls.any() else new
         with np.errstate(invalid="ignore"):  # an arm and itself
-            widths = mixture(self.level, information / first) / np.sqrt(information)
+            widths = contrast_threshold(self.level, information / first) / np.sqrt(information)
             widths = self.task.sigma * widths
             off = ROUNDING * float(np.abs(means).max())
             widths = np.where(widths < FAR * off, widths + off, widths)
@@ -207,7 +207,7 @@ class Contrasts:
 
     def threshold(self, i: int, j: int) -> float:
         """C of the difference of two arms."""
-        return float(mixture(self.level, self.information[i, j] / self.first[i, j]))
+        return float(contrast_threshold(self.level, self.information[i, j] / self.first[i, j]))
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Of every arm i, μ_i − μ_j as it is estimated, −B_ji and B_ij; 0 for j itself."""

@@ -40,7 +40,7 @@ from shortlist.numerics.records import (
     Integers,
     Reals,
 )
-from shortlist.plans.strategy import Compiled, Strategy, Task
+from shortlist.plans.strategy import Compiled, ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE, OBSERVES
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import STATE, State
@@ -50,7 +50,7 @@ LOOKS = 20  # about how many a study still takes
 PULL = 15.0  # nanoseconds of a simulated one
 
 
-class Course:
+class PlanProgress:
     """A strategy with what is in of its plan; the counterpart of a round.
 
     Attributes
@@ -91,7 +91,7 @@ class Course:
         """The arm of which the largest share is missing, so that every stretch is like the whole."""
         return int(np.argmax(self.missing / np.maximum(self.strategy.plan, 1)))
 
-    def copy(self) -> Course:
+    def copy(self) -> PlanProgress:
         """A copy that goes its own way."""
         twin = type(self)(self.strategy.copy())
         twin.pulls, twin.sums = self.pulls.copy(), self.sums.copy()
@@ -109,7 +109,7 @@ class Course:
 
 
 @dataclass(frozen=True, eq=False)
-class StepwiseEngine:
+class PlanEngine:
     """A strategy on its problem; has the surface of ``AnyEngine``.
 
     Attributes
@@ -122,8 +122,8 @@ class StepwiseEngine:
         Where every result lies, if the strategy relies on it.
     """
 
-    strategy: Callable[[Task], Strategy]
-    task: Task
+    strategy: Callable[[ReducedProblem], Strategy]
+    task: ReducedProblem
     reward_range: tuple[float, float] | None = None
 
     regularization = 0.0
@@ -163,7 +163,7 @@ class StepwiseEngine:
         """Whether the stop compares the arms' own intervals, not differences of two means."""
         return self._first.alone
 
-    def intervals(self, now: Course) -> tuple[Reals, Reals] | None:
+    def intervals(self, now: PlanProgress) -> tuple[Reals, Reals] | None:
         """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
         return now.strategy.intervals()
 
@@ -189,7 +189,7 @@ class StepwiseEngine:
     @cached_property
     def initial(self) -> Integers:
         """The pulls of the first plan, in order."""
-        course, order = Course(self._first.copy()), []
+        course, order = PlanProgress(self._first.copy()), []
         for _ in range(int(self.wanted.sum())):
             order.append(course.next_arm())
             course.pulls[order[-1]] += 1
@@ -207,15 +207,15 @@ class StepwiseEngine:
         """The arms to pull before the next decision, in order, and how often each has been by now."""
         return self.initial, posterior.pulls
 
-    def round(self) -> Course:
+    def round(self) -> PlanProgress:
         """A course before its first result."""
-        return Course(self._first.copy())
+        return PlanProgress(self._first.copy())
 
-    def until_look(self, now: Course) -> int:
+    def until_look(self, now: PlanProgress) -> int:
         """What the plan still lacks."""
         return int(now.missing.sum())
 
-    def threshold(self, posterior: Posterior, now: Course) -> float:
+    def threshold(self, posterior: Posterior, now: PlanProgress) -> float:
         """C of the last look."""
         return now.strategy.threshold
 
@@ -223,16 +223,16 @@ class StepwiseEngine:
         """About what C is after so many results."""
         return self._first.threshold_at(time)
 
-    def estimates(self, posterior: Posterior, now: Course) -> tuple[Reals, Reals]:
+    def estimates(self, posterior: Posterior, now: PlanProgress) -> tuple[Reals, Reals]:
         """Means, and the squares of their widths in units of Cσ."""
         return now.strategy.estimates(posterior.means, posterior.variances)
 
-    def boundary(self, now: Course) -> int | None:
+    def boundary(self, now: PlanProgress) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
         return None
 
     def differences(
-        self, posterior: Posterior, now: Course, b: int, c: int
+        self, posterior: Posterior, now: PlanProgress, b: int, c: int
     ) -> tuple[Reals, Reals, Reals]:
         """Of each arm: its gap, and the bounds below and above it (see ``Look``)."""
         gap, lower, upper = now.strategy.differences(b)
@@ -244,12 +244,14 @@ class StepwiseEngine:
             np.where(turned, -below_c, upper),
         )
 
-    def again(self, posterior: Posterior, now: Course, seed: int) -> tuple[Decision, Course]:
+    def again(
+        self, posterior: Posterior, now: PlanProgress, seed: int
+    ) -> tuple[Decision, PlanProgress]:
         """The last decision."""
         return decision_of(now, stop=self.stops(now.strategy)), now
 
     def ahead(
-        self, posterior: Posterior, now: Course, seed: int
+        self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         beyond = now.copy()
@@ -271,11 +273,11 @@ class StepwiseEngine:
     def follow(
         self,
         posterior: Posterior,
-        now: Course,
+        now: PlanProgress,
         seed: int,
         steps: Steps,
         marks: Integers,
-    ) -> Course:
+    ) -> PlanProgress:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         kinds, arms, values = steps.kinds, steps.arms, steps.values
         late = bool(marks[STOPPED])  # what comes after a stop decides nothing
@@ -341,8 +343,8 @@ class StepwiseEngine:
         return Runs(np.array([seed], np.uint64), *made), sums
 
     def _run(
-        self, now: Course, reward: Rule, parameters: Reals, seed: np.uint64, most: int
-    ) -> tuple[Course, bool, Integers, Reals]:
+        self, now: PlanProgress, reward: Rule, parameters: Reals, seed: np.uint64, most: int
+    ) -> tuple[PlanProgress, bool, Integers, Reals]:
         """Go on from ``now`` to the stop, or to ``most`` pulls; gives the pulls made and their sums.
 
         A strategy that is compiled keeps the sums to itself, and they are 0 here: it does not use
@@ -380,7 +382,7 @@ class StepwiseEngine:
         return max(0, int(left / PULL))
 
     def play_on(
-        self, posterior: Posterior, now: Course, means: Reals, seed: np.uint64, most: int
+        self, posterior: Posterior, now: PlanProgress, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, Integers]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
         reward, parameters = normal, np.vstack([means, np.full(len(means), self.sigma)])

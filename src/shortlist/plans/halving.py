@@ -34,8 +34,8 @@ from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans import engine as plan
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.engine import Course, StepwiseEngine
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.engine import PlanEngine, PlanProgress
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
@@ -137,7 +137,9 @@ class XYHalving:
             )
         strategy = partial(Halving, budget=self.budget)
         plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
-        task = Task(problem.reduced, problem.m, problem.sigma, problem.delta, problem.epsilon)
+        task = ReducedProblem(
+            problem.reduced, problem.m, problem.sigma, problem.delta, problem.epsilon
+        )
         return BudgetBound(
             self.name,
             problem,
@@ -199,7 +201,7 @@ class Halving(Strategy):
         As they say, by least squares.
     """
 
-    def __init__(self, task: Task, budget: int) -> None:
+    def __init__(self, task: ReducedProblem, budget: int) -> None:
         arms, rank = task.features.shape
         self._task = task
         self._basis = np.linalg.qr(task.features)[0]
@@ -320,7 +322,7 @@ def _norms(rows: Reals) -> Reals:
 ENDLESS = 2**40  # pulls of an arm: no result is one too many
 
 
-class Spending(Course):
+class BudgetProgress(PlanProgress):
     """A course in which a result of any arm takes a place in the plan: it is paid for."""
 
     def __init__(self, strategy: Strategy) -> None:
@@ -344,7 +346,7 @@ class Spending(Course):
         self.pulls, self.sums = nothing
 
 
-class BudgetEngine(StepwiseEngine):
+class BudgetEngine(PlanEngine):
     """XY-halving on its problem. It looks when as many results are in as were planned."""
 
     @cached_property
@@ -362,16 +364,16 @@ class BudgetEngine(StepwiseEngine):
         over = posterior.observed >= len(self.initial) and self._spans(posterior)
         return self.initial[:0] if over else self.initial, posterior.pulls
 
-    def round(self) -> Spending:
+    def round(self) -> BudgetProgress:
         """A course before its first result."""
-        return Spending(self._first.copy())
+        return BudgetProgress(self._first.copy())
 
     def ahead(
-        self, posterior: Posterior, now: Course, seed: int
+        self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         beyond = now.copy()
-        assert isinstance(beyond, Spending)
+        assert isinstance(beyond, BudgetProgress)
 
         def go_on() -> None:
             if beyond.complete and beyond.halving.told + beyond.pulls.sum() < self.budget:
@@ -389,13 +391,13 @@ class BudgetEngine(StepwiseEngine):
     def follow(
         self,
         posterior: Posterior,
-        now: Course,
+        now: PlanProgress,
         seed: int,
         steps: Steps,
         marks: Integers,
-    ) -> Course:
+    ) -> PlanProgress:
         """Take steps from where ``marks`` stand to the stop or to their end."""
-        assert isinstance(now, Spending)
+        assert isinstance(now, BudgetProgress)
         kinds, arms, values = steps.kinds, steps.arms, steps.values
         state, observe = posterior.state, OBSERVE[posterior.state.layout].pointer
         endless = np.full(len(now.pulls), ENDLESS, np.int64)

@@ -15,8 +15,8 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.contrast import contrast_design, spread_design
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, contrast_threshold
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.rules.initialization import span
 
 FIRST = 4.0  # pulls a dimension in the first phase
@@ -31,7 +31,7 @@ GRID = 1e-6  # weights are rounded to it: another machine's rounding shall give 
 class Phased(Strategy):
     """Phases of designs for the pairs that are not settled."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ReducedProblem) -> None:
         arms, rank = task.features.shape
         self._task, self._contrasts = task, Contrasts.of(task)
         self._weights = spread_design(self._contrasts.basis)
@@ -61,7 +61,9 @@ class Phased(Strategy):
         task, made = self._task, float(contrasts.pulls.sum())
         b, c = open_pairs(contrasts, inside)
         information = contrasts.information[c, b]
-        spans = mixture(contrasts.level, information / contrasts.first[c, b]) * task.sigma
+        spans = (
+            contrast_threshold(contrasts.level, information / contrasts.first[c, b]) * task.sigma
+        )
         gaps = np.maximum(means[b] - means[c], 0.0) + task.epsilon
         gaps = np.maximum(gaps, NARROWED * spans / np.sqrt(information))
         needs = (spans / gaps) ** 2 - information
@@ -80,7 +82,7 @@ class Phased(Strategy):
 
     def threshold_at(self, time: float) -> float:
         """C when the information has grown as the results have."""
-        return float(mixture(self._contrasts.level, time / self._first))
+        return float(contrast_threshold(self._contrasts.level, time / self._first))
 
 
 def open_pairs(contrasts: Contrasts, inside: Mask) -> tuple[Integers, Integers]:

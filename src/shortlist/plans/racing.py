@@ -83,8 +83,8 @@ from shortlist.numerics.records import (
     record_type,
 )
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, SHARE, one_sided_level
-from shortlist.plans.strategy import Compiled, Task
+from shortlist.plans.contrasts import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
+from shortlist.plans.strategy import Compiled, ReducedProblem
 from shortlist.rules.rule import POINTERS, Rule
 from shortlist.rules.thresholds import Threshold
 
@@ -109,7 +109,7 @@ def exploration(kind: int, constants: Reals, time: int, count: int, total: float
             level += misses * math.log(misses / count)
         return level
     if kind == NORMAL_PAIRED:
-        ratio = count / SHARE
+        ratio = count / PRIOR_SHARE
         return (1.0 + 1.0 / ratio) * (level + 0.5 * math.log1p(ratio))
     return level + ALPHA * math.log(time)
 
@@ -152,13 +152,13 @@ class Interval:
 
     kind: int
     threshold: Threshold
-    formula: Callable[[Task], list[float]]
+    formula: Callable[[ReducedProblem], list[float]]
     words: str = OWN_INTERVAL
     reward_range: tuple[float, float] | None = None
     timed: bool = False
     alone: bool = True
 
-    def constants(self, task: Task) -> Reals:
+    def constants(self, task: ReducedProblem) -> Reals:
         """What the compiled code is given."""
         return np.array(self.formula(task))
 
@@ -173,7 +173,7 @@ def _rate(assumptions: str) -> Threshold:
     return _threshold("exploration_rate", summary, assumptions, "Kaufmann and Kalyanakrishnan 2013")
 
 
-def _level(task: Task, factor: float) -> float:
+def _level(task: ReducedProblem, factor: float) -> float:
     return math.log(factor * len(task.features) / task.delta)
 
 
@@ -366,7 +366,7 @@ class Classical(Compiled):
     interval: ClassVar[Interval]
     races: ClassVar[bool]
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ReducedProblem) -> None:
         arms, interval = len(task.features), self.interval
         self._epsilon, self._constants = task.epsilon, interval.constants(task)
         self._rules = np.array([interval.kind, self.races, interval.timed, task.m], np.int64)

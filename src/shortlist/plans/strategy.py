@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from shortlist.arrays import Integers, Mask, Reals
 
 
-class Task(NamedTuple):
+class ReducedProblem(NamedTuple):
     """What a strategy is asked; nothing of it is learnt from rewards.
 
     Attributes

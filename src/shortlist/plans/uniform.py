@@ -6,8 +6,8 @@ import numpy as np
 
 from shortlist.arrays import Reals
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, contrast_threshold
+from shortlist.plans.strategy import ReducedProblem, Strategy
 
 GROWTH = 1.05  # of all pulls from one look to the next; looks are free, and late ones cost pulls
 
@@ -15,7 +15,7 @@ GROWTH = 1.05  # of all pulls from one look to the next; looks are free, and lat
 class Uniform(Strategy):
     """Every arm once more, and again; looks when a twentieth more results are in."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ReducedProblem) -> None:
         arms, rank = task.features.shape
         self._contrasts = Contrasts.of(task)
         self.plan = np.ones(arms, np.int64)
@@ -42,7 +42,7 @@ class Uniform(Strategy):
 
     def threshold_at(self, time: float) -> float:
         """C when the information has grown as the results have."""
-        return float(mixture(self._contrasts.level, time / len(self.plan)))
+        return float(contrast_threshold(self._contrasts.level, time / len(self.plan)))
 
 
 ALGORITHMS = {

@@ -24,10 +24,14 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.mislid.alternative import alternatives, closest, measure
-from shortlist.plans.mislid.evidence import Boundary, Evidence, mixture
-from shortlist.plans.mislid.likelihood_ratio import LikelihoodRatio
-from shortlist.plans.mislid.pair_bounds import PairBounds
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.mislid.stopping import (
+    Boundary,
+    Evidence,
+    LikelihoodRatio,
+    PairBounds,
+    noise_bound,
+)
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import Threshold
@@ -37,7 +41,7 @@ GROWTH = 0.03  # of all pulls from one look to the next; 0.01 was no better
 MOST = 4000  # arms; a table of K × K is then 128 MB, and there are several
 STEPS = 5  # of the learner a plan; 20 were no better
 
-STOPS: dict[str, Callable[[Task, float, int], Evidence]] = {
+STOPS: dict[str, Callable[[ReducedProblem, float, int], Evidence]] = {
     "pairs": PairBounds.of,
     "glr": LikelihoodRatio.of,
 }
@@ -46,7 +50,7 @@ STOPS: dict[str, Callable[[Task, float, int], Evidence]] = {
 class Misspecified(Strategy):
     """The estimate, what it takes to be certain of it, and a learner for each answer met."""
 
-    def __init__(self, task: Task, misspecification: float, stop: str) -> None:
+    def __init__(self, task: ReducedProblem, misspecification: float, stop: str) -> None:
         arms, rank = task.features.shape
         if arms > MOST:
             raise InvalidSetting(
@@ -158,7 +162,15 @@ def _threshold(c: float, stop: str) -> Threshold:
     }
     nothing: frozenset[str] = frozenset()
     return Threshold(
-        Rule("threshold", f"misspecified_{stop}", words[stop], mixture, mixture, nothing, nothing),
+        Rule(
+            "threshold",
+            f"misspecified_{stop}",
+            words[stop],
+            noise_bound,
+            noise_bound,
+            nothing,
+            nothing,
+        ),
         lambda setting, ridge: [],
         proven=True,
         assumptions=f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
