@@ -1,14 +1,10 @@
-"""A strategy bound to one problem: its plans filled with results, from outside or in simulation.
-
-The results of a plan: taken in from outside one by one, or all of them made in simulation.
-"""
+"""A strategy on a problem: its plans are filled with results, from outside or in simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +42,12 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import STATE, State
 from shortlist.rules.rule import POINTERS, Rule
 
-LOOKS = 20  # about how many a study still takes
-PULL = 15.0  # nanoseconds of a simulated one
+DECISIONS = 20  # about how many a study still takes
+PULL = 15.0  # nanoseconds of a simulated pull
 
 
 class PlanProgress:
-    """A strategy with what is in of its plan; the counterpart of a round.
+    """A strategy with the results of its plan so far; the counterpart of a round.
 
     Attributes
     ----------
@@ -73,7 +69,7 @@ class PlanProgress:
 
     @property
     def pair(self) -> list[int]:
-        """b, c, the arm to pull next, and nobody after it (see ``decision_of``)."""
+        """b, c, the arm to pull next, and none queued after it (see ``decision_of``)."""
         return [int(self.strategy.b), int(self.strategy.c), self.next_arm(), NO_ARM]
 
     @property
@@ -84,47 +80,52 @@ class PlanProgress:
 
     @property
     def missing(self) -> Integers:
-        """What the plan still lacks of each arm."""
+        """How many results of each arm the plan still lacks."""
         return self.strategy.plan - self.pulls
 
     def next_arm(self) -> int:
-        """The arm of which the largest share is missing, so that every stretch is like the whole."""
+        """The arm of which the largest share is missing, so that every part is like the whole."""
         return int(np.argmax(self.missing / np.maximum(self.strategy.plan, 1)))
 
     def copy(self) -> PlanProgress:
-        """A copy that goes its own way."""
+        """An independent copy."""
         twin = type(self)(self.strategy.copy())
         twin.pulls, twin.sums = self.pulls.copy(), self.sums.copy()
         return twin
 
     def decide(self, seed: int) -> None:
-        """Show the strategy the results of its plan."""
-        nothing = self.nothing()
+        """Give the strategy the results of its plan."""
+        none = np.zeros_like(self.pulls), np.zeros_like(self.sums)
         self.strategy.decide(self.sums, seed)
-        self.pulls, self.sums = nothing
+        self.pulls, self.sums = none
 
-    def nothing(self) -> tuple[Integers, Reals]:
-        """The pulls and sums of a plan before its first result."""
-        return np.zeros_like(self.pulls), np.zeros_like(self.sums)
+    @property
+    def needs_plan(self) -> bool:
+        """Whether all results of the plan are in and another is to be made."""
+        return not self.missing.any()
+
+    def suppose_pull(self, arm: int) -> None:
+        """Count a result as if it were in; those beyond the plan do not count."""
+        self.pulls[arm] = min(self.pulls[arm] + 1, self.strategy.plan[arm])
+
+    def suppose(self, means: Reals) -> None:
+        """Go on to the next plan as if the results of this one had come out at their means."""
+        self.strategy.suppose(means)
+        self.pulls, self.sums = np.zeros_like(self.pulls), np.zeros_like(self.sums)
 
 
-@dataclass(frozen=True, eq=False)
 class PlanEngine:
-    """A strategy on its problem; has the surface of ``AnyEngine``.
+    """A strategy on its problem; implements ``AnyEngine``.
 
-    Attributes
+    Parameters
     ----------
     strategy : callable
-        From the task, the strategy before its first result.
-    task : Task
-        What is asked.
+        Makes the strategy before its first result from the reduced problem.
+    problem : ReducedProblem
+        What the strategy is given.
     reward_range : tuple of float, optional
         Where every result lies, if the strategy relies on it.
     """
-
-    strategy: Callable[[ReducedProblem], Strategy]
-    task: ReducedProblem
-    reward_range: tuple[float, float] | None = None
 
     regularization = 0.0
     shift = 0.0
@@ -132,54 +133,27 @@ class PlanEngine:
     has_pilot = False
     stop = "lucb"
     lagged = False
+    parts: ClassVar[dict[str, str]] = {}
 
-    @property
-    def features(self) -> Reals:
-        """Features in a basis of their row space."""
-        return self.task.features
+    def __init__(
+        self,
+        strategy: Callable[[ReducedProblem], Strategy],
+        problem: ReducedProblem,
+        reward_range: tuple[float, float] | None = None,
+    ) -> None:
+        self.strategy, self.problem, self.reward_range = strategy, problem, reward_range
+        self.features, self.m, self.sigma, _, self.epsilon = problem
+        self.weights = np.ones(len(self.features))  # σ is that of the noisiest arm
+        self.budget: int | None = None
 
-    @property
-    def m(self) -> int:
-        """How many to find."""
-        return self.task.m
-
-    @property
-    def sigma(self) -> float:
-        """The noise is σ-sub-Gaussian."""
-        return self.task.sigma
-
-    @property
-    def weights(self) -> Reals:
-        """All evaluations count alike: σ is that of the noisiest arm."""
-        return np.ones(len(self.features))
-
-    @property
-    def epsilon(self) -> float:
-        """Slack."""
-        return self.task.epsilon
+    @cached_property
+    def _first(self) -> Strategy:
+        return self.strategy(self.problem)
 
     @property
     def alone(self) -> bool:
         """Whether the stop compares the arms' own intervals, not differences of two means."""
         return self._first.alone
-
-    def intervals(self, now: PlanProgress) -> tuple[Reals, Reals] | None:
-        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
-        return now.strategy.intervals()
-
-    @property
-    def parts(self) -> dict[str, str]:
-        """It is not composed of rules."""
-        return {}
-
-    @property
-    def budget(self) -> int | None:
-        """The number of results at which it stops; None where it stops when it is certain."""
-        return None
-
-    @cached_property
-    def _first(self) -> Strategy:
-        return self.strategy(self.task)
 
     @property
     def wanted(self) -> Integers:
@@ -189,34 +163,34 @@ class PlanEngine:
     @cached_property
     def initial(self) -> Integers:
         """The pulls of the first plan, in order."""
-        course, order = PlanProgress(self._first.copy()), []
+        now, order = PlanProgress(self._first), []
         for _ in range(int(self.wanted.sum())):
-            order.append(course.next_arm())
-            course.pulls[order[-1]] += 1
+            order.append(now.next_arm())
+            now.pulls[order[-1]] += 1
         return np.array(order, np.int64)
 
     def stops(self, strategy: Strategy) -> bool:
-        """Whether the last look ends the search."""
+        """Whether the last decision ends the search."""
         return strategy.statistic <= self.epsilon
 
     def posterior(self) -> Posterior:
-        """An empty posterior; all results enter it, and no decision reads it."""
+        """An empty posterior; all results enter it, and no decision depends on it."""
         return Posterior(self.features)
 
     def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
-        """The arms to pull before the next decision, in order, and how often each has been by now."""
+        """The arms to pull before the next decision, in order, and the pulls so far."""
         return self.initial, posterior.pulls
 
     def round(self) -> PlanProgress:
-        """A course before its first result."""
+        """The strategy before its first result."""
         return PlanProgress(self._first.copy())
 
     def until_look(self, now: PlanProgress) -> int:
-        """What the plan still lacks."""
+        """How many results the plan still lacks."""
         return int(now.missing.sum())
 
     def threshold(self, posterior: Posterior, now: PlanProgress) -> float:
-        """C of the last look."""
+        """C of the last decision."""
         return now.strategy.threshold
 
     def threshold_at(self, time: float, log_det: float) -> float:
@@ -227,6 +201,10 @@ class PlanEngine:
         """Means, and the squares of their widths in units of Cσ."""
         return now.strategy.estimates(posterior.means, posterior.variances)
 
+    def intervals(self, now: PlanProgress) -> tuple[Reals, Reals] | None:
+        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
+        return now.strategy.intervals()
+
     def boundary(self, now: PlanProgress) -> int | None:
         """The candidate whose gaps stop the study, where it is not b."""
         return None
@@ -235,14 +213,10 @@ class PlanEngine:
         self, posterior: Posterior, now: PlanProgress, b: int, c: int
     ) -> tuple[Reals, Reals, Reals]:
         """Of each arm: its gap, and the bounds below and above it (see ``Look``)."""
-        gap, lower, upper = now.strategy.differences(b)
-        turned = now.inside
-        to_c, below_c, above_c = now.strategy.differences(c)
-        return (
-            np.where(turned, -to_c, gap),
-            np.where(turned, -above_c, lower),
-            np.where(turned, -below_c, upper),
-        )
+        to_b, (gap, lower, upper) = now.strategy.differences(b), now.strategy.differences(c)
+        from_c = -gap, -upper, -lower
+        gap, lower, upper = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
+        return gap, lower, upper
 
     def again(
         self, posterior: Posterior, now: PlanProgress, seed: int
@@ -256,52 +230,30 @@ class PlanEngine:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         beyond = now.copy()
 
-        def go_on() -> None:
-            if not beyond.missing.any():
-                beyond.strategy.suppose(posterior.means)
-                beyond.pulls, beyond.sums = beyond.nothing()
-
         def decide(supposing: list[int]) -> Decision:
-            for arm in supposing:
-                go_on()
-                beyond.pulls[arm] = min(beyond.pulls[arm] + 1, beyond.strategy.plan[arm])
-            go_on()
+            for arm in [*supposing, NO_ARM]:
+                if beyond.needs_plan:
+                    beyond.suppose(posterior.means)
+                if arm != NO_ARM:
+                    beyond.suppose_pull(arm)
             return decision_of(beyond, stop=False)
 
         return decide
 
     def follow(
-        self,
-        posterior: Posterior,
-        now: PlanProgress,
-        seed: int,
-        steps: Steps,
-        marks: Integers,
+        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, marks: Integers
     ) -> PlanProgress:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
-        kinds, arms, values = steps.kinds, steps.arms, steps.values
+        given = steps.kinds, steps.arms, steps.values, marks
+        state, strategy, observe = posterior.state, now.strategy, OBSERVE[posterior.state.layout]
         late = bool(marks[STOPPED])  # what comes after a stop decides nothing
         while True:
-            strategy = now.strategy
-            certain = self.stops(strategy)
-            state, wanted = posterior.state, strategy.plan
-            observe = OBSERVE[state.layout]
-            take_in = gather.sparing(len(kinds) * len(wanted) ** 2, observe)
-            if not take_in(
-                state,
-                observe.pointer,
-                wanted,
-                now.pulls,
-                now.sums,
-                certain,
-                kinds,
-                arms,
-                values,
-                marks,
-            ):
+            gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, observe)
+            results = strategy.plan, now.pulls, now.sums, self.stops(strategy)
+            if not gather(state, observe.pointer, *results, *given):
                 break
             late = False
-            if not now.missing.any():
+            if now.needs_plan:
                 now.decide(seed)
                 if not marks[INITIALIZED]:
                     posterior.refresh()
@@ -317,69 +269,56 @@ class PlanEngine:
         return now
 
     def replicate(
-        self,
-        reward: Rule,
-        parameters: NDArray[np.float64],
-        seeds: NDArray[np.uint64],
-        max_samples: int,
+        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
     ) -> Runs:
         """One run a seed, from the first pull to the stop."""
         runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
-        courses, stopped, pulls, _ = zip(*runs, strict=True)
-        return Runs(
-            seeds,
-            np.array(pulls).sum(axis=1),
-            np.array(stopped),
-            np.array([course.inside for course in courses]),
-            np.array(pulls),
-        )
+        inside, stopped, pulls, _ = (np.array(each) for each in zip(*runs, strict=True))
+        return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls)
 
     def run_once(
         self, reward: Rule, parameters: Reals, seed: np.uint64, max_samples: int
     ) -> tuple[Runs, Reals]:
         """One run, and the sum of each arm's results."""
-        now, stopped, pulls, sums = self._run(self.round(), reward, parameters, seed, max_samples)
-        made = np.array([int(pulls.sum())]), np.array([stopped]), now.inside[None], pulls[None]
-        return Runs(np.array([seed], np.uint64), *made), sums
+        *run, sums = self._run(self.round(), reward, parameters, seed, max_samples)
+        inside, stopped, pulls = (np.array([each]) for each in run)
+        return Runs(np.array([seed], np.uint64), pulls.sum(axis=1), stopped, inside, pulls), sums
 
     def _run(
         self, now: PlanProgress, reward: Rule, parameters: Reals, seed: np.uint64, most: int
-    ) -> tuple[PlanProgress, bool, Integers, Reals]:
-        """Go on from ``now`` to the stop, or to ``most`` pulls; gives the pulls made and their sums.
+    ) -> tuple[Mask, bool, Integers, Reals]:
+        """Simulate to the stop, or to ``most`` pulls: the answer, whether it stopped, pulls, sums.
 
-        A strategy that is compiled keeps the sums to itself, and they are 0 here: it does not use
-        features, and nobody asks for them.
+        A compiled strategy keeps its sums to itself, and they are 0 here: it does not use the
+        features, and its sums are not needed.
         """
-        function: Any = pull_all
-        call = reward.pointer
-        if not reward.is_compiled:
-            function = pull_all.interpret
-        stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)
-        sums = np.zeros(len(self.features))
+        simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
+        call, stream = reward.pointer, np.zeros(4, np.uint64)
+        pulls, sums = np.zeros(len(self.features), np.int64), np.zeros(len(self.features))
+        stopped = False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, Compiled) and reward.is_compiled:
                 rewards = (call, parameters, stream, int(seed), most)
-                return now, *now.strategy.play(now.pulls, now.sums, *rewards), sums
-            while most > 0:
+                stopped, pulls = now.strategy.run(now.pulls, now.sums, *rewards)
+                return now.inside, stopped, pulls, sums
+            while most > 0 and not stopped:
                 before, sums_before = now.pulls.copy(), now.sums.copy()
-                wanted = now.strategy.plan
-                most -= function(wanted, call, parameters, stream, most, now.pulls, now.sums)
+                plan = now.strategy.plan
+                most -= simulate(plan, call, parameters, stream, most, now.pulls, now.sums)
                 pulls += now.pulls - before
                 sums += now.sums - sums_before
                 if now.missing.any():
                     break
                 now.decide(int(seed))
-                if self.stops(now.strategy):
-                    return now, True, pulls, sums
-        return now, False, pulls, sums
+                stopped = self.stops(now.strategy)
+        return now.inside, stopped, pulls, sums
 
     def affordable(self, nanoseconds: float) -> int:
-        """About how many evaluations can be simulated in that time; 0 if looks alone take longer."""
+        """About how many evaluations can be simulated in that time; 0 if decisions take longer."""
         if isinstance(self._first, Compiled):
             return int(nanoseconds / self._first.pull_cost)
-        left = nanoseconds - LOOKS * self._first.cost
-        return max(0, int(left / PULL))
+        return max(0, int((nanoseconds - DECISIONS * self._first.cost) / PULL))
 
     def play_on(
         self, posterior: Posterior, now: PlanProgress, means: Reals, seed: np.uint64, most: int
@@ -401,7 +340,7 @@ class PlanEngine:
         *(INTEGERS, INTEGERS, REALS, INTEGERS),
     )
 )
-def gather(
+def take_steps(
     state: State,
     observe: Callable[..., None],
     plan: Integers,
@@ -415,8 +354,8 @@ def gather(
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    Of each arm only the first ``plan[a]`` results count; all of them enter the posterior. One that
-    comes after a stop that was taken back is enough where the answer is ``certain``.
+    Of each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where the
+    answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
     for a in range(plan.shape[0]):
@@ -443,7 +382,7 @@ def gather(
 
 
 @compiled(INTEGER(INTEGERS, POINTERS["reward"], TABLE, KEYS, INTEGER, INTEGERS, REALS))
-def pull_all(
+def make_pulls(
     plan: Integers,
     reward: Callable[..., float],
     parameters: Reals,
