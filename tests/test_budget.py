@@ -746,9 +746,9 @@ def missed(arms: int, runs: int) -> tuple[float, float]:
     parameters = np.vstack([np.zeros(arms), np.ones(arms)])
     any_arm = listed = 0
     for seed in range(1, runs + 1):
-        pulls = engine.round(), normal, parameters, np.uint64(seed), 10 * arms
-        course, *_ = engine._run(*pulls)
-        halving = course.halving
+        now = engine.round()
+        engine._run(now, normal, parameters, np.uint64(seed), 10 * arms)
+        halving = now.halving
         away = np.abs(halving.means) > halving.threshold * np.linalg.norm(halving._white, axis=0)
         any_arm, listed = any_arm + int(away.sum()), listed + int(away[halving.inside].sum())
     return any_arm / (runs * arms), listed / runs

@@ -458,7 +458,7 @@ def test_the_ellipsoid_needs_what_c_adds_to_it() -> None:
         now = now.after(pulls, pulls * means + np.sqrt(pulls) * rng.standard_normal(40))
         far = float((pulls * (now.means - means) ** 2).sum())
         held += far <= now.threshold_at(now.known.pulls) ** 2
-        enough += far <= 2.0 * noise_bound(now.linear, now.dimensions(now.known.pulls))
+        enough += far <= 2.0 * noise_bound(now.linear, now.information(now.known.pulls))
         linear, unstructured = now._squares(now.known.pulls)
         assert linear < unstructured  # so it is the linear bound that is tested
     assert binom.cdf(held, 100, 0.95) > 0.01
@@ -471,7 +471,7 @@ def test_risk_is_shared_and_never_more_than_delta(kind: Any) -> None:
     union = 21 if kind is PairBounds else 1
     for c, parts in ((0.0, 1), (0.01, 2), (0.05, 2), (10.0, 1)):
         made = kind.of(task, c, 10)
-        other = made.alone if kind is PairBounds else made.unstructured
+        other = made.two_arms if kind is PairBounds else made.unstructured
         risks = [math.exp(-made.linear), union * math.exp(-other)]
         assert sum(risks) == pytest.approx(0.05)
         assert sum(risk > 0 for risk in risks) == parts
@@ -669,7 +669,7 @@ def test_other_words_are_refused_with_reasons() -> None:
 
 
 def test_more_arms_than_tables_are_kept_for_are_refused() -> None:
-    features = np.random.default_rng(0).standard_normal((mislid.MOST + 1, 2))
+    features = np.random.default_rng(0).standard_normal((mislid.MOST_ARMS + 1, 2))
     with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
         shortlist.Study(features, 2, sigma=1.0, algorithm=MisLid(misspecification=0.1), audit=False)
 

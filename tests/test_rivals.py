@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,7 @@ from shortlist import errors
 from shortlist.catalog.names import find_algorithm
 from shortlist.cli.plate import Row, match
 from shortlist.numerics.kl import highest_mean, lowest_mean, relative_entropy
-from shortlist.plans import racing as contest
-from shortlist.plans import racing as kl_lucb
+from shortlist.plans import racing
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.contrasts import contrast_threshold, one_sided_level
 from shortlist.plans.racing import (
@@ -34,7 +34,9 @@ from shortlist.plans.racing import (
     KL_RATE,
     NORMAL,
     NORMAL_RATE,
+    THRESHOLDS,
     Classical,
+    Interval,
     end,
     exploration,
 )
@@ -266,7 +268,7 @@ def test_every_round_is_that_of_the_definition(name: str, epsilon: float) -> Non
     # Continuous rewards: no ties.
     rewards = beta_law.rvs(4.0 * means, 4.0 * (1.0 - means), size=(20000, 6), random_state=rng)
     engine = find_algorithm(name).bind(bells(means, m, 0.3).problem(DELTA, epsilon)).engine
-    expected = oracle(name, lambda a, k: float(rewards[k, a]), engine.task)  # type: ignore[attr-defined]
+    expected = oracle(name, lambda a, k: float(rewards[k, a]), engine.problem)  # type: ignore[attr-defined]
     now, pulls = engine.round(), np.zeros(6, int)
     while not now.strategy.statistic <= epsilon:
         for a in np.flatnonzero(now.strategy.plan):
@@ -337,15 +339,15 @@ def standing(means: list[float], m: int, epsilon: float) -> list[int]:
     """Who has left a race after a round where all intervals are the averages ± 0.05."""
     count, level = 4000, 5.0
     square = 0.05**2 * count / (level + ALPHA * math.log(1.0))
-    now = contest.new_contest(4).replace(pulls=np.full(4, count), sums=count * np.array(means))
+    now = racing.new_table(4).replace(pulls=np.full(4, count), sums=count * np.array(means))
     rules = np.array([NORMAL_RATE, 1, 1, m], np.int64)
-    contest.look(now, epsilon, rules, np.array([level, square]), np.uint64(0))
-    return now.standing.tolist()
+    racing.decide_round(now, epsilon, rules, np.array([level, square]), np.uint64(0))
+    return now.status.tolist()
 
 
 def test_only_those_accepted_have_slack() -> None:
     """Rejected with a slack, an arm of the m best might leave, and then the next: slacks add up."""
-    IN, OUT, STAY = contest.ACCEPTED, contest.REJECTED, contest.OPEN
+    IN, OUT, STAY = racing.ACCEPTED, racing.REJECTED, racing.OPEN
     assert standing([2.0, 1.9, 1.88, 1.0], 2, 0.0) == [IN, STAY, STAY, OUT]
     # μ̂ = 1.95 may be worse than 1.88 by 0.03, and 1.84 better than 1.90 by 0.04.
     assert standing([1.95, 1.9, 1.88, 1.84], 2, 0.0) == [STAY] * 4
@@ -391,23 +393,19 @@ def test_errors_stay_below_delta(name: str, instance: Instance) -> None:
     assert bound.guarantee().startswith("Proven: with probability at least 0.9, no arm of the")
 
 
-class Careless(Classical):
+class Careless(Interval):
     """A β without ln(K/δ)."""
 
-    interval, races = replace(KL_BY_MIXTURE, formula=lambda task: [0.0, 0.0]), False
-
-
-class CarelessRace(Classical):
-    """The same, in a race."""
-
-    interval, races = replace(NORMAL, formula=lambda task: [0.0, 2.0 * task.sigma**2]), True
+    def constants(self, problem: ReducedProblem) -> Any:
+        return super().constants(problem) * [0.0, 1.0]
 
 
 @pytest.mark.slow
 def test_the_test_of_errors_can_fail() -> None:
-    own = {"name": "Careless", "threshold": KL.threshold, "classical": True}
+    own = {"name": "Careless", "threshold": THRESHOLDS[KL_RATE], "classical": True}
     instance = coins(0.6 - 0.02 * np.arange(10), 1)
-    for strategy in (Careless, CarelessRace):
+    for kind, races in ((KL_BY_MIXTURE, False), (NORMAL, True)):
+        strategy = partial(Classical, interval=Careless(*astuple(kind)), races=races)
         frame = run(Planned(strategy=strategy, **own), instance, runs=100)  # type: ignore[arg-type]
         assert improbability(frame, 0.1) < 1e-6
 
@@ -598,5 +596,6 @@ def test_kl_lucb_is_in_the_catalog_with_its_source() -> None:
     for name in RIVALS:
         assert "proven" in known[name]
         assert "2013" in known[name] or "1970" in known[name]
-    assert find_algorithm("KL-LUCB").threshold is KL.threshold
-    assert kl_lucb.KLLUCB.interval is KL
+    known_as: Any = find_algorithm("KL-LUCB")
+    assert known_as.threshold is THRESHOLDS[KL_RATE]
+    assert known_as.strategy.keywords["interval"] is KL

@@ -672,7 +672,6 @@ def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> No
         return 0.5 * contrast_threshold(level, growth)
 
     monkeypatch.setattr("shortlist.plans.contrasts.contrast_threshold", narrow)
-    monkeypatch.setattr("shortlist.plans.phased.mixture", narrow)
     wrong = errors_of(hard_instances(8), runs=8 * 60, delta=0.1)
     assert binom.sf(wrong - 1, 8 * 60, 0.1) < 1e-6
 

@@ -47,7 +47,7 @@ def contrast_threshold(level: float, growth: Any) -> Any:
 
     Examples
     --------
-    >>> [round(float(mixture(8.0, growth)), 2) for growth in (1.0, 10.0, 100.0)]
+    >>> [round(float(contrast_threshold(8.0, growth)), 2) for growth in (1.0, 10.0, 100.0)]
     [5.78, 4.5, 4.56]
     """
     ratio = growth / PRIOR_SHARE

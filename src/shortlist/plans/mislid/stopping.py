@@ -1,32 +1,26 @@
-"""What results say of means that are linear in the features up to c, and when that is enough.
-
-Upper bounds on differences of two means, by a linear model that is off by c and by two arms alone.
+"""When MisLid stops: bounds on differences of means that are linear in the features up to c.
 
 With V = Σ N_a x_a x_aᵀ and s_a = N_a x_aᵀV⁻¹(x_i − x_j), least squares estimates μ_i − μ_j by sᵀμ̂.
 If μ = Xθ + η with |η_a| ≤ c, then μ_i − μ_j = sᵀμ − (s − e_i + e_j)ᵀη. So the estimate is off by the
 noise sᵀ(μ̂ − μ) and by c‖s − e_i + e_j‖₁ at most. The arms' own averages are off by noise alone.
 
-A pair of arms is certain when a linear model that may be off by c, or its own averages, say so.
-
-Two kinds of bounds on differences of means (``differences``), each with its share of δ:
+``PairBounds`` uses both as bounds on every pair, each kind with its share of δ:
 
     linear    noise in rank X dimensions, for all pairs at once: C² = 2β, β a mixture
     two arms  noise of the two arms, for the m(K − m) pairs of one of the m best with one that is not
 
-Both are dual points of the likelihood ratio of ``likelihood_ratio``, and their thresholds know
-nothing of the other arms; docs/misspecification.md has the proof.
+Both are dual points of the likelihood ratio, and their thresholds do not depend on the other arms.
 
-The stop of MisLid as it was published: the likelihood ratio of the closest alternative.
-
-In the norm ‖v‖² = Σ_a N_a v_a², the estimate μ̃ is the projection of the averages μ̂ onto the means
-that are linear up to c. As θ is free, the parts of μ̃ and of μ̂ in the span of X are the same. So,
-with P the projection onto that span,
+``LikelihoodRatio`` is the stop as it was published, by the closest alternative. In the norm
+‖v‖² = Σ_a N_a v_a², the estimate μ̃ is the projection of the averages μ̂ onto the means that are
+linear up to c. As θ is free, the parts of μ̃ and of μ̂ in the span of X are the same. So, with P the
+projection onto that span,
 
     ‖μ̃ − μ‖ ≤ ‖μ̂ − μ‖   and   ‖μ̃ − μ‖² ≤ ‖P(μ̂ − μ)‖² + 4c²t.
 
 The noise on the left has K dimensions, that on the right as many as X; each is bounded at all times
 by a mixture, and the smaller bound counts. With ‖μ̃ − μ‖ ≤ σC the truth is no alternative at a
-distance above C²/2. docs/misspecification.md has the proof.
+distance above C²/2. docs/misspecification.md has the proofs.
 """
 
 from __future__ import annotations
@@ -58,23 +52,115 @@ from shortlist.plans.strategy import ReducedProblem
 from shortlist.posterior.posterior import width_floor
 from shortlist.rules.indices import square_of
 
-# Of the first pulls: what the mixtures' prior is worth. A larger share makes the bounds wider at
+# What the mixtures' prior is worth, over the first pulls. A larger share makes the bounds wider at
 # first, a smaller one makes them grow for longer.
 PRIOR_SHARE = 0.3
+TRIES = 4  # alternatives that a bound on a difference is sought with; it hardly moves after two
 
 
 def noise_bound(log_risk: float, ratios: Any) -> float:
-    """Half the square of σ-free noise in as many dimensions as there are ratios, at most.
+    """An upper bound on half the square of the noise, in as many dimensions as there are ratios.
 
-    The ratios are the information in every dimension over that of the first pulls.
+    The ratios are the information in every dimension over that of the first pulls. In one
+    dimension it is C²/2 of ``contrast_threshold``, with another prior.
 
     Examples
     --------
-    >>> [round(mixture(3.0, np.full(5, ratio)), 1) for ratio in (1.0, 10.0, 100.0)]
+    >>> [round(noise_bound(3.0, np.full(5, ratio)), 1) for ratio in (1.0, 10.0, 100.0)]
     [8.7, 12.2, 17.6]
     """
     grown = np.asarray(ratios) / PRIOR_SHARE
     return float((1.0 + 1.0 / grown.min()) * (log_risk + 0.5 * np.log1p(grown).sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Known(Record):
+    """The results so far: N and μ̂, G = X V⁻¹ Xᵀ, and Xθ̂ by least squares."""
+
+    pulls: Reals
+    averages: Reals
+    gram: Table
+    fitted: Reals
+
+
+KNOWN = record_type(Known)
+
+
+@dataclass(frozen=True, eq=False)
+class Widths(Record):
+    """How wide the bounds are; infinite where they are not to be used.
+
+    ``linear`` is σC of the linear one, ``two_arms`` ln(n/δ) of that by two arms, ``prior`` its ρ.
+    ``floor`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
+    """
+
+    misspecification: Real
+    sigma: Real
+    linear: Real
+    two_arms: Real
+    prior: Real
+    floor: Real
+
+
+WIDTHS = record_type(Widths)
+
+
+@compiled(REAL(KNOWN, INTEGER, INTEGER))
+def model_weight(known: Known, i: int, j: int) -> float:
+    """‖s − e_i + e_j‖₁: how much of the estimate rests on the model. For j = −1 that of μ_i alone."""
+    total, gram = 0.0, known.gram
+    for a in range(known.pulls.shape[0]):
+        share = gram[a, i] if j < 0 else gram[a, i] - gram[a, j]
+        share *= known.pulls[a]
+        if a == i:
+            share -= 1.0
+        elif a == j:
+            share += 1.0
+        total += abs(share)
+    return total
+
+
+@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
+def two_arm_level(known: Known, widths: Widths, i: int, j: int) -> float:
+    """ln(n/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ), of the mixture for two arms."""
+    rho = widths.prior
+    own = math.log1p(known.pulls[i] / rho) + math.log1p(known.pulls[j] / rho)
+    return widths.two_arms + 0.5 * own
+
+
+@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
+def linear_bound(known: Known, widths: Widths, i: int, j: int) -> float:
+    """An upper bound on μ_i − μ_j, by least squares."""
+    if math.isinf(widths.linear):
+        return np.inf
+    gram = known.gram
+    square = max(square_of(gram[i, i] + gram[j, j], gram[i, j], widths.floor), 0.0)
+    bias = widths.misspecification * model_weight(known, i, j)
+    return known.fitted[i] - known.fitted[j] + bias + widths.linear * math.sqrt(square)
+
+
+@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
+def two_arm_bound(known: Known, widths: Widths, i: int, j: int) -> float:
+    """An upper bound on μ_i − μ_j, by the two arms' own averages."""
+    if math.isinf(widths.two_arms):
+        return np.inf
+    rho, n_i, n_j = widths.prior, known.pulls[i], known.pulls[j]
+    square = (1.0 + rho / n_i) / n_i + (1.0 + rho / n_j) / n_j
+    width = widths.sigma * math.sqrt(2.0 * two_arm_level(known, widths, i, j) * square)
+    return known.averages[i] - known.averages[j] + width
+
+
+@compiled(VOID(KNOWN, WIDTHS, MASK, MASK, TABLE))
+def fill_bounds(
+    known: Known, widths: Widths, over: np.ndarray, under: np.ndarray, bounds: Table
+) -> None:
+    """B_ij, the smaller bound, of every i marked in ``over`` and every other j of ``under``."""
+    for i in range(over.shape[0]):
+        if over[i]:
+            for j in range(under.shape[0]):
+                if under[j] and j != i:
+                    linear = linear_bound(known, widths, i, j)
+                    bounds[i, j] = min(linear, two_arm_bound(known, widths, i, j))
 
 
 class Boundary(NamedTuple):
@@ -88,12 +174,12 @@ class Boundary(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence(ABC):
-    """The estimate, and what it takes to be certain.
+    """The estimate, and the bounds around it.
 
     Attributes
     ----------
-    task : Task
-        What is asked.
+    problem : ReducedProblem
+        What the strategy is given.
     c : float
         How far the means may be from linear.
     first : int
@@ -108,7 +194,7 @@ class Evidence(ABC):
         The least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖².
     """
 
-    task: ReducedProblem
+    problem: ReducedProblem
     c: float
     first: int
     white: Reals
@@ -117,42 +203,37 @@ class Evidence(ABC):
     floor: float
 
     @classmethod
-    def before(cls, task: ReducedProblem, c: float, first: int) -> dict[str, Any]:
+    def before(cls, problem: ReducedProblem, c: float, first: int) -> dict[str, Any]:
         """The attributes before the first result."""
-        arms = len(task.features)
-        none = np.zeros(arms)
-        known = Known(none, none, np.zeros((arms, arms)), none)
-        white = np.linalg.qr(task.features)[0]
+        none = np.zeros(len(problem.features))
         return {
-            "task": task,
+            "problem": problem,
             "c": c,
             "first": first,
-            "white": white,
-            "known": known,
+            "white": np.linalg.qr(problem.features)[0],
+            "known": Known(none, none, np.zeros((len(none), len(none))), none),
             "means": none,
-            "floor": width_floor(task.features),
+            "floor": width_floor(problem.features),
         }
 
     def after(self, pulls: Integers, sums: Reals) -> Self:
         """The same with these results, which are all there are."""
-        features, counts = self.task.features, pulls.astype(np.float64)
+        features, counts = self.problem.features, pulls.astype(np.float64)
         averages = sums / counts
         scratch = alternatives(*features.shape)
         nearest(features, self.c, counts, averages, NO_ARM, NO_ARM, 0.0, scratch.work)
-        means = scratch.work.means.copy()
         measure(features, counts, averages, scratch.rivals)
-        rivals = scratch.rivals
-        known = Known(counts, averages, rivals.gram.copy(), rivals.fitted.copy())
-        return replace(self, known=known, means=means)
+        known = Known(counts, averages, scratch.rivals.gram, scratch.rivals.fitted)
+        return replace(self, known=known, means=scratch.work.means)
 
     def inside(self) -> Mask:
         """The m arms of largest estimate."""
         chosen = np.zeros(len(self.means), np.bool_)
-        chosen[np.argsort(-self.means, kind="stable")[: self.task.m]] = True
+        chosen[np.argsort(-self.means, kind="stable")[: self.problem.m]] = True
         return chosen
 
-    def dimensions(self, pulls: Reals) -> Reals:
-        """The information that so many pulls give, over that of the first, in rank X dimensions."""
+    def information(self, pulls: Reals) -> Reals:
+        """The information of so many pulls over that of the first, in rank X dimensions."""
         known = np.linalg.eigvalsh((self.white.T * (pulls / self.first)) @ self.white)
         return np.asarray(known, np.float64)
 
@@ -171,7 +252,7 @@ class Evidence(ABC):
 
     @abstractmethod
     def differences(self, j: int, at: Boundary) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, with its lower and its upper bound."""
+        """Estimates of μ_i − μ_j for every arm i, with their lower and upper bounds."""
 
     @abstractmethod
     def half_widths(self) -> Reals:
@@ -183,143 +264,47 @@ class Evidence(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Known(Record):
-    """What the results say: N and μ̂, G = X V⁻¹ Xᵀ, and Xθ̂ by least squares."""
-
-    pulls: Reals
-    averages: Reals
-    gram: Table
-    fitted: Reals
-
-
-KNOWN = record_type(Known)
-
-
-@dataclass(frozen=True, eq=False)
-class Widths(Record):
-    """How wide the bounds are; infinite where they are not to be used.
-
-    ``linear`` is σC of the linear one, ``alone`` ln(n/δ) of that by two arms, ``prior`` its ρ.
-    ``floor`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
-    """
-
-    misspecification: Real
-    sigma: Real
-    linear: Real
-    alone: Real
-    prior: Real
-    floor: Real
-
-
-WIDTHS = record_type(Widths)
-
-
-@compiled(REAL(KNOWN, INTEGER, INTEGER))
-def model_weight(known: Known, i: int, j: int) -> float:
-    """‖s − e_i + e_j‖₁: how much of the estimate rests on the model. j = −1: that of μ_i itself."""
-    total, gram = 0.0, known.gram
-    for a in range(known.pulls.shape[0]):
-        share = gram[a, i] if j < 0 else gram[a, i] - gram[a, j]
-        share *= known.pulls[a]
-        if a == i:
-            share -= 1.0
-        elif a == j:
-            share += 1.0
-        total += abs(share)
-    return total
-
-
-@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
-def level(known: Known, widths: Widths, i: int, j: int) -> float:
-    """ln(n/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ), of the mixture for two arms."""
-    rho = widths.prior
-    own = math.log1p(known.pulls[i] / rho) + math.log1p(known.pulls[j] / rho)
-    return widths.alone + 0.5 * own
-
-
-@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
-def linear_bound(known: Known, widths: Widths, i: int, j: int) -> float:
-    """On μ_i − μ_j, by least squares."""
-    if math.isinf(widths.linear):
-        return np.inf
-    gram = known.gram
-    square = max(square_of(gram[i, i] + gram[j, j], gram[i, j], widths.floor), 0.0)
-    bias = widths.misspecification * model_weight(known, i, j)
-    return known.fitted[i] - known.fitted[j] + bias + widths.linear * math.sqrt(square)
-
-
-@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
-def two_arm_bound(known: Known, widths: Widths, i: int, j: int) -> float:
-    """On μ_i − μ_j, by the two arms' own averages."""
-    if math.isinf(widths.alone):
-        return np.inf
-    rho, n_i, n_j = widths.prior, known.pulls[i], known.pulls[j]
-    square = (1.0 + rho / n_i) / n_i + (1.0 + rho / n_j) / n_j
-    width = widths.sigma * math.sqrt(2.0 * level(known, widths, i, j) * square)
-    return known.averages[i] - known.averages[j] + width
-
-
-@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
-def difference_bound(known: Known, widths: Widths, i: int, j: int) -> float:
-    """B_ij: the better of the two."""
-    return min(linear_bound(known, widths, i, j), two_arm_bound(known, widths, i, j))
-
-
-@compiled(VOID(KNOWN, WIDTHS, MASK, MASK, TABLE))
-def fill_bounds(
-    known: Known, widths: Widths, over: np.ndarray, under: np.ndarray, bounds: Table
-) -> None:
-    """B_ij of every i marked in ``over`` and every other j marked in ``under``."""
-    for i in range(over.shape[0]):
-        if over[i]:
-            for j in range(under.shape[0]):
-                if under[j] and j != i:
-                    bounds[i, j] = difference_bound(known, widths, i, j)
-
-
-@dataclass(frozen=True, eq=False)
 class PairBounds(Evidence):
-    """Bounds B_ij on μ_i − μ_j.
+    """Bounds B_ij on μ_i − μ_j, by the linear model or by the two arms.
 
     Attributes
     ----------
-    linear, alone : float
+    linear, two_arms : float
         ln(1/δ) of the linear bounds, ln(m(K − m)/δ) of those by two arms; infinite without a share.
     """
 
     linear: float
-    alone: float
+    two_arms: float
 
     @classmethod
-    def of(cls, task: ReducedProblem, c: float, first: int) -> PairBounds:
-        """Each kind has half of δ, unless one of them is of no use; no reward is looked at."""
-        arms, rank = task.features.shape
-        whole = math.log(1.0 / task.delta)
-        pairs = whole + math.log(task.m * (arms - task.m))
-        start = cls.before(task, c, first)
+    def of(cls, problem: ReducedProblem, c: float, first: int) -> PairBounds:
+        """Give each kind half of δ, or one of them all of it, without looking at a reward."""
+        arms, rank = problem.features.shape
+        whole = math.log(1.0 / problem.delta)
+        pairs = whole + math.log(problem.m * (arms - problem.m))
+        start = cls.before(problem, c, first)
         if rank == arms:  # then every mean is linear, and the features say nothing
-            return cls(**start, linear=math.inf, alone=pairs)
+            return cls(**start, linear=math.inf, two_arms=pairs)
         if c == 0.0:
-            return cls(**start, linear=whole, alone=math.inf)
+            return cls(**start, linear=whole, two_arms=math.inf)
         # What rests on the model is off by about 2c. If two arms are known as well by now already,
         # the model is of no use.
-        prior = PRIOR_SHARE * first
-        square = 2.0 * (1.0 + prior / first) / first
-        known = task.sigma * math.sqrt(2.0 * (pairs + math.log1p(1.0 / PRIOR_SHARE)) * square)
+        square = 2.0 * (1.0 + PRIOR_SHARE * first / first) / first
+        known = problem.sigma * math.sqrt(2.0 * (pairs + math.log1p(1.0 / PRIOR_SHARE)) * square)
         if known <= 2.0 * c:
-            return cls(**start, linear=math.inf, alone=pairs)
+            return cls(**start, linear=math.inf, two_arms=pairs)
         half = math.log(2.0)
-        return cls(**start, linear=whole + half, alone=pairs + half)
+        return cls(**start, linear=whole + half, two_arms=pairs + half)
 
     def _linear_threshold(self, pulls: Reals) -> float:
         if math.isinf(self.linear):
             return math.inf
-        return math.sqrt(2.0 * noise_bound(self.linear, self.dimensions(pulls)))
+        return math.sqrt(2.0 * noise_bound(self.linear, self.information(pulls)))
 
     def _widths(self) -> Widths:
-        sigma = self.task.sigma
+        sigma, prior = self.problem.sigma, PRIOR_SHARE * self.first
         linear = sigma * self._linear_threshold(self.known.pulls)
-        return Widths(self.c, sigma, linear, self.alone, PRIOR_SHARE * self.first, self.floor)
+        return Widths(self.c, sigma, linear, self.two_arms, prior, self.floor)
 
     def boundary(self, inside: Mask) -> Boundary:
         """The pair b inside and c outside of largest B_cb."""
@@ -327,7 +312,7 @@ class PairBounds(Evidence):
         bounds = np.full(known.gram.shape, -np.inf)
         fill_bounds(known, widths, ~inside, inside, bounds)
         c, b = (int(arm) for arm in np.unravel_index(np.argmax(bounds), bounds.shape))
-        threshold = math.sqrt(2.0 * level(known, widths, c, b))
+        threshold = math.sqrt(2.0 * two_arm_level(known, widths, c, b))
         if linear_bound(known, widths, c, b) < two_arm_bound(known, widths, c, b):
             threshold = widths.linear / widths.sigma
         return Boundary(b, c, float(bounds[c, b]), threshold)
@@ -349,9 +334,9 @@ class PairBounds(Evidence):
         found = np.full(len(pulls), np.inf)
         if math.isfinite(self.linear):
             found = self.model_widths(widths.linear)
-        if math.isfinite(self.alone):
-            most = int(np.argmax(pulls))
-            levels = np.array([level(self.known, widths, a, most) for a in range(len(pulls))])
+        if math.isfinite(self.two_arms):
+            most, arms = int(np.argmax(pulls)), range(len(pulls))
+            levels = np.array([two_arm_level(self.known, widths, a, most) for a in arms])
             own = widths.sigma * np.sqrt(2.0 * levels * (1.0 + widths.prior / pulls) / pulls)
             found = np.minimum(found, own + np.abs(self.known.averages - self.means))
         return found
@@ -359,10 +344,7 @@ class PairBounds(Evidence):
     def threshold_at(self, pulls: Reals) -> float:
         """The smaller C."""
         own = math.log1p(float(pulls.mean()) / (PRIOR_SHARE * self.first))
-        return min(self._linear_threshold(pulls), math.sqrt(2.0 * (self.alone + own)))
-
-
-TRIES = 4  # alternatives a bound on a difference is sought with; it hardly moves after two
+        return min(self._linear_threshold(pulls), math.sqrt(2.0 * (self.two_arms + own)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,54 +361,54 @@ class LikelihoodRatio(Evidence):
     unstructured: float
 
     @classmethod
-    def of(cls, task: ReducedProblem, c: float, first: int) -> LikelihoodRatio:
-        """Each bound has half of δ, unless one of them is of no use; no reward is looked at."""
-        whole = math.log(1.0 / task.delta)
-        start = cls.before(task, c, first)
+    def of(cls, problem: ReducedProblem, c: float, first: int) -> LikelihoodRatio:
+        """Give each bound half of δ, or one of them all of it, without looking at a reward."""
+        whole = math.log(1.0 / problem.delta)
+        start = cls.before(problem, c, first)
         if c == 0.0:
             return cls(**start, linear=whole, unstructured=math.inf)
-        alone = cls(**start, linear=math.inf, unstructured=whole)
+        without_model = cls(**start, linear=math.inf, unstructured=whole)
         # What c adds to the linear bound grows with every pull, the other as a logarithm.
-        pulls = np.full(len(task.features), float(first))
-        if alone._misfit(pulls) >= alone._squares(pulls)[1]:
-            return alone
+        pulls = np.full(len(problem.features), float(first))
+        if without_model._misfit(pulls) >= without_model._squares(pulls)[1]:
+            return without_model
         half = whole + math.log(2.0)
         return cls(**start, linear=half, unstructured=half)
 
     def _misfit(self, pulls: Reals) -> float:
-        off = self.c / self.task.sigma
+        off = self.c / self.problem.sigma
         return 2.0 * off * off * float(pulls.sum())  # off**2 would raise where it is infinite
 
     def _squares(self, pulls: Reals) -> tuple[float, float]:
         """C²/2 by either bound."""
         linear = unstructured = math.inf
         if math.isfinite(self.linear):
-            linear = noise_bound(self.linear, self.dimensions(pulls)) + self._misfit(pulls)
+            linear = noise_bound(self.linear, self.information(pulls)) + self._misfit(pulls)
         if math.isfinite(self.unstructured):
             unstructured = noise_bound(self.unstructured, pulls / self.first)
         return linear, unstructured
 
     def threshold_at(self, pulls: Reals) -> float:
-        """C."""
+        """C after so many pulls."""
         return math.sqrt(2.0 * min(self._squares(pulls)))
 
     def boundary(self, inside: Mask) -> Boundary:
         """The pair of the closest alternative; at most ε if that is further away than C²/2."""
-        task, pulls = self.task, self.known.pulls
-        found = alternatives(*task.features.shape)
-        closest(task.features, self.c, pulls, self.means, inside, task.epsilon, found)
+        problem, pulls = self.problem, self.known.pulls
+        found = alternatives(*problem.features.shape)
+        closest(problem.features, self.c, pulls, self.means, inside, problem.epsilon, found)
         b, c, threshold = int(found.pair[0]), int(found.pair[1]), self.threshold_at(pulls)
         statistic = self._bound(c, b, found.means, float(found.pair[2]), threshold)
         return Boundary(b, c, statistic, threshold)
 
     def _bound(self, i: int, j: int, alternative: Reals, price: float, threshold: float) -> float:
-        """An upper bound on μ_i − μ_j, by an s that the alternative's multipliers make.
+        """An upper bound on μ_i − μ_j, by the s that the alternative's multipliers give.
 
         It holds for any s with Xᵀs = x_j − x_i: μ_j − μ_i = sᵀμ − (s − e_j + e_i)ᵀη, where sᵀμ̃ is
         off by σC·sqrt(Σ s_a²/N_a) at most. What rounding has left of Xᵀs is taken away first. The
-        s of the two arms alone is tried too: what rounding adds to the other counts c times.
+        s of the two arms alone is tried too, since rounding errors of the other count c times.
         """
-        features, pulls = self.task.features, self.known.pulls
+        features, pulls = self.problem.features, self.known.pulls
         s = pulls * (self.means - alternative) / price if price > 0.0 else np.zeros(len(pulls))
         own = np.zeros(len(pulls))
         own[j], own[i] = 1.0, -1.0
@@ -434,7 +416,7 @@ class LikelihoodRatio(Evidence):
         basis = np.linalg.qr(root[:, None] * features)[0]
         over = (s - own) / root
         rest = root * (over - basis @ (basis.T @ over))
-        scale = self.task.sigma * threshold
+        scale = self.problem.sigma * threshold
 
         def bound(s: Reals, bias: float) -> float:
             return scale * math.sqrt(float((s * s / pulls).sum())) + bias - float(s @ self.means)
@@ -442,7 +424,7 @@ class LikelihoodRatio(Evidence):
         return min(bound(own + rest, self.c * float(np.abs(rest).sum())), bound(own, 0.0))
 
     def differences(self, j: int, at: Boundary) -> tuple[Reals, Reals, Reals]:
-        """μ̃_i − μ̃_j, and the farthest that the ellipsoid reaches on either side."""
+        """μ̃_i − μ̃_j, and the bounds of the ellipsoid on either side."""
         arms = range(len(self.means))
         lower = [0.0 if i == j else -self._above(j, i, at) for i in arms]
         upper = [0.0 if i == j else self._above(i, j, at) for i in arms]
@@ -452,10 +434,10 @@ class LikelihoodRatio(Evidence):
         """An upper bound on μ_i − μ_j: by alternatives ever further away, while that helps."""
         if (i, j) == (at.c, at.b):
             return at.statistic
-        task, work = self.task, workspace(*self.task.features.shape)
-        best, slack = math.inf, max(task.epsilon, float(self.means[i] - self.means[j]))
+        features, work = self.problem.features, workspace(*self.problem.features.shape)
+        best, slack = math.inf, max(self.problem.epsilon, float(self.means[i] - self.means[j]))
         for _ in range(TRIES):
-            nearest(task.features, self.c, self.known.pulls, self.means, j, i, -slack, work)
+            nearest(features, self.c, self.known.pulls, self.means, j, i, -slack, work)
             slack = self._bound(i, j, work.means, float(work.price[0]), at.threshold)
             if not slack < best:
                 break
@@ -464,5 +446,5 @@ class LikelihoodRatio(Evidence):
 
     def half_widths(self) -> Reals:
         """By the arm's own pulls, or by the model."""
-        width = self.task.sigma * self.threshold_at(self.known.pulls)
+        width = self.problem.sigma * self.threshold_at(self.known.pulls)
         return np.minimum(width / np.sqrt(self.known.pulls), self.model_widths(width))
