@@ -1,18 +1,16 @@
-"""The optimal design for few arms and few directions, by an interior-point method.
+"""XY-optimal designs: the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹} for contrasts y_p.
 
-Wanted is the w ≥ 0 of least weight with ‖y_p‖²_{V(w)⁻¹} ≤ 1 for all p, V(w) = Σ_a w_a x_a x_aᵀ.
-Divided by its weight it is the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹}, and its weight
-is that value, since the norms are homogeneous in w.
+V(w) = Σ_a w_a x_a x_aᵀ. ``optimal_design`` is an interior-point method for few arms and contrasts.
+``xy_design`` is for many of either: a budget begins with all pairs of hundreds of arms, so it
+considers few, and adds those that matter. (``contrast_design`` goes over all arms for each of its
+few hundred pairs, step by step, and keeps a table of arms by arms. Its digits do not depend on the
+number of threads, which the counts of Phased's plans must not either.)
 
-The method works with the information h_p(w) = 1/‖y_p‖²_{V(w)⁻¹} ≥ 1. As the least of
+The interior-point method looks for the w ≥ 0 of least weight with ‖y_p‖²_{V(w)⁻¹} ≤ 1 for all p.
+Divided by its weight it is the design, and its weight is the value, since the norms are homogeneous
+in w. It works with the information h_p(w) = 1/‖y_p‖²_{V(w)⁻¹} ≥ 1. As the least of
 Σ_a w_a (x_aᵀu)² over the u with y_pᵀu = 1 it is concave in w and of degree 1, so nearly linear that
 full Newton steps serve, without a line search.
-
-XY-optimal designs: how pulls of all arms are best shared out to tell many contrasts.
-
-``contrast_design`` goes over all arms for each of its few hundred pairs, step by step, and keeps a
-table of arms by arms. A budget begins with all pairs of hundreds of arms, so here few of either are
-looked at, and those that matter are added.
 """
 
 from __future__ import annotations
@@ -27,9 +25,12 @@ from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.rules.initialization import span
 
 STEPS = 100
-SHORT_OF_THE_WALL = 0.9
+BEFORE_THE_WALL = 0.9  # of the way to where something becomes 0
 LEAST_CENTERING = 0.01
 ROUNDING = 1e-13
+ACCURACY = 0.1  # a design 10 % off costs 10 % more pulls at most; the first is often nearer
+ARMS = CONTRASTS = 64  # how many may join in a round; the work grows with the cube of the set
+ROUNDS = 20
 
 
 class Design(NamedTuple):
@@ -39,8 +40,8 @@ class Design(NamedTuple):
     directions: Reals
 
 
-class _Look(NamedTuple):
-    """The design at w, in coordinates relative to w.
+class _Point(NamedTuple):
+    """The information at w, in coordinates relative to w.
 
     basis : rows √w_a R⁻ᵀx_a, with V = RᵀR
     shares : how much of h_p is due to each arm, columns of sum 1; roots are their signed roots
@@ -53,12 +54,12 @@ class _Look(NamedTuple):
     information: Reals
 
 
-def _look(arms: Reals, directions: Reals, w: Reals) -> _Look:
+def _point(arms: Reals, directions: Reals, w: Reals) -> _Point:
     basis, triangle = np.linalg.qr(np.sqrt(w)[:, None] * arms)
     roots = basis @ solve_lower(triangle.T, directions.T)
     norms = np.sqrt(np.sum(roots**2, axis=0))
     roots /= norms
-    return _Look(basis, roots, roots**2, norms**-2)
+    return _Point(basis, roots, roots**2, norms**-2)
 
 
 def optimal_design(arms: Reals, directions: Reals, accuracy: float) -> Design:
@@ -84,24 +85,24 @@ def optimal_design(arms: Reals, directions: Reals, accuracy: float) -> Design:
     """
     count = len(arms) + len(directions)
     w = np.full(len(arms), 1.0 / len(arms))
-    w *= 2.0 / _look(arms, directions, w).information.min()
-    look = _look(arms, directions, w)
-    slack = look.information - 1.0
+    w *= 2.0 / _point(arms, directions, w).information.min()
+    point = _point(arms, directions, w)
+    slack = point.information - 1.0
     mean = w.sum() / count
     multipliers, on_walls = mean / slack, np.full(len(arms), mean)  # λ_p and w_a z_a
     best, narrowest = Design(w / w.sum(), np.full(len(directions), 1.0 / len(directions))), np.inf
     for _ in range(STEPS):
-        information = look.information
+        information = point.information
         # h in place of 1/h in the constraint: the multiplier of the norm itself is λ h².
         q = multipliers * information**2 / np.sum(multipliers * information**2)
-        low = (q @ (1.0 / information)) ** 2 / np.max(look.shares @ (q / information) / w)
+        low = (q @ (1.0 / information)) ** 2 / np.max(point.shares @ (q / information) / w)
         width = w.sum() / information.min() / low - 1.0
         if width < narrowest:
             best, narrowest = Design(w / w.sum(), q), width
         if narrowest <= accuracy:
             break
         try:
-            step = _Newton(w, look, slack, multipliers, on_walls)
+            step = _Newton(w, point, slack, multipliers, on_walls)
         except np.linalg.LinAlgError:  # as far as rounding lets it go
             break
         d, ds, dl, dz = step.towards(0.0, 0.0, 0.0)
@@ -115,28 +116,28 @@ def optimal_design(arms: Reals, directions: Reals, accuracy: float) -> Design:
         w = w * (1.0 + ahead * d)
         multipliers = multipliers + dual * dl
         on_walls = on_walls * (1.0 + ahead * d) * (1.0 + dual * dz)
-        look = _look(arms, directions, w)
-        slack = np.maximum(slack + ahead * ds, look.information - 1.0)
+        point = _point(arms, directions, w)
+        slack = np.maximum(slack + ahead * ds, point.information - 1.0)
     return best
 
 
 def _room(*relative: Reals) -> float:
-    """The longest step, at most 1, that keeps everything well above 0."""
+    """The longest step, at most 1, that keeps all numbers well above 0."""
     steepest = max(-float(change.min()) for change in relative)
-    return min(1.0, SHORT_OF_THE_WALL / steepest) if steepest > 0.0 else 1.0
+    return min(1.0, BEFORE_THE_WALL / steepest) if steepest > 0.0 else 1.0
 
 
 class _Newton:
     """The Newton equations at one point, factored once for predictor and corrector."""
 
     def __init__(
-        self, w: Reals, look: _Look, slack: Reals, multipliers: Reals, on_walls: Reals
+        self, w: Reals, point: _Point, slack: Reals, multipliers: Reals, on_walls: Reals
     ) -> None:
         self._w, self._slack = w, slack
         self._multipliers, self._on_walls = multipliers, on_walls
-        self._slopes = look.shares * look.information  # w_a ∂h_p/∂w_a
-        self._missing = look.information - 1.0 - slack
-        basis, roots, shares, information = look
+        self._slopes = point.shares * point.information  # w_a ∂h_p/∂w_a
+        self._missing = point.information - 1.0 - slack
+        basis, roots, shares, information = point
         curved = multipliers * information
         hessian = 2.0 * (basis @ basis.T) * ((roots * curved) @ roots.T)
         hessian += (shares * (curved * (information / slack - 2.0))) @ shares.T
@@ -163,16 +164,11 @@ class _Newton:
         return d, ds, dl, dz
 
 
-ACCURACY = 0.1  # a design 10 % off costs 10 % more pulls at most; the first is often nearer
-ARMS = CONTRASTS = 64  # how many may join in a round; the work grows with the cube of what is there
-ROUNDS = 20
-
-
 def xy_design(arms: Reals, contrasts: Reals) -> Reals:
     """About the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹}, V(w) = Σ_a w_a x_a x_aᵀ.
 
-    Arms and contrasts are added until the dual bound (see ``theory.lower_bound``) says that the
-    rest changes little.
+    Arms and contrasts are added until the dual bound (see ``theory.lower_bound``) shows that others
+    would change little.
 
     Parameters
     ----------
