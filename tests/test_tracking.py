@@ -16,7 +16,7 @@ from shortlist.allocations import allocation as allocations
 from shortlist.allocations import allocation as lazy
 from shortlist.allocations import frank_wolfe as fw
 from shortlist.allocations.alternative import make_pairs
-from shortlist.allocations.frank_wolfe import best_mixture
+from shortlist.allocations.frank_wolfe import solve_game
 from shortlist.catalog.names import find_algorithm
 from shortlist.posterior.posterior import Posterior
 from shortlist.rules.initialization import span, weakest_direction
@@ -91,7 +91,7 @@ def test_the_matrix_game_is_solved(rows: int, columns: int, kind: str, seed: int
     }[kind]
     shares = np.zeros(columns)
     names = np.zeros(rows, np.int64), np.zeros(columns, np.int64)
-    value = best_mixture(payoffs, rows, np.zeros((rows + 1, columns + 1)), *names, shares)
+    value = solve_game(payoffs, rows, np.zeros((rows + 1, columns + 1)), *names, shares)
     size = np.abs(payoffs).max()
     assert shares.sum() == pytest.approx(1.0)
     assert (shares >= 0.0).all()
@@ -184,7 +184,7 @@ def test_exploration_is_forced_at_squares() -> None:
     forced = [t for t in range(1, 60) if fw.is_forced(t, 3)]
     squares = {k * k for k in range(10)}
     assert forced == [t for t in range(1, 60) if t // 3 in squares]
-    assert fw.near(1000, 4) == pytest.approx(1000**-0.9 / 4)
+    assert fw.reach_at(1000, 4) == pytest.approx(1000**-0.9 / 4)
 
 
 def test_many_tied_pieces_find_room() -> None:
@@ -263,11 +263,11 @@ def test_there_are_no_shares_where_the_means_do_not_tell() -> None:
 def test_the_shares_are_solved_at_the_first_round_and_at_powers_of_2() -> None:
     solved, moments = -1, []
     for t in range(40, 600):
-        if lazy.next_look(solved) <= t:
+        if lazy.next_solution(solved) <= t:
             moments.append(t)
             solved = t
     assert moments == [40, 64, 128, 256, 512]
-    assert lazy.next_look(200) == lazy.next_look(128) == 256
+    assert lazy.next_solution(200) == lazy.next_solution(128) == 256
 
 
 @STEADY

@@ -1,8 +1,7 @@
-"""When lazy track-and-stop looks anew, and when it explores (Jedra and Proutière 2020).
+"""How many pulls every arm should have by now: what the selection rule `tracking` follows.
 
-Between two looks the shares w*(θ̂) stay as they are. Both decisions depend on the counts alone.
-
-How many pulls every arm should have by now: what the selection rule `tracking` follows.
+Lazy track-and-stop (Jedra and Proutière 2020) is here: between two solutions its shares w*(θ̂) stay
+as they are. When to solve again and when to explore depends on the counts alone.
 """
 
 from __future__ import annotations
@@ -19,10 +18,9 @@ from shortlist.allocations.frank_wolfe import (
     frank_wolfe,
     is_forced,
     make_pieces,
-    near,
+    reach_at,
 )
-from shortlist.allocations.game import EMPTY, Game, make_game, play
-from shortlist.allocations.game import make_room as make_room_for_learners
+from shortlist.allocations.game import EMPTY, Game, double_places, make_game, play_round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import (
     ABSENT,
@@ -43,12 +41,23 @@ from shortlist.posterior.least_squares import factorize
 from shortlist.posterior.state import OBSERVED, STATE, State
 from shortlist.rules.initialization import auto, span, weakest_direction
 
-FLOOR, CERTIFIED = 0, 1
+NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
+ALLOCATIONS: dict[str | None, int] = {
+    None: NONE,
+    "game": GAME,
+    "game_as_published": GAME_AS_PUBLISHED,
+    "frank_wolfe": FRANK_WOLFE,
+    "lazy": LAZY,
+}
+ALLOCATED, NO_ROOM, NO_SHARES = 0, 1, 2
+SHARED, SOLVED = 0, 1  # indices of ``clock``
+FLOOR, CERTIFIED = 0, 1  # of ``levels``
+CATCH_UP = 16  # Frank–Wolfe steps made one by one for pulls without a round
 
 
 @compiled(INTEGER(INTEGER))
-def next_look(solved: int) -> int:
-    """When w* is to be solved again: the next power of 2; at once where it never was (−1)."""
+def next_solution(solved: int) -> int:
+    """The time to solve w* again: the next power of 2, or 0 if it never was solved (−1)."""
     power = 1
     while power <= solved:
         power *= 2
@@ -60,7 +69,7 @@ def is_explored(state: State, levels: Reals) -> bool:
     """Whether λ_min(A) ≥ c √t, A = Σ_a N_a x_a x_aᵀ, c of the spanning arms in ``levels[FLOOR]``.
 
     A − level·I has a Cholesky factor exactly if λ_min(A) > level. As A only grows, what was once
-    certified stays so; certifying twice as much as is asked for now makes this rare.
+    certified stays so; certifying twice as much as is needed now makes this rare.
     """
     level = levels[FLOOR] * math.sqrt(state.clock[OBSERVED])
     if level < levels[CERTIFIED]:
@@ -81,28 +90,15 @@ def least_pulled(state: State, spanner: Integers) -> int:
     return best
 
 
-NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
-ALLOCATIONS: dict[str | None, int] = {
-    None: NONE,
-    "game": GAME,
-    "game_as_published": GAME_AS_PUBLISHED,
-    "frank_wolfe": FRANK_WOLFE,
-    "lazy": LAZY,
-}
-ALLOCATED, NO_ROOM, NO_SHARES = 0, 1, 2
-SHARED, SOLVED = 0, 1
-CATCH_UP = 16  # Frank–Wolfe steps made one by one for pulls that were made without a round
-
-
 @dataclass(frozen=True, eq=False)
 class Allocation(Record):
-    """What an allocation remembers, what it was given, and scratch.
+    """The memory of an allocation, what it was given, and scratch.
 
     clock : how many pulls are shared out (−1: no round yet), and at how many w* was last solved
     target : the pulls shared out to every arm, their sum is clock[SHARED]
-    weights : w, of the last round
-    levels : c of the forced exploration, and what λ_min(A) is known to be above
-    wanted : what is to be tracked: the target, but for a forced pull
+    weights : w of the last round
+    levels : c of the forced exploration, and a certified lower bound on λ_min(A)
+    wanted : what is tracked: the target, except for a forced pull
     spanner : the arms of the forced exploration, which span the features
     """
 
@@ -123,7 +119,7 @@ ALLOCATION = record_type(Allocation)
 def make_allocation(
     number: int, arms: int, rank: int, m: int, spanner: Integers, floor: float
 ) -> Allocation:
-    """An allocation before its first round; what its number has no use for is empty.
+    """An allocation before its first round; arrays that it does not use are empty.
 
     ``floor`` is c of the forced exploration by the arms of the spanner.
     """
@@ -155,7 +151,7 @@ def exploration(number: int, shown: Table) -> tuple[Integers, float]:
 
 
 def apart(allocation: Allocation) -> Allocation:
-    """The same allocation with a memory of its own; scratch is shared."""
+    """A copy of the allocation that shares its scratch."""
     if allocation is ABSENT:
         return allocation
     game = allocation.game
@@ -169,16 +165,15 @@ def apart(allocation: Allocation) -> Allocation:
 
 
 def make_room(allocation: Allocation) -> Allocation:
-    """The same allocation with twice the room for what it looks at."""
+    """The same allocation with twice the room for learners and pieces."""
     room, arms = allocation.pieces.payoffs.shape
-    return allocation.replace(
-        game=make_room_for_learners(allocation.game), pieces=make_pieces(arms, 2 * room)
-    )
+    game = double_places(allocation.game)
+    return allocation.replace(game=game, pieces=make_pieces(arms, 2 * room))
 
 
 @compiled(VOID(ALLOCATION))
 def forget(allocation: Allocation) -> None:
-    """Back to before the first round."""
+    """Reset the allocation to before the first round."""
     for k in range(allocation.game.answers.shape[0]):
         allocation.game.answers[k] = EMPTY
     allocation.clock[SHARED] = allocation.clock[SOLVED] = -1
@@ -187,7 +182,7 @@ def forget(allocation: Allocation) -> None:
 
 @compiled(VOID(INTEGER, ALLOCATION))
 def share_out(pulls: int, allocation: Allocation) -> None:
-    """So many more pulls by the weights."""
+    """Add so many pulls to the target, by the weights."""
     for a in range(allocation.target.shape[0]):
         allocation.target[a] += pulls * allocation.weights[a]
     allocation.clock[SHARED] += pulls
@@ -202,22 +197,16 @@ def frank_wolfe_weights(
     epsilon: float,
     allocation: Allocation,
 ) -> int:
-    """The weights of FWS for the t-th pull, from those before: a step, or exploration."""
+    """Fill in the weights of FWS for the t-th pull, by a step or by exploration."""
     arms, spanner = allocation.target.shape[0], allocation.spanner
     decided = FLAT
     if not is_forced(t, spanner.shape[0]):
         for a in range(arms):  # the average of all weights so far; wanted serves as scratch
             allocation.wanted[a] = allocation.target[a] / (t - 1)
-        reach = 2.0 * sigma * sigma * near(t, arms)
+        reach = 2.0 * sigma * sigma * reach_at(t, arms)
+        average, pairs, pieces = allocation.wanted, allocation.pairs, allocation.pieces
         decided = frank_wolfe(
-            state,
-            inside,
-            allocation.wanted,
-            reach,
-            epsilon,
-            allocation.pairs,
-            allocation.pieces,
-            allocation.weights,
+            state, inside, average, reach, epsilon, pairs, pieces, allocation.weights
         )
     if decided < 0:
         return NO_ROOM
@@ -241,23 +230,18 @@ def allocate(
     epsilon: float,
     allocation: Allocation,
 ) -> int:
-    """``wanted`` becomes the pulls that every arm should have by now.
+    """Fill ``wanted`` with the pulls that every arm should have by now.
 
-    NO_ROOM where more is to be looked at than there is room for, NO_SHARES where w* is to be
-    solved: nothing is lost then, and the call is made again. All but the published runs track the
+    Returns NO_ROOM where there is too little room for learners or pieces, NO_SHARES where w* is to
+    be solved: nothing is lost then, and the call is repeated. All but the published runs track the
     sum of the weights (C-tracking; Garivier and Kaufmann 2016). Pulls for which there was no round,
     such as those still under way, are shared out by the weights of this one.
     """
-    clock, target, weights, wanted = (
-        allocation.clock,
-        allocation.target,
-        allocation.weights,
-        allocation.wanted,
-    )
+    clock, target, wanted = allocation.clock, allocation.target, allocation.wanted
+    game, pairs, weights = allocation.game, allocation.pairs, allocation.weights
     t, arms = state.clock[OBSERVED], target.shape[0]
-    game, pairs = allocation.game, allocation.pairs
     if number == GAME_AS_PUBLISHED:
-        if not play(True, state, inside, sigma, epsilon, game, pairs, weights):
+        if not play_round(True, state, inside, sigma, epsilon, game, pairs, weights):
             return NO_ROOM
         for a in range(arms):  # D-tracking
             wanted[a] = t * weights[a]
@@ -268,19 +252,18 @@ def allocate(
         clock[SHARED] = t
     forced = -1
     if number == GAME:
-        if not play(False, state, inside, sigma, epsilon, game, pairs, weights):
+        if not play_round(False, state, inside, sigma, epsilon, game, pairs, weights):
             return NO_ROOM
         share_out(t + 1 - clock[SHARED], allocation)
     elif number == FRANK_WOLFE:
         while clock[SHARED] <= t:
-            status = frank_wolfe_weights(
-                clock[SHARED] + 1, state, inside, sigma, epsilon, allocation
-            )
+            pull = clock[SHARED] + 1
+            status = frank_wolfe_weights(pull, state, inside, sigma, epsilon, allocation)
             if status != ALLOCATED:
                 return status
             share_out(1 + (t - clock[SHARED]) // CATCH_UP, allocation)
     else:
-        due = next_look(clock[SOLVED])
+        due = next_solution(clock[SOLVED])
         if due <= t:
             share_out(max(due - clock[SHARED], 0), allocation)  # these by the w* before
             return NO_SHARES

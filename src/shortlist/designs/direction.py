@@ -75,7 +75,7 @@ def lightest_weights(features: Table, b: int, c: int, noise: Reals | None = None
 
 
 def _by_solver(
-    shown: Table, features: Table, b: int, c: int, options: dict[str, Any] | None = None
+    shown: Table, features: Table, b: int, c: int, options: Any = None
 ) -> tuple[Reals, Reals]:
     """The weights of the arms shown and the prices of the dimensions, by a general solver."""
     from scipy.optimize import linprog  # a quarter of a second, for `optimized` only

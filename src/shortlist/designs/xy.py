@@ -15,6 +15,7 @@ full Newton steps serve, without a line search.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -102,16 +103,16 @@ def optimal_design(arms: Reals, directions: Reals, accuracy: float) -> Design:
         if narrowest <= accuracy:
             break
         try:
-            step = _Newton(w, point, slack, multipliers, on_walls)
+            towards = _newton(w, point, slack, multipliers, on_walls)
         except np.linalg.LinAlgError:  # as far as rounding lets it go
             break
-        d, ds, dl, dz = step.towards(0.0, 0.0, 0.0)
+        d, ds, dl, dz = towards(0.0, 0.0, 0.0)
         gap = multipliers @ slack + on_walls.sum()
         ahead, dual = _room(d, ds / slack), _room(dl / multipliers, dz)
         left = (multipliers + dual * dl) @ (slack + ahead * ds)
         left += on_walls @ ((1.0 + ahead * d) * (1.0 + dual * dz))
         center = gap / count * max((left / gap) ** 2, LEAST_CENTERING)
-        d, ds, dl, dz = step.towards(center, dl * ds, on_walls * d * dz)
+        d, ds, dl, dz = towards(center, dl * ds, on_walls * d * dz)
         ahead, dual = _room(d, ds / slack), _room(dl / multipliers, dz)
         w = w * (1.0 + ahead * d)
         multipliers = multipliers + dual * dl
@@ -127,41 +128,38 @@ def _room(*relative: Reals) -> float:
     return min(1.0, BEFORE_THE_WALL / steepest) if steepest > 0.0 else 1.0
 
 
-class _Newton:
-    """The Newton equations at one point, factored once for predictor and corrector."""
-
-    def __init__(
-        self, w: Reals, point: _Point, slack: Reals, multipliers: Reals, on_walls: Reals
-    ) -> None:
-        self._w, self._slack = w, slack
-        self._multipliers, self._on_walls = multipliers, on_walls
-        self._slopes = point.shares * point.information  # w_a ∂h_p/∂w_a
-        self._missing = point.information - 1.0 - slack
-        basis, roots, shares, information = point
-        curved = multipliers * information
-        hessian = 2.0 * (basis @ basis.T) * ((roots * curved) @ roots.T)
-        hessian += (shares * (curved * (information / slack - 2.0))) @ shares.T
-        hessian[np.diag_indices(len(w))] += on_walls
-        # Arms that matter and arms that do not differ by many powers of ten: equal diagonals, and
-        # a little more than that for what rounding takes.
-        self._scale = np.diagonal(hessian) ** -0.5
-        hessian *= self._scale
-        hessian *= self._scale[:, None]
-        hessian[np.diag_indices(len(w))] += ROUNDING
-        self._factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
+def _newton(
+    w: Reals, point: _Point, slack: Reals, multipliers: Reals, on_walls: Reals
+) -> Callable[..., tuple[Reals, Reals, Reals, Reals]]:
+    """Solves the Newton equations at one point, factored once for predictor and corrector."""
+    basis, roots, shares, information = point
+    slopes = shares * information  # w_a ∂h_p/∂w_a
+    missing = information - 1.0 - slack
+    curved = multipliers * information
+    hessian = 2.0 * (basis @ basis.T) * ((roots * curved) @ roots.T)
+    hessian += (shares * (curved * (information / slack - 2.0))) @ shares.T
+    hessian[np.diag_indices(len(w))] += on_walls
+    # Arms that matter and arms that do not differ by many powers of ten: equal diagonals, and
+    # a little more than that for what rounding takes.
+    scale = np.diagonal(hessian) ** -0.5
+    hessian *= scale
+    hessian *= scale[:, None]
+    hessian[np.diag_indices(len(w))] += ROUNDING
+    factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
 
     def towards(
-        self, center: float, bend: Reals | float, wall_bend: Reals | float
+        center: float, bend: Reals | float, wall_bend: Reals | float
     ) -> tuple[Reals, Reals, Reals, Reals]:
         """The step in w, s, λ and z (w and z relative) to where every product is ``center``."""
-        slack, multipliers = self._slack, self._multipliers
-        pull = (center - bend - multipliers * self._missing) / slack
-        right = self._slopes @ pull + center - wall_bend - self._w
-        d = self._scale * cho_solve(self._factor, self._scale * right, check_finite=False)
-        ds = self._slopes.T @ d + self._missing
+        pull = (center - bend - multipliers * missing) / slack
+        right = slopes @ pull + center - wall_bend - w
+        d = scale * cho_solve(factor, scale * right, check_finite=False)
+        ds = slopes.T @ d + missing
         dl = (center - bend - multipliers * (slack + ds)) / slack
-        dz = (center - wall_bend) / self._on_walls - 1.0 - d
+        dz = (center - wall_bend) / on_walls - 1.0 - d
         return d, ds, dl, dz
+
+    return towards
 
 
 def xy_design(arms: Reals, contrasts: Reals) -> Reals:
