@@ -21,6 +21,7 @@ from matplotlib.text import Text
 import shortlist
 from shortlist import plot
 from shortlist.arrays import NO_ARM
+from shortlist.engine.decision import differences
 from shortlist.plot.arms import CHALLENGER
 from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_look
@@ -280,8 +281,9 @@ def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
     assert s.done or algorithm == "LUCB"
     for _ in range(late):
         s.tell(arm=70, value=3.0)
-    full, drawn = history(s), texts(plot.shrinking(s))
-    lines = {tuple(line.get_ydata()) for line in plot.shrinking(s).axes[0].lines}
+    full, figure = history(s), plot.shrinking(s)
+    drawn = texts(figure)
+    lines = {tuple(line.get_ydata()) for line in figure.axes[0].lines}
     monkeypatch.setattr(histories, "ARMS", 62)
     monkeypatch.setattr(histories, "LOWEST", 1)
     assert 2 <= len(history(s).differences) <= 24
@@ -308,7 +310,10 @@ def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> No
     look = last_look(s)
     assert look is not None
     c = NO_ARM if algorithm == "LinGIFA" else look.c
-    columns = s.bound.engine.differences(s.posterior, s.round, look.boundary, c)
+    engine = s.bound.engine
+    scale = engine.threshold(s.posterior, s.round) * engine.setup.sigma
+    indices = engine.rules["indices"]  # type: ignore[attr-defined]
+    columns = differences(indices, s.posterior, scale, s.round, look.boundary, c)
     found = look.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
     assert np.abs(np.nan_to_num(found - np.array(columns))).max() < 1e-13
     assert np.array_equal(np.isnan(found), np.isnan(columns))
@@ -328,8 +333,8 @@ def test_checkpoints_are_spaced_by_ratios() -> None:
 
 def gap_indices(s: shortlist.Study, C: float) -> np.ndarray:
     """B_ij by plain linear algebra."""
-    x, pulls = s.bound.engine.features, s.posterior.pulls
-    V = s.bound.engine.regularization * np.eye(x.shape[1]) + (x.T * pulls) @ x
+    x, pulls = s.bound.engine.setup.features, s.posterior.pulls
+    V = s.bound.engine.setup.regularization * np.eye(x.shape[1]) + (x.T * pulls) @ x
     G = x @ np.linalg.solve(V, x.T)
     own = np.sqrt(np.diag(G))
     widths = np.sqrt(np.maximum(own[:, None] ** 2 + own**2 - 2 * G, 0.0))
@@ -582,8 +587,9 @@ def test_results_after_the_stop_are_right_of_a_line(algorithm: object) -> None:
         ]
 
     for draw in (plot.stopping, plot.shrinking):
-        assert lines(draw(s)) == []
-        assert "Vertical dashes" not in texts(draw(s))
+        figure = draw(s)
+        assert lines(figure) == []
+        assert "Vertical dashes" not in texts(figure)
     for k in range(7):
         s.tell(arm=k, value=0.0)
     for draw in (plot.stopping, plot.shrinking):
@@ -737,8 +743,6 @@ def test_odd_names_are_drawn_as_they_are(draw: Any, tmp_path: Path) -> None:
 
 
 def boxes(ax: Any, rows: bool) -> list[Any]:
-    figure = ax.figure
-    figure.canvas.draw()
     labels = [*ax.texts, *(ax.get_yticklabels() if rows else [])]
     # An annotation's own extent takes its line in.
     return [Text.get_window_extent(text) for text in labels if text.get_text()]
@@ -773,6 +777,7 @@ def test_few_arms_and_many(draw: Any, arms: int) -> None:
 
 
 def check_nothing_is_cut_or_covered(figure: Any, draw: Any) -> None:
+    figure.draw_without_rendering()
     everywhere = []
     for ax in figure.axes:
         found = boxes(ax, rows=draw in (plot.intervals, plot.pulls))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, Mask
-from shortlist.engine.contract import Runs
+from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
 from shortlist.engine.decision import Decision, decision_of
 from shortlist.engine.engine import either, normal
 from shortlist.engine.follow import (
@@ -127,59 +127,50 @@ class PlanEngine:
         Where every result lies, if the strategy relies on it.
     """
 
-    regularization = 0.0
-    shift = 0.0
-    compiled = True  # what is done for every result is
-    has_pilot = False
-    stop = "lucb"
-    lagged = False
-    parts: ClassVar[dict[str, str]] = {}
-
     def __init__(
         self,
         strategy: Callable[[ReducedProblem], Strategy],
         problem: ReducedProblem,
         reward_range: tuple[float, float] | None = None,
+        budget: int | None = None,
     ) -> None:
-        self.strategy, self.problem, self.reward_range = strategy, problem, reward_range
-        self.features, self.m, self.sigma, _, self.epsilon = problem
-        self.weights = np.ones(len(self.features))  # σ is that of the noisiest arm
-        self.budget: int | None = None
+        self.strategy, self.problem = strategy, problem
+        self.reward_range, self.budget = reward_range, budget
 
     @cached_property
     def _first(self) -> Strategy:
         return self.strategy(self.problem)
 
-    @property
-    def alone(self) -> bool:
-        """Whether the stop compares the arms' own intervals, not differences of two means."""
-        return self._first.alone
-
-    @property
-    def wanted(self) -> Integers:
-        """The first plan."""
-        return self._first.plan
-
     @cached_property
-    def initial(self) -> Integers:
-        """The pulls of the first plan, in order."""
+    def setup(self) -> Setup:
+        """What it was made for; the initial pulls are its first plan."""
         now, order = PlanProgress(self._first), []
-        for _ in range(int(self.wanted.sum())):
+        for _ in range(int(now.strategy.plan.sum())):
             order.append(now.next_arm())
             now.pulls[order[-1]] += 1
-        return np.array(order, np.int64)
+        features, m, sigma, _, epsilon = self.problem
+        return Setup(
+            features=features,
+            m=m,
+            sigma=sigma,
+            epsilon=epsilon,
+            noise=np.ones(len(features)),  # σ is that of the noisiest arm
+            initial=np.array(order, np.int64),
+            alone=self._first.alone,
+            budget=self.budget,
+        )
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""
-        return strategy.statistic <= self.epsilon
+        return strategy.statistic <= self.problem.epsilon
 
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision depends on it."""
-        return Posterior(self.features)
+        return Posterior(self.problem.features)
 
     def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next decision, in order, and the pulls so far."""
-        return self.initial, posterior.pulls
+        return self.setup.initial, posterior.pulls
 
     def round(self) -> PlanProgress:
         """The strategy before its first result."""
@@ -197,26 +188,24 @@ class PlanEngine:
         """About what C is after so many results."""
         return self._first.threshold_at(time)
 
-    def estimates(self, posterior: Posterior, now: PlanProgress) -> tuple[Reals, Reals]:
-        """Means, and the squares of their widths in units of Cσ."""
-        return now.strategy.estimates(posterior.means, posterior.variances)
+    def estimates(self, posterior: Posterior, now: PlanProgress) -> Estimates:
+        """Means, variances and intervals as the strategy has them."""
+        means, variances = now.strategy.estimates(posterior.means, posterior.variances)
+        return Estimates(means, variances, now.strategy.intervals())
 
-    def intervals(self, now: PlanProgress) -> tuple[Reals, Reals] | None:
-        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
-        return now.strategy.intervals()
-
-    def boundary(self, now: PlanProgress) -> int | None:
-        """The candidate whose gaps stop the study, where it is not b."""
-        return None
-
-    def differences(
-        self, posterior: Posterior, now: PlanProgress, b: int, c: int
-    ) -> tuple[Reals, Reals, Reals]:
-        """Of each arm: its gap, and the bounds below and above it (see ``Look``)."""
-        to_b, (gap, lower, upper) = now.strategy.differences(b), now.strategy.differences(c)
-        from_c = -gap, -upper, -lower
-        gap, lower, upper = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
-        return gap, lower, upper
+    def gaps(
+        self,
+        posterior: Posterior,
+        now: PlanProgress,
+        decision: Decision,
+        *,
+        outside_only: bool = False,
+    ) -> Gaps:
+        """Differences of means with their bounds, as the strategy has them."""
+        to_b, to_c = (now.strategy.differences(each) for each in (decision.b, decision.c))
+        from_c = -to_c[0], -to_c[2], -to_c[1]
+        chosen = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
+        return Gaps(decision.b, *chosen)
 
     def again(
         self, posterior: Posterior, now: PlanProgress, seed: int
@@ -271,18 +260,11 @@ class PlanEngine:
     def replicate(
         self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
     ) -> Runs:
-        """One run a seed, from the first pull to the stop."""
+        """One run for each seed, from the first pull to the stop."""
         runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
-        inside, stopped, pulls, _ = (np.array(each) for each in zip(*runs, strict=True))
-        return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls)
-
-    def run_once(
-        self, reward: Rule, parameters: Reals, seed: np.uint64, max_samples: int
-    ) -> tuple[Runs, Reals]:
-        """One run, and the sum of each arm's results."""
-        *run, sums = self._run(self.round(), reward, parameters, seed, max_samples)
-        inside, stopped, pulls = (np.array([each]) for each in run)
-        return Runs(np.array([seed], np.uint64), pulls.sum(axis=1), stopped, inside, pulls), sums
+        inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
+        only = sums[0] if len(seeds) == 1 else None
+        return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
     def _run(
         self, now: PlanProgress, reward: Rule, parameters: Reals, seed: np.uint64, most: int
@@ -293,9 +275,8 @@ class PlanEngine:
         features, and its sums are not needed.
         """
         simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
-        call, stream = reward.pointer, np.zeros(4, np.uint64)
-        pulls, sums = np.zeros(len(self.features), np.int64), np.zeros(len(self.features))
-        stopped = False
+        call, stream, arms = reward.pointer, np.zeros(4, np.uint64), len(now.pulls)
+        pulls, sums, stopped = np.zeros(arms, np.int64), np.zeros(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, Compiled) and reward.is_compiled:
@@ -324,7 +305,7 @@ class PlanEngine:
         self, posterior: Posterior, now: PlanProgress, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, Integers]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
-        reward, parameters = normal, np.vstack([means, np.full(len(means), self.sigma)])
+        reward, parameters = normal, np.vstack([means, np.full(len(means), self.problem.sigma)])
         if self.reward_range is not None:
             low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
             shares = np.clip((means - low) / (high - low), 0.0, 1.0)

@@ -71,7 +71,7 @@ class BudgetBound(BoundAlgorithm):
 
     def guarantee(self) -> str:
         """What the answer will be worth; the study adds an estimate of how sure it is."""
-        return f"{no_guarantee(self.engine.budget)} {EXTENSION}"
+        return f"{no_guarantee(self.engine.setup.budget)} {EXTENSION}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class XYHalving:
         plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
         bound = plain.bind(problem, threshold)
         assert isinstance(bound.engine, PlanEngine)
-        engine = BudgetEngine(strategy, bound.engine.problem, self.budget)
+        engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
         reasons = ["a budget is spent, however sure the answer is by then"]
         return BudgetBound(self.name, problem, NORMAL, bound.setting, engine, reasons)
 
@@ -326,14 +326,7 @@ UNLIMITED = 2**40  # pulls of an arm: every result counts
 
 
 class BudgetEngine(PlanEngine):
-    """XY-halving on its problem. It decides when as many results are in as were planned.
-
-    ``budget`` is the number of results at which it stops, neither earlier nor later.
-    """
-
-    def __init__(self, strategy: Any, problem: ReducedProblem, budget: int) -> None:
-        super().__init__(strategy, problem)
-        self.budget = budget
+    """XY-halving on its problem. It decides when as many results are in as were planned."""
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the budget is spent."""
@@ -342,8 +335,8 @@ class BudgetEngine(PlanEngine):
 
     def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The first phase; as many results of any arms that span the features take its place."""
-        over = posterior.observed >= len(self.initial) and self._spans(posterior)
-        return self.initial[:0] if over else self.initial, posterior.pulls
+        over = posterior.observed >= len(self.setup.initial) and self._spans(posterior)
+        return self.setup.initial[:0] if over else self.setup.initial, posterior.pulls
 
     def round(self) -> BudgetProgress:
         """The strategy before its first result."""
@@ -383,5 +376,5 @@ class BudgetEngine(PlanEngine):
         return now
 
     def _spans(self, posterior: Posterior) -> bool:
-        seen = self.features[posterior.pulls > 0]
-        return bool(np.linalg.matrix_rank(seen) == self.features.shape[1])
+        seen = self.problem.features[posterior.pulls > 0]
+        return bool(np.linalg.matrix_rank(seen) == self.problem.features.shape[1])
