@@ -1,8 +1,8 @@
 """Algorithms that track an allocation, and elimination for any algorithm with gap indices.
 
 LinGame shares the pulls out by a game against the closest alternative (Degenne et al. 2020), FWS by
-one Frank–Wolfe step a round towards w* (Wang, Tzeng and Proutière 2021), lazy track-and-stop by w* of
-the means (Jedra and Proutière 2020).
+one Frank–Wolfe step in each round towards w* (Wang, Tzeng and Proutière 2021), lazy track-and-stop by
+the w* of the means (Jedra and Proutière 2020).
 
 Elimination (Tirinzoni and Degenne 2022): the bounds behind the indices hold at all times at once, with
 probability 1 − δ. So the least B_ij seen so far is a bound too, and takes its place: a pair once
