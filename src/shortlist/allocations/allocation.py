@@ -174,8 +174,7 @@ def make_room(allocation: Allocation) -> Allocation:
 @compiled(VOID(ALLOCATION))
 def forget(allocation: Allocation) -> None:
     """Reset the allocation to before the first round."""
-    for k in range(allocation.game.answers.shape[0]):
-        allocation.game.answers[k] = EMPTY
+    allocation.game.answers[:] = EMPTY
     allocation.clock[SHARED] = allocation.clock[SOLVED] = -1
     allocation.levels[CERTIFIED] = 0.0
 
@@ -190,12 +189,7 @@ def share_out(pulls: int, allocation: Allocation) -> None:
 
 @compiled(INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION))
 def frank_wolfe_weights(
-    t: int,
-    state: State,
-    inside: np.ndarray,
-    sigma: float,
-    epsilon: float,
-    allocation: Allocation,
+    t: int, state: State, inside: np.ndarray, sigma: float, epsilon: float, allocation: Allocation
 ) -> int:
     """Fill in the weights of FWS for the t-th pull, by a step or by exploration."""
     arms, spanner = allocation.target.shape[0], allocation.spanner
@@ -211,8 +205,7 @@ def frank_wolfe_weights(
     if decided < 0:
         return NO_ROOM
     if decided == FLAT:
-        for a in range(arms):
-            allocation.weights[a] = 0.0
+        allocation.weights[:] = 0.0
         for k in range(spanner.shape[0]):
             allocation.weights[spanner[k]] = 1.0 / spanner.shape[0]
     return ALLOCATED

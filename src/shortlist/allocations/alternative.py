@@ -65,9 +65,7 @@ def whiten(state: State, weights: Reals, ridge: float, whitened: Table) -> None:
     x, factor = state.features, state.factor
     arms, rank = x.shape
     trace = 0.0
-    for i in range(rank):
-        for j in range(i + 1):
-            factor[i, j] = 0.0
+    factor[:] = 0.0
     for a in range(arms):
         for i in range(rank):
             scaled = weights[a] / state.noise[a] * x[a, i]

@@ -126,12 +126,7 @@ def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
 
 @compiled(VOID(STATE, MASK, REALS, REAL, REAL, PAIRS))
 def respond(
-    state: State,
-    inside: np.ndarray,
-    weights: Reals,
-    ridge: float,
-    epsilon: float,
-    pairs: Pairs,
+    state: State, inside: np.ndarray, weights: Reals, ridge: float, epsilon: float, pairs: Pairs
 ) -> None:
     """Fill ``pairs.shift`` with x_aᵀ(θ̂ − λ), λ the closest alternative: nature's answer to w."""
     whiten(state, weights, ridge, pairs.whitened)
@@ -172,10 +167,8 @@ def learner_of(inside: np.ndarray, game: Game) -> int:
             return -1
         slot = -1 - slot
         answers[slot] = key
-        last = learners.shape[1] - 1
-        for a in range(last):
-            learners[slot, a] = 0.0
-        learners[slot, last] = FIRST_MIXABILITY
+        learners[slot, :-1] = 0.0
+        learners[slot, -1] = FIRST_MIXABILITY
     return slot
 
 

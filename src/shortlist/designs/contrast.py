@@ -71,8 +71,7 @@ def descend(
         if not whiten(features, w, factor, white):
             return -1.0
         for a in range(arms):
-            for i in range(a, arms):
-                gram[a, i] = 0.0
+            gram[a, a:] = 0.0
             for k in range(rank):
                 here = white[k, a]
                 for i in range(a, arms):
@@ -100,8 +99,7 @@ def descend(
             q[p] *= norms[p] / largest  # a higher power overshoots
             total += q[p]
         average = 0.0
-        for a in range(arms):
-            gains[a] = 0.0
+        gains[:] = 0.0
         for p in range(pairs):
             q[p] /= total
             average += q[p] * norms[p]
@@ -165,21 +163,14 @@ def contrast_design(
 
 @compiled(BOOLEAN(TABLE, INTEGER, REAL, REALS, TABLE, TABLE, REALS))
 def spread_out(
-    features: Table,
-    steps: int,
-    tolerance: float,
-    w: Reals,
-    factor: Table,
-    white: Table,
-    own: Reals,
+    features: Table, steps: int, tolerance: float, w: Reals, factor: Table, white: Table, own: Reals
 ) -> bool:
     """Iterate w_a ← w_a‖x_a‖²_{V⁻¹}/rank to the D-optimal design; False if V is singular."""
     arms, rank = features.shape
     for _ in range(steps):
         if not whiten(features, w, factor, white):
             return False
-        for a in range(arms):
-            own[a] = 0.0
+        own[:] = 0.0
         for k in range(rank):
             for a in range(arms):
                 own[a] += white[k, a] * white[k, a]
@@ -214,9 +205,7 @@ def spread_design(features: Table) -> Reals:
 def whiten(features: Table, weights: Reals, factor: Table, white: Table) -> bool:
     """Write L into ``factor`` and L⁻¹x_a into columns of ``white``; False if V is singular."""
     arms, rank = features.shape
-    for i in range(rank):
-        for j in range(i + 1):
-            factor[i, j] = 0.0
+    factor[:] = 0.0
     for a in range(arms):
         if weights[a] > 0.0:
             for i in range(rank):
@@ -242,8 +231,7 @@ def whiten(features: Table, weights: Reals, factor: Table, white: Table) -> bool
 def fit(white: Table, sums: Reals, coordinates: Reals, means: Reals) -> None:
     """Write the least-squares means of all arms into ``means``, from sums of results."""
     rank, arms = white.shape
-    for a in range(arms):
-        means[a] = 0.0
+    means[:] = 0.0
     for i in range(rank):
         total = 0.0
         for a in range(arms):
@@ -257,18 +245,14 @@ def fit(white: Table, sums: Reals, coordinates: Reals, means: Reals) -> None:
 def spread(white: Table, least: float, variances: Table) -> None:
     """Write ‖x_i − x_j‖² of all pairs, at least ``least`` times ‖x_i‖² + ‖x_j‖²; ∞ for i = j."""
     rank, arms = white.shape
+    variances[:] = 0.0
     for i in range(arms):
-        for j in range(i + 1, arms):
-            variances[i, j] = 0.0
         for k in range(rank):
             here = white[k, i]
             for j in range(i + 1, arms):
                 away = here - white[k, j]
                 variances[i, j] += away * away
-        own = 0.0
-        for k in range(rank):
-            own += white[k, i] * white[k, i]
-        variances[i, i] = own
+            variances[i, i] += here * here
     for i in range(arms):
         for j in range(i + 1, arms):
             floor = least * (variances[i, i] + variances[j, j])

@@ -415,13 +415,7 @@ def arrive(features: Table, vertex: Vertex, weights: Reals, most: int) -> bool:
 
 
 @compiled()
-def walk(
-    features: Table,
-    b: int,
-    vertex: Vertex,
-    table: Table,
-    proven: Mask,
-) -> None:
+def walk(features: Table, b: int, vertex: Vertex, table: Table, proven: Mask) -> None:
     """Fill in w*(b, c) for one c after the other, each started from the vertex of the last.
 
     The dual of the linear program is to maximise (x_b − x_c)ᵀu over the polytope. It starts anew

@@ -52,7 +52,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -420,44 +420,40 @@ class Classical(Compiled):
         return math.sqrt(2.0 * beta)
 
 
-def _algorithm(name: str, interval: Interval, races: bool, summary: str) -> Planned:
-    return Planned(
-        strategy=partial(Classical, interval=interval, races=races),
-        threshold=THRESHOLDS[interval.kind],
-        name=name,
-        summary=summary,
-        classical=True,
-        reward_range=interval.reward_range,
-        interval_words=interval.words,
-    )
+class Row(NamedTuple):
+    """An algorithm: how arms are bounded, whether they race, and a line about it."""
+
+    name: str
+    interval: Interval
+    races: bool
+    about: str
 
 
+# fmt: off
+_TABLE = (
+    Row("KL-LUCB", KL, False,
+        f"{_AUTHORS}; proven for results in [0, 1]; no features, no σ"),
+    Row("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
+        f"{_AUTHORS}, bound by Robbins 1970; proven for results in [0, 1]; no σ"),
+    Row("KL-Racing", KL, True,
+        f"{_AUTHORS}; proven for results in [0, 1]; arms leave; no σ"),
+    Row("KL-Racing (mixture)", KL_BY_MIXTURE, True,
+        f"{_AUTHORS}, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ"),
+    Row("Racing", NORMAL, True,
+        f"{_AUTHORS}, Even-Dar et al. 2006 for m = 1; proven; no features"),
+    Row("Racing (paired)", PAIRED, True,
+        "Racing with differences of two arms bounded (Robbins 1970); proven; no features"),
+)
+# fmt: on
 ALGORITHMS = {
-    each.name: each
-    for each in (
-        _algorithm(
-            *("KL-LUCB", KL, False),
-            f"{_AUTHORS}; proven for results in [0, 1]; no features, no σ",
-        ),
-        _algorithm(
-            *("KL-LUCB (mixture)", KL_BY_MIXTURE, False),
-            f"{_AUTHORS}, bound by Robbins 1970; proven for results in [0, 1]; no σ",
-        ),
-        _algorithm(
-            *("KL-Racing", KL, True),
-            f"{_AUTHORS}; proven for results in [0, 1]; arms leave; no σ",
-        ),
-        _algorithm(
-            *("KL-Racing (mixture)", KL_BY_MIXTURE, True),
-            f"{_AUTHORS}, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ",
-        ),
-        _algorithm(
-            *("Racing", NORMAL, True),
-            f"{_AUTHORS}, Even-Dar et al. 2006 for m = 1; proven; no features",
-        ),
-        _algorithm(
-            *("Racing (paired)", PAIRED, True),
-            "Racing with differences of two arms bounded (Robbins 1970); proven; no features",
-        ),
+    row.name: Planned(
+        strategy=partial(Classical, interval=row.interval, races=row.races),
+        threshold=THRESHOLDS[row.interval.kind],
+        name=row.name,
+        summary=row.about,
+        classical=True,
+        reward_range=row.interval.reward_range,
+        interval_words=row.interval.words,
     )
+    for row in _TABLE
 }
