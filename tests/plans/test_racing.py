@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.special import betaln, rel_entr, xlogy, zeta
+from scipy.special import betaln, xlogy, zeta
 from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
 import shortlist
+from bisection import highest_by_bisection
 from shortlist import errors
 from shortlist.catalog.names import find_algorithm
 from shortlist.cli.plate import Row, match
-from shortlist.numerics.kl import highest_mean, lowest_mean, relative_entropy
+from shortlist.numerics.kl import highest_mean, relative_entropy
 from shortlist.plans import racing
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.contrasts import contrast_threshold, one_sided_level
@@ -71,45 +71,6 @@ def run(name: str | Planned, instance: Instance, runs: int = 30, **settings: Any
 def improbability(frame: Any, delta: float) -> float:
     """The chance of so many errors or more if their rate were δ."""
     return float(binom.sf(int((~frame["correct"]).sum()) - 1, len(frame), delta))
-
-
-# Relative entropy
-
-
-def entropy(p: float, q: float) -> float:
-    return float(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
-
-
-def test_relative_entropy_is_that_of_scipy() -> None:
-    for p in (0.0, 1e-7, 0.2, 0.5, 1.0 - 1e-7, 1.0):
-        for q in (1e-6, 0.2, 0.200001, 0.7, 1.0 - 1e-6):
-            assert relative_entropy(p, q) == pytest.approx(entropy(p, q), rel=1e-9, abs=1e-15)
-
-
-def highest_by_bisection(p: float, level: float) -> float:
-    if p == 1.0 or entropy(p, 1.0 - 1e-16) <= level:
-        return 1.0
-    return float(brentq(lambda q: entropy(p, q) - level, p, 1.0 - 1e-16, xtol=1e-15))
-
-
-@pytest.mark.parametrize("mean", [0.0, 1e-6, 0.003, 0.2, 0.5, 0.8, 0.997, 1.0 - 1e-6, 1.0])
-@pytest.mark.parametrize("level", [1e-7, 1e-4, 0.01, 0.1, 0.7, 3.0, 30.0])
-def test_the_ends_are_those_of_bisection(mean: float, level: float) -> None:
-    high, low = highest_mean(mean, level), lowest_mean(mean, level)
-    assert high - mean == pytest.approx(highest_by_bisection(mean, level) - mean, rel=2e-9)
-    turned = highest_by_bisection(1.0 - mean, level)
-    assert mean - low == pytest.approx(turned - (1.0 - mean), rel=2e-9)
-    assert 0.0 <= low <= mean <= high <= 1.0
-
-
-def test_the_ends_are_never_too_narrow() -> None:
-    """They err outwards, but for the last digit of a number next to 1."""
-    rng = np.random.default_rng(0)
-    for _ in range(3000):
-        mean, level = rng.random(), 10.0 ** rng.uniform(-6, 0.5)
-        high, low = highest_mean(mean, level) + 4e-16, lowest_mean(mean, level) - 4e-16
-        assert high >= 1.0 or entropy(mean, high) >= level - 1e-15
-        assert low <= 0.0 or entropy(mean, low) >= level - 1e-15
 
 
 # Intervals
