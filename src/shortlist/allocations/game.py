@@ -133,26 +133,6 @@ def respond(
     displace(state.means, nearest_pair(state.means, inside, epsilon, pairs), epsilon, pairs)
 
 
-@compiled(VOID(REALS, REALS, REALS, REAL, REAL, REALS))
-def optimistic_gains(
-    shift: Reals, variances: Reals, noise: Reals, sigma: float, most: float, gains: Reals
-) -> None:
-    """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t."""
-    for a in range(shift.shape[0]):
-        width = math.sqrt(2.0 * most * max(variances[a], 0.0))
-        reach = abs(shift[a]) / sigma + width
-        gains[a] = min(0.5 * (reach * reach) / noise[a], most)
-
-
-@compiled(VOID(REALS, REALS, REAL, REALS))
-def published_gains(shift: Reals, variances: Reals, most: float, gains: Reals) -> None:
-    """The gains of the published runs: no σ, and the root of the norm where the norm is meant."""
-    for a in range(shift.shape[0]):
-        width = math.sqrt(2.0 * most * math.sqrt(max(variances[a], 0.0)))
-        reach = abs(shift[a]) + width
-        gains[a] = min(0.5 * (reach * reach), most)
-
-
 @compiled(INTEGER(MASK, GAME_STATE))
 def learner_of(inside: np.ndarray, game: Game) -> int:
     """The index of the learner of J(t), a fresh one if it is new; −1 where no room is left."""
@@ -185,21 +165,28 @@ def play_round(
 ) -> bool:
     """Fill in the learner's ``weights``, and let it learn from nature's answer.
 
-    False where J(t) is new and no room is left for its learner. In the published runs nature
-    answered the counts, and ε was ignored.
+    An arm's gain is ½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t. In the
+    published runs it had no σ, and the root of the norm where the norm is meant; nature answered
+    the counts, and ε was ignored. False where J(t) is new and no room is left for its learner.
     """
-    slot = learner_of(inside, game)
+    slot, gains, shift = learner_of(inside, game), game.gains, pairs.shift
     if slot < 0:
         return False
     most = math.log(max(state.clock[OBSERVED], 2))
     hedge(game.learners[slot], weights)
     if published:
         for a in range(weights.shape[0]):  # gains serve as scratch
-            game.gains[a] = state.pulls[a]
-        respond(state, inside, game.gains, state.scalars[REGULARIZATION], 0.0, pairs)
-        published_gains(pairs.shift, state.variances, most, game.gains)
+            gains[a] = state.pulls[a]
+        respond(state, inside, gains, state.scalars[REGULARIZATION], 0.0, pairs)
     else:
         respond(state, inside, weights, 0.0, epsilon, pairs)
-        optimistic_gains(pairs.shift, state.variances, state.noise, sigma, most, game.gains)
-    learn(game.learners[slot], weights, game.gains)
+    for a in range(weights.shape[0]):
+        square = max(state.variances[a], 0.0)
+        if published:
+            reach = abs(shift[a]) + math.sqrt(2.0 * most * math.sqrt(square))
+            gains[a] = min(0.5 * (reach * reach), most)
+        else:
+            reach = abs(shift[a]) / sigma + math.sqrt(2.0 * most * square)
+            gains[a] = min(0.5 * (reach * reach) / state.noise[a], most)
+    learn(game.learners[slot], weights, gains)
     return True

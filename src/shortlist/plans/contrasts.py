@@ -179,9 +179,7 @@ class Contrasts:
     def inside(self, means: Reals) -> Mask:
         """The m arms that would be answered: the accepted, then those of largest mean."""
         order = np.lexsort((-means, self.rejected.astype(np.int64) - self.accepted))
-        chosen = np.zeros(len(means), np.bool_)
-        chosen[order[: self.problem.m]] = True
-        return chosen
+        return np.isin(np.arange(len(means)), order[: self.problem.m])
 
     def bounds(self) -> Reals:
         """B_ij, at most 0 where i is rejected or j accepted: no bound is needed for such a pair."""

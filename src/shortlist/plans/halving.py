@@ -242,8 +242,7 @@ class Halving(Strategy):
         """Find the candidates, and the least certain pair of a candidate and a challenger."""
         order = np.argsort(-self.means, kind="stable")
         m = self._problem.m
-        self.inside = np.zeros(len(order), np.bool_)
-        self.inside[order[:m]] = True
+        self.inside = np.isin(np.arange(len(order)), order[:m])
         near, others = order[max(0, m - NEAR) : m], order[m : m + NEAR]
         upper = np.stack([self.differences(int(b))[2][others] for b in near])
         k, j = np.unravel_index(np.argmax(upper), upper.shape)

@@ -9,7 +9,7 @@ import pytest
 
 from misspecified import classical_answer, draw, linear_answer, pairs
 from shortlist.numerics.quadratic import nearest, workspace
-from shortlist.plans.mislid.alternative import alternatives, closest, distance_bound, measure
+from shortlist.plans.mislid.alternative import alternatives, closest, distance_bound, fit_weighted
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -22,9 +22,9 @@ def test_the_closest_of_all_pairs_is_found_without_solving_them_all(seed: int) -
     for i, j in pairs(inside):
         values[i, j] = nearest(features, c, weights, means, i, j, -slack, work)
     assert value == pytest.approx(min(values.values()), rel=1e-9)
-    measure(features, weights, means, found.rivals)
+    fit_weighted(features, weights, means, found.fit)
     for (i, j), each in values.items():
-        assert distance_bound(c, means, i, j, slack, found.rivals) <= each * (1.0 + 1e-7)
+        assert distance_bound(c, means, i, j, slack, found.fit) <= each * (1.0 + 1e-7)
 
 
 def test_few_pairs_are_solved() -> None:
@@ -33,7 +33,7 @@ def test_few_pairs_are_solved() -> None:
         features, c, weights, means, inside = draw(seed)
         found = alternatives(*features.shape)
         closest(features, c, weights, means, inside, 0.0, found)
-        solved.append(np.isinf(found.rivals.bounds).sum())
+        solved.append(np.isinf(found.fit.bounds).sum())
     assert np.mean(solved) < 2.0
 
 

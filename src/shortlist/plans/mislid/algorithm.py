@@ -24,7 +24,7 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.contrasts import MOST_ARMS
-from shortlist.plans.mislid.alternative import alternatives, closest, measure
+from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
 from shortlist.plans.mislid.stopping import Boundary, Evidence, LikelihoodRatio, PairBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
@@ -92,8 +92,8 @@ class Misspecified(Strategy):
         pulls_a_step, most = count / steps, math.log(max(total, 2))
         counts, found = pulls.astype(np.float64), alternatives(*problem.features.shape)
         # How many σ a mean may be off: by its own pulls, or by a linear model.
-        measure(problem.features, counts, means, found.rivals)
-        linear = np.sqrt(2.0 * most * np.diagonal(found.rivals.gram)) + 2.0 * c / problem.sigma
+        fit_weighted(problem.features, counts, means, found.fit)
+        linear = np.sqrt(2.0 * most * np.diagonal(found.fit.gram)) + 2.0 * c / problem.sigma
         widths = np.minimum(np.sqrt(2.0 * most / counts), linear)
         key = inside.tobytes()
         fresh = np.append(np.zeros(len(means)), FIRST_MIXABILITY)

@@ -47,7 +47,7 @@ from shortlist.numerics.records import (
     Table,
     record_type,
 )
-from shortlist.plans.mislid.alternative import alternatives, closest, measure
+from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.posterior.posterior import width_floor
 from shortlist.rules.indices import square_of
@@ -222,15 +222,14 @@ class Evidence(ABC):
         averages = sums / counts
         scratch = alternatives(*features.shape)
         nearest(features, self.c, counts, averages, NO_ARM, NO_ARM, 0.0, scratch.work)
-        measure(features, counts, averages, scratch.rivals)
-        known = Known(counts, averages, scratch.rivals.gram, scratch.rivals.fitted)
+        fit_weighted(features, counts, averages, scratch.fit)
+        known = Known(counts, averages, scratch.fit.gram, scratch.fit.fitted)
         return replace(self, known=known, means=scratch.work.means)
 
     def inside(self) -> Mask:
         """The m arms of largest estimate."""
-        chosen = np.zeros(len(self.means), np.bool_)
-        chosen[np.argsort(-self.means, kind="stable")[: self.problem.m]] = True
-        return chosen
+        order = np.argsort(-self.means, kind="stable")
+        return np.isin(np.arange(len(order)), order[: self.problem.m])
 
     def information(self, pulls: Reals) -> Reals:
         """The information of so many pulls over that of the first, in rank X dimensions."""
