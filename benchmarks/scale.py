@@ -99,7 +99,7 @@ class Naive(Engine):
         return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
 
     @property
-    def _screens(self) -> bool:
+    def _skips_arms(self) -> bool:
         return False
 
     def _resident(self) -> int:

@@ -154,7 +154,7 @@ def skips_most_arms(arms: int, *, by_gaps: bool) -> bool:
 def number_of_rows(features: Table, m: int, flags: int, *, by_gaps: bool) -> int:
     """How many rows of G to keep, chosen by measurement (see docs/performance.md)."""
     arms, rank = features.shape
-    screened = flags & settings.SCREENED
+    screened = flags & settings.SKIPS_ARMS
     if screened and arms >= MANY and not by_gaps:
         return 0
     gram = flags & settings.MTH_GAPS and not screened and arms <= GRAM_LIMIT
