@@ -165,7 +165,7 @@ def test_counts_stay_by_the_sum_of_the_shares(name: str) -> None:
 def test_a_batch_is_spread_and_leaves_the_memory_alone(name: str) -> None:
     features = np.random.default_rng(0).standard_normal((8, 3))
     study = followed(name, features, np.array([1.0, 0.0, 0.0]), 100, m=2, sigma=1.0)
-    before = allocations.apart(study._journal.model.round.allocation)
+    before = allocations.copy_allocation(study._journal.model.round.allocation)
     batch = study.ask(6)
     assert len({trial.arm for trial in batch}) >= 2
     after = study._journal.model.round.allocation

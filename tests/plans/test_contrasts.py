@@ -10,11 +10,7 @@ from scipy.stats import binom, norm
 import shortlist
 from planned import MEANS, X
 from shortlist import errors
-from shortlist.designs.contrast import (
-    fitted,
-    spreads,
-    whitened,
-)
+from shortlist.designs.contrast import fitted, spreads, whitened
 from shortlist.plans.contrasts import (
     MOST_ARMS,
     PRIOR_SHARE,

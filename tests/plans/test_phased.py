@@ -10,9 +10,7 @@ from scipy.stats import binom
 
 import shortlist
 from error_rates import shown_below
-from shortlist.plans.contrasts import (
-    contrast_threshold,
-)
+from shortlist.plans.contrasts import contrast_threshold
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.phased import Phased, counts
 from shortlist.plans.strategy import ReducedProblem

@@ -150,7 +150,7 @@ def exploration(number: int, shown: Table) -> tuple[Integers, float]:
     return spanner, weakest_direction(shown, spanner) / len(spanner) ** 0.5
 
 
-def apart(allocation: Allocation) -> Allocation:
+def copy_allocation(allocation: Allocation) -> Allocation:
     """A copy of the allocation that shares its scratch."""
     if allocation is ABSENT:
         return allocation
@@ -172,7 +172,7 @@ def make_room(allocation: Allocation) -> Allocation:
 
 
 @compiled(VOID(ALLOCATION))
-def forget(allocation: Allocation) -> None:
+def reset_allocation(allocation: Allocation) -> None:
     """Reset the allocation to before the first round."""
     allocation.game.answers[:] = EMPTY
     allocation.clock[SHARED] = allocation.clock[SOLVED] = -1
