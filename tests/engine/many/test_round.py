@@ -46,7 +46,7 @@ class Naive(Engine):
         return False
 
     def _resident(self) -> int:
-        return len(self.features)
+        return len(self.setup.features)
 
 
 class Screening(Engine):
@@ -492,7 +492,9 @@ def large(name: str, K: int, N: int, m: int) -> tuple[Engine, Array]:
     few = shortlist.instances.from_arrays(x[: 5 * N], theta=theta, m=m, sigma=0.5)
     engine = find_algorithm(name).bind(few.problem(0.05, 0.0)).engine
     return replace(
-        engine, features=x, noise=np.ones(K), after_pilot=np.zeros(K, np.int64)
+        engine,
+        setup=replace(engine.setup, features=x, noise=np.ones(K)),
+        after_pilot=np.zeros(K, np.int64),
     ), x @ theta
 
 
