@@ -1,21 +1,21 @@
 """z_t: the shares of a round by one Frank–Wolfe step (FWS; Wang, Tzeng and Proutière 2021).
 
 The aim is the w that maximises F(w) = min_p f_p(w), f_p(w) = (g_p + ε)₊²/(2σ²‖y_p‖²_{V(w)⁻¹}), over
-the pairs p of a candidate and another arm. F has edges, so the step considers all pieces f_p that are
-within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/∂w_a = (x_aᵀ(θ̂ − λ_p))²/(2σ²)
-(over n_a where the arms' noise differs), λ_p the closest alternative of the pair, and
+the pairs p of a candidate and another arm. F has edges, so the step considers all pieces f_p that
+are within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/∂w_a is
+(x_aᵀ(θ̂ − λ_p))²/(2σ²) (over n_a where the arms' noise differs), λ_p the closest alternative, and
 ⟨w, ∇f_p(w)⟩ = f_p(w), since f_p is of degree 1 in w.
 
 z_t is the solution of a matrix game, pieces against arms. It is exact up to ACCURACY: the game is
 solved over few pieces, and the piece of least payoff for its solution joins until none is below the
 value. Mostly one piece is enough, and z_t is the arm of its largest gradient. The game's linear
 program is that of the player of the rows, who can start from doing nothing: maximise Σ_p u_p with
-Σ_p u_p B_pa ≤ 1 for every column a, u ≥ 0 and B the payoffs made positive. Its prices are the shares
-of the columns.
+Σ_p u_p B_pa ≤ 1 for every column a, u ≥ 0 and B the payoffs made positive. Its prices are the
+shares of the columns.
 
-r_t is the paper's, and satisfies what its Theorem 1 asks for: its average goes to 0, t r_t does not.
-So is the forced exploration, of all arms while these are at most four a dimension; of more, arms
-that span explore for all. The sum of the z_t is tracked by differences, in the paper by ratios.
+r_t is the paper's, and satisfies what its Theorem 1 asks for: its average goes to 0, t r_t does
+not. So is the forced exploration, of all arms while these are at most four a dimension; of more,
+arms that span explore for all. The sum of the z_t is tracked by differences, there by ratios.
 """
 
 from __future__ import annotations

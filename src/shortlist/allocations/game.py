@@ -1,9 +1,9 @@
 """w_t: how LinGame shares out the pulls, as a game against the closest alternative.
 
 Degenne, Ménard, Shang and Valko 2020. A learner for each answer J(t) proposes w_t; nature answers
-with the alternative λ_t that is hardest to tell from θ̂ under w_t; the learner gains by the arms that
-would tell the two apart. For m > 1 the alternatives are the half-spaces where one candidate i and
-one other arm j change places, of which the closest has a closed form.
+with the alternative λ_t that is hardest to tell from θ̂ under w_t; the learner gains by the arms
+that would tell the two apart. For m > 1 the alternatives are the half-spaces where one candidate i
+and one other arm j change places, of which the closest has a closed form.
 """
 
 from __future__ import annotations

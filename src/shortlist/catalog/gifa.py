@@ -346,7 +346,7 @@ def _as_table_1(row: Row, selection_rule: str) -> GIFA:
 
 
 def _as_published(row: Row, selection_rule: str) -> GIFA:
-    """The algorithm with the settings of the authors' logged runs, which differ from Algorithm 1."""
+    """The algorithm as in the authors' logged runs, whose settings differ from Algorithm 1."""
     plain = _as_table_1(row, selection_rule)
     starts_by_each = row.candidates == "top_means" or row.classical
     frequentist = THRESHOLDS["frequentist"].with_regularization(published_regularization)

@@ -61,9 +61,9 @@ def recommended(problem: Problem) -> Algorithm:
 def arms_tell_of_others(problem: Problem) -> bool:
     """Whether some pair of arms is told apart with fewer pulls by others than by its own two.
 
-    The pulls are proportional to ‖w*‖₁², w* the lightest weights with Xᵀw = x_b − x_c; ‖w‖₁ is 2 for
-    the pair alone. Only the pairs of nearest features are solved; with few dimensions or very many
-    arms none is, and the answer is yes.
+    The pulls are proportional to ‖w*‖₁², w* the lightest weights with Xᵀw = x_b − x_c; ‖w‖₁ is 2
+    for the pair alone. Only the pairs of nearest features are solved; with few dimensions or very
+    many arms none is, and the answer is yes.
 
     Examples
     --------
@@ -95,8 +95,8 @@ def meant(
 ) -> tuple[str | Algorithm, Any]:
     """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
 
-    Where nothing is named it is ``"auto"``: with a budget XY-halving; with a threshold m-LinGapE, as
-    strategies have bounds of their own; else what is ``recommended``.
+    Where nothing is named it is ``"auto"``: with a budget XY-halving; with a threshold m-LinGapE,
+    as strategies have bounds of their own; else what is ``recommended``.
 
     Examples
     --------

@@ -4,14 +4,14 @@ y_p = x_b − x_c belongs to the p-th pair, and r_p is the information that it s
 at the optimum is how many pulls all pairs need together.
 
 It is a game of w against weights q of the pairs. For q fixed, w_a ← w_a √g_a with
-g_a = Σ_p q_p r_p (x_aᵀV⁻¹y_p)² lowers Σ_p q_p r_p‖y_p‖² at every step (Torsney 1983), and q moves to
-the pairs of largest norm meanwhile. (Σ_p q_p r_p‖y_p‖²)² / max_a g_a is a lower bound on the value
-(see ``theory.lower_bound``), so it is known when w is good enough; a few per cent will do, since
-the bounds are made of the norms that the pulls really have.
+g_a = Σ_p q_p r_p (x_aᵀV⁻¹y_p)² lowers Σ_p q_p r_p‖y_p‖² at every step (Torsney 1983), and q moves
+to the pairs of largest norm. (Σ_p q_p r_p‖y_p‖²)² / max_a g_a is a lower bound on the value (see
+``theory.lower_bound``), so it is known when w is good enough; a few per cent will do, since the
+bounds are made of the norms that the pulls really have.
 
 The arms are whitened once a step, L⁻¹x_a with V(w) = Σ_a w_a x_a x_aᵀ = LLᵀ, and norms and fitted
-means are computed from that. It is compiled, and uses no threaded library: at these sizes that is no
-slower, and the digits do not depend on the number of threads.
+means are computed from that. It is compiled, and uses no threaded library: at these sizes that is
+no slower, and the digits do not depend on the number of threads.
 """
 
 from __future__ import annotations

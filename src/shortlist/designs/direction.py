@@ -121,7 +121,7 @@ def all_weights(features: Table) -> Iterator[Table]:
     [[[1.0, -1.0, 0.0], [0.0, -0.1, 0.0]], [[-1.0, 0.9, 0.0]]]
     """
     arms, rank = features.shape
-    # w* is the same in any basis of the column space; an orthonormal one keeps rounding errors small.
+    # w* is the same in any basis of the column space; rounding errors are small in this one.
     basis = np.ascontiguousarray(np.linalg.qr(features)[0])
     vertex = empty_vertex(arms, rank)
     for b in range(arms - 1):
@@ -238,7 +238,7 @@ def nearly_orthonormal_basis(features: Table) -> Table:
 
 
 def _by_walking(shown: Table, target: Reals, basis: Table) -> tuple[Reals, Reals] | None:
-    """Weights and prices by a walk along vertices; None if they are not proven to be the optimum."""
+    """Weights and prices by a walk along vertices; None if not proven to be the optimum."""
     vertex, weights = empty_vertex(*shown.shape), np.zeros(len(shown))
     points = np.ascontiguousarray(shown @ basis)
     size = float(np.abs(points).max())

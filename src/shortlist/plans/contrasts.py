@@ -3,9 +3,9 @@
 Within a plan s the counts N are fixed before its rewards are seen. So, given all that came before,
 least squares on the plan's own results estimates μ_i − μ_j by d_s without bias, and its error is
 σ√v_s-sub-Gaussian with v_s = ‖x_i − x_j‖² in the norm of (Σ_a N_a x_a x_aᵀ)⁻¹. Let I = Σ_s 1/v_s
-and d = Σ_s (d_s/v_s)/I. As every v_s is known before its d_s, exp(λI(μ_i − μ_j − d) − λ²σ²I/2) is
-a supermartingale for each λ, and so is its mixture over a half-normal λ of variance 1/(σ²ρ). It
-ever exceeds n/δ with probability δ/n at most (Ville), which is to say (Robbins 1970): after all plans
+and d = Σ_s (d_s/v_s)/I. As every v_s is known before its d_s, exp(λI(μ_i − μ_j − d) − λ²σ²I/2) is a
+supermartingale for each λ, and so is its mixture over a half-normal λ of variance 1/(σ²ρ). It ever
+exceeds n/δ with probability δ/n at most (Ville), which is to say (Robbins 1970): after all plans
 
     μ_i − μ_j ≤ B_ij = d + σC/√I,   C² = (1 + ρ/I)(2 ln(n/(2δΦ)) + ln(1 + I/ρ)),   Φ nearly 1.
 

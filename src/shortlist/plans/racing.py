@@ -1,46 +1,48 @@
 """LUCB and races that forget the features and bound arms one by one, by their own results.
 
-KL-LUCB and KL-Racing are those of Kaufmann and Kalyanakrishnan (2013), for results in [0, 1]; Racing
-is the same race for σ-sub-Gaussian noise, where for m = 1 it is successive elimination (Even-Dar et
-al. 2006). LUCB pulls the two arms at the boundary in each round, a race all arms still in question.
-Their race lets one arm leave in a round, with a slack ε for accepted and rejected arms. Here all
-leave that may, and only those accepted have the slack.
+KL-LUCB and KL-Racing are those of Kaufmann and Kalyanakrishnan (2013), for results in [0, 1];
+Racing is the same race for σ-sub-Gaussian noise, where for m = 1 it is successive elimination
+(Even-Dar et al. 2006). LUCB pulls the two arms at the boundary in each round, a race all arms still
+in question. Their race lets one arm leave in a round, with a slack ε for accepted and rejected
+arms. Here all leave that may, and only those accepted have the slack.
 
 **Intervals.** Of the m best arms only the upper ends have to hold, and of the others only the lower
-ones: K events, each given δ/K. After s results of an arm of mean μ the average μ̂ misses on one side by
+ones: K events, each given δ/K. After s results of an arm of mean μ the average μ̂ misses on
+one side by
 
     s kl(μ̂, μ) > β  (results in [0, 1])   or   s (μ̂ − μ)² > 2σ²β  (σ-sub-Gaussian noise)
 
 with probability at most e^−β (Chernoff). There are three β.
 
 exploration_rate: β = ln(k₁Kt^α/δ) in round t, where no arm has more than t results. At the s-th
-result of an arm t ≥ s, so its error probabilities sum to Σ_s δ/(k₁Ks^α) < δ/K if k₁ > 1 + 1/(α − 1).
+result of an arm t ≥ s, so its error probabilities sum to Σ_s δ/(k₁Ks^α) < δ/K
+if k₁ > 1 + 1/(α − 1).
 
 beta_mixture: with S = sμ̂ the product of (q/μ)^x ((1 − q)/(1 − μ))^(1 − x) over the results x is a
 supermartingale for every q, as its factors are convex in x. So is its mixture over q drawn from
-Beta(½, ½), which is exp(s kl(μ̂, μ) − β) K/δ with the β of ``exploration``. It ever exceeds K/δ with
-probability δ/K at most (Ville).
+Beta(½, ½), which is exp(s kl(μ̂, μ) − β) K/δ with the β of ``exploration``. It ever exceeds K/δ
+with probability δ/K at most (Ville).
 
-contrast_mixture: for arms that have equally many results, all from the same rounds. Then differences
-of two averages have variance 2σ²/s, and are bounded as such (see ``contrasts``): an end is half of
-that away from the average, and only U_i − L_j is a bound.
+contrast_mixture: for arms that have equally many results, all from the same rounds. Then
+differences of two averages have variance 2σ²/s, and are bounded as such (see ``contrasts``): an end
+is half of that away from the average, and only U_i − L_j is a bound.
 
-**Rounds.** Write M for the m best, and let the intervals hold: U_i − L_j ≥ μ_i − μ_j for i in M and j
-not in M. J are the m arms that would be answered: the accepted, then those of largest average.
+**Rounds.** Write M for the m best, and let the intervals hold: U_i − L_j ≥ μ_i − μ_j for i in M and
+j not in M. J are the m arms that would be answered: the accepted, then those of largest average.
 
 A race accepts a j of J if U_i − L_j ≤ ε for all i outside J that are still in it, and rejects an i
 outside if U_i − L_j < 0 for all j of J that are still in it. Then the number of arms of M that are
 rejected never exceeds the number of other arms that are accepted. For suppose that an i of M is
-rejected. Then all j of J still in the race are in M, since otherwise U_i − L_j < 0 would be wrong. So
-M contains these, its accepted arms, its rejected arms and i, m arms together. J contains m arms too:
-those still in the race, the accepted arms of M and the other accepted arms. So there are no more
-rejected arms of M, with i, than other accepted arms.
+rejected. Then all j of J still in the race are in M, since otherwise U_i − L_j < 0 would be wrong.
+So M, which has m arms, contains these, its accepted arms, its rejected arms and i. J has m arms
+too: those still in the race, the accepted arms of M and the other accepted arms. So the rejected
+arms of M, with i, are no more than the other accepted arms.
 
-Now suppose that a j with μ_j < μ_i − ε for all i of M is accepted. Then no i outside J that is still
-in the race is in M. So M lies among the accepted, the rejected and the rest of J, where by the above
-there are at most m − 1 arms of it. This is a contradiction, and no such j is accepted. At the stop,
-U_c − L_b ≤ ε for the largest U outside and the smallest L inside, so all of J might be accepted. The
-same holds for LUCB, which accepts and rejects no arm before.
+Now suppose that a j with μ_j < μ_i − ε for all i of M is accepted. Then no i outside J that is
+still in the race is in M. So M lies among the accepted, the rejected and the rest of J, where by
+the above there are at most m − 1 arms of it. This is a contradiction, and no such j is accepted. At
+the stop, U_c − L_b ≤ ε for the largest U outside and the smallest L inside, so all of J might be
+accepted. The same holds for LUCB, which accepts and rejects no arm before.
 
 Rejecting with a slack ε too would be wrong: an arm that made another leave may itself be made to
 leave, and the slacks add up.

@@ -32,8 +32,8 @@ class Strategy(ABC):
     """What an algorithm remembers and wants, plan by plan.
 
     It is a function of the results of its plans, in order, and of nothing else, so that a stored
-    study can be replayed. Of every plan it is given the first ``plan[a]`` results of each arm a that
-    came in after the plan was made, whether they were asked for or not. It never sees results
+    study can be replayed. Of every plan it is given the first ``plan[a]`` results of each arm a
+    that came in after the plan was made, whether they were asked for or not. It never sees results
     beyond these, so the design of each plan was fixed before any of its rewards was told.
 
     A strategy replaces its arrays and never writes into them, so that a copy costs nothing. It

@@ -6,9 +6,9 @@ The means are Xθ + η with |η| ≤ c. For a pair i inside and j outside the al
     min ½ Σ_a w_a (μ_a − λ_a)² = ½ max over s with Xᵀs = x_i − x_j of
         (sᵀμ + ε − c‖s − e_i + e_j‖₁)₊² / Σ_a s_a²/w_a,
 
-bounds it from below by any s. With s = e_i − e_j that is the classical distance, with the s of least
-squares and c = 0 the linear one; the best s between these two has a closed form. Only pairs whose
-bound is below the closest alternative found so far are solved, which is one or two as a rule.
+bounds it from below by any s. With s = e_i − e_j that is the classical distance, with the s of
+least squares and c = 0 the linear one; the best s between these two has a closed form. Only pairs
+whose bound is below the closest alternative found so far are solved, which is one or two as a rule.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """When MisLid stops: bounds on differences of means that are linear in the features up to c.
 
 With V = Σ N_a x_a x_aᵀ and s_a = N_a x_aᵀV⁻¹(x_i − x_j), least squares estimates μ_i − μ_j by sᵀμ̂.
-If μ = Xθ + η with |η_a| ≤ c, then μ_i − μ_j = sᵀμ − (s − e_i + e_j)ᵀη. So the estimate is off by the
-noise sᵀ(μ̂ − μ) and by c‖s − e_i + e_j‖₁ at most. The arms' own averages are off by noise alone.
+If μ = Xθ + η with |η_a| ≤ c, then μ_i − μ_j = sᵀμ − (s − e_i + e_j)ᵀη. So the estimate is off by
+the noise sᵀ(μ̂ − μ) and by c‖s − e_i + e_j‖₁ at most. Averages of an arm are off by noise alone.
 
 ``PairBounds`` uses both as bounds on every pair, each kind with its share of δ:
 
@@ -12,8 +12,8 @@ noise sᵀ(μ̂ − μ) and by c‖s − e_i + e_j‖₁ at most. The arms' own 
 Both are dual points of the likelihood ratio, and their thresholds do not depend on the other arms.
 
 ``LikelihoodRatio`` is the stop as it was published, by the closest alternative. In the norm
-‖v‖² = Σ_a N_a v_a², the estimate μ̃ is the projection of the averages μ̂ onto the means that are
-linear up to c. As θ is free, the parts of μ̃ and of μ̂ in the span of X are the same. So, with P the
+‖v‖² = Σ_a N_a v_a², the estimate μ̃ is the projection of the averages μ̂ onto the means linear up
+to c. As θ is free, the parts of μ̃ and of μ̂ in the span of X are the same. So, with P the
 projection onto that span,
 
     ‖μ̃ − μ‖ ≤ ‖μ̂ − μ‖   and   ‖μ̃ − μ‖² ≤ ‖P(μ̂ − μ)‖² + 4c²t.
@@ -107,7 +107,7 @@ WIDTHS = record_type(Widths)
 
 @compiled(REAL(KNOWN, INTEGER, INTEGER))
 def model_weight(known: Known, i: int, j: int) -> float:
-    """‖s − e_i + e_j‖₁: how much of the estimate rests on the model. For j = −1 that of μ_i alone."""
+    """‖s − e_i + e_j‖₁: how much of the estimate rests on the model; of μ_i alone for j = −1."""
     total, gram = 0.0, known.gram
     for a in range(known.pulls.shape[0]):
         share = gram[a, i] if j < 0 else gram[a, i] - gram[a, j]
