@@ -428,7 +428,7 @@ def test_compile_names_what_it_did(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "classical: compiled\n"
-    assert list(tmp_path.rglob("contest.play-*.nbi"))
+    assert list(tmp_path.rglob("racing.simulate-*.nbi"))
 
 
 def test_compile_refuses_what_it_does_not_know() -> None:

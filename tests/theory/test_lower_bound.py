@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 import shortlist
 from shortlist import theory
-from shortlist.designs import interior_point
+from shortlist.designs import xy as interior_point
 from shortlist.errors import InvalidSetting
 from tests.theory.instances import given_as, linear
 

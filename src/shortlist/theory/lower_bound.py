@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
-from shortlist.designs.interior_point import Design, optimal_design
+from shortlist.designs.xy import Design, optimal_design
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.rules.initialization import span

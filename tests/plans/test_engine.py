@@ -1,4 +1,4 @@
-"""Algorithms that proceed plan by plan: what their engine promises, and what they prove."""
+"""What the engine promises of every algorithm that proceeds plan by plan."""
 
 from __future__ import annotations
 
@@ -11,67 +11,26 @@ from typing import Any
 import matplotlib.pyplot as pyplot
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import binom, norm
 
 import shortlist
-from error_rates import shown_below
+from paths import DOCS
+from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, result
 from shortlist import errors, plot
 from shortlist.catalog.names import ALGORITHMS, find_algorithm
-from shortlist.designs.contrast import (
-    TOLERANCE,
-    contrast_design,
-    fitted,
-    spread_design,
-    spreads,
-    whitened,
-)
-from shortlist.designs.interior_point import optimal_design
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import (
-    CONTRAST_MIXTURE,
-    MOST,
-    SHARE,
-    Contrasts,
-    mixture,
-    one_sided_level,
-)
-from shortlist.plans.engine import StepwiseEngine
 from shortlist.plans.mislid.algorithm import MisLid
-from shortlist.plans.phased import Phased, counts
-from shortlist.plans.strategy import Strategy, Task
-from shortlist.plans.uniform import Uniform
 from shortlist.problem import Problem
 from shortlist.report.methods import methods
 from shortlist.report.reading import Reading
 from shortlist.simulation.instances import Instance
 from shortlist.study.guarantee import conditions
-from shortlist.theory import lower_bound
 
 NAMES: list[Any] = [n for n, algorithm in ALGORITHMS.items() if isinstance(algorithm, Planned)]
 NAMES += [MisLid(misspecification=0.05)]
-X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
-THETA = np.array([1.0, 0.3])
-MEANS = X @ THETA
-SIGMA = 1.2
-INSTANCE = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=SIGMA)
-# Some algorithms forget the features, and would need thousands of results for such noise.
-QUIET = 0.6
 CLASSICAL = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=QUIET)
 # Some of them are for results in [0, 1] only.
 CHANCES = (MEANS + 0.5) / 1.7
 COINS = shortlist.instances.from_arrays(X, means=CHANCES, m=2, sigma=0.5, noise="bernoulli")
-
-
-def begin(name: str, **settings: Any) -> shortlist.Study:
-    sigma = QUIET if name and is_classical(name) else SIGMA
-    return shortlist.Study(
-        X, **{"m": 2, "sigma": sigma, "seed": 1, "algorithm": name, **settings}, audit=False
-    )
-
-
-def result(trial: Any, sigma: float = SIGMA) -> float:
-    return float(MEANS[trial.arm] + sigma * np.random.default_rng(trial.seed).standard_normal())
 
 
 def calm(trial: Any) -> float:
@@ -86,10 +45,6 @@ def is_bounded(name: str) -> bool:
     return find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).reward_range is not None
 
 
-def is_classical(name: str) -> bool:
-    return find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).setting.classical
-
-
 def results_for(name: str) -> Callable[[Any], float]:
     return flip if is_bounded(name) else calm if is_classical(name) else result
 
@@ -100,16 +55,6 @@ def instance_for(name: str) -> Instance:
 
 def course(study: shortlist.Study) -> Any:
     return study.round
-
-
-def random_instance(seed: int, K: int, N: int, m: int, sigma: float = 0.5) -> Instance:
-    """Unit-norm features and θ."""
-    rng = np.random.default_rng(seed)
-    features = rng.standard_normal((K, N))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    theta = rng.standard_normal(N)
-    theta /= np.linalg.norm(theta)
-    return shortlist.instances.from_arrays(features, theta=theta, m=m, sigma=sigma)
 
 
 # The engine
@@ -374,153 +319,6 @@ def test_runs_are_the_same_wherever_they_are_made() -> None:
     assert all(frame["samples"].nunique() > 1 for frame in here)
 
 
-class Lazy(Strategy):
-    """Pulls everybody once and believes it."""
-
-    def __init__(self, task: Task) -> None:
-        self.plan = np.ones(len(task.features), np.int64)
-        self.inside = np.arange(len(task.features)) < task.m
-        self.b, self.c, self.threshold, self.statistic = 0, task.m, np.inf, np.inf
-        self.task = task
-
-    def decide(self, sums: np.ndarray, seed: int) -> None:
-        self.inside = np.argsort(np.argsort(-sums)) < self.task.m
-        self.b, self.c = np.flatnonzero(self.inside)[0], np.flatnonzero(~self.inside)[0]
-        self.threshold, self.statistic = 1.0, -1.0
-
-    def differences(self, j: int) -> Any:
-        return (np.zeros(len(self.plan)),) * 3
-
-    def threshold_at(self, time: float) -> float:
-        return 1.0
-
-
-def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
-    own: dict[str, Any] = {"strategy": Lazy, "threshold": CONTRAST_MIXTURE}
-    lazy = Planned(name="Lazy", unproven=("one pull proves nothing",), **own)
-    study = begin("", algorithm=lazy, storage=tmp_path / "study.db")
-    study.run(result, progress=False)
-    assert study.evaluations == len(X)
-    assert study.shortlist.guarantee.startswith(
-        "Heuristic: no proof covers this answer, because on"
-    )
-    with pytest.raises(errors.InvalidSetting, match="pass the same algorithm="):
-        shortlist.Study.load(tmp_path / "study.db")
-    again = shortlist.Study.load(tmp_path / "study.db", algorithm=lazy)
-    assert again.shortlist.names == study.shortlist.names
-    extended = Planned(name="Lazy", extends="it is proven for two arms", **own)
-    words = extended.bind(INSTANCE.problem(0.05, 0.0)).guarantee()
-    assert words.startswith("Extension without a theorem: it is proven for two arms. Meant is: no")
-    assert not extended.bind(INSTANCE.problem(0.05, 0.0)).proven
-    with pytest.raises(errors.InvalidSetting, match="defined for m = 1, got m = 2"):
-        Planned(name="One", only_m=1, **own).bind(INSTANCE.problem(0.05, 0.0))
-
-
-# The bound
-
-
-def test_the_level_of_a_one_sided_mixture_is_that_of_its_integral() -> None:
-    for risk in (1e-6, 1e-3, 0.05, 0.3, 0.7):
-        for ratio in (0.01, 1.0, 30.0, 1e4):
-            C = float(mixture(one_sided_level(risk), ratio * SHARE))
-            # In units with σ²ρ = 1: Q = ratio, M = C√Q, λ half-normal of variance 1.
-            Q, M = ratio, C * np.sqrt(ratio)
-            width = 1.0 / np.sqrt(1.0 + Q)
-            peak = M / (1.0 + Q)
-            value, _ = quad(
-                lambda x, M=M, Q=Q: 2.0 * norm.pdf(x) * np.exp(x * M - x * x * Q / 2.0),
-                max(0.0, peak - 30.0 * width),
-                peak + 30.0 * width,
-                points=[max(0.0, peak)],
-                limit=200,
-            )
-            assert 1.0 / risk <= value * (1.0 + 1e-9)
-            assert value <= 2.0 / risk
-            if risk < 0.1:  # then next to nothing is given away
-                assert value <= 1.07 / risk
-
-
-def test_combined_estimates_of_equal_designs_are_those_of_all_data() -> None:
-    rng = np.random.default_rng(0)
-    task = Task(X, 2, 0.6, 0.05, 0.0)
-    pulls, contrasts = np.array([3, 2, 1, 4, 2]), Contrasts.of(task)
-    for _ in range(4):
-        contrasts = contrasts.after(pulls, rng.standard_normal(5))
-    white = whitened(X, contrasts.pulls)
-    means, variances = fitted(white, contrasts.sums), spreads(white)
-    for j in range(5):
-        np.testing.assert_allclose(contrasts.differences(j)[0], means - means[j], atol=1e-12)
-    off = ~np.eye(5, dtype=bool)
-    np.testing.assert_allclose(1.0 / contrasts.information[off], variances[off])
-
-
-def test_norms_are_those_of_the_inverse() -> None:
-    pulls = np.array([3, 2, 0, 4, 2])
-    inverse = np.linalg.inv((X.T * pulls) @ X)
-    variances = spreads(whitened(X, pulls))
-    for i in range(5):
-        for j in range(5):
-            if i != j:
-                assert variances[i, j] == pytest.approx((X[i] - X[j]) @ inverse @ (X[i] - X[j]))
-
-
-def covered(scale: float, runs: int = 400) -> int:
-    """In how many runs every bound that must hold did, at all looks, with widths so scaled."""
-    rng = np.random.default_rng(7)
-    task = Task(X, 2, 0.6, 0.2, 0.0)
-    order = np.argsort(-MEANS)
-    best, others = order[:2], order[2:]
-    gaps = MEANS[best][:, None] - MEANS[others]
-    held = 0
-    for _ in range(runs):
-        contrasts, good = Contrasts.of(task), True
-        plan = np.ones(5, np.int64)
-        for _ in range(25):
-            sums = plan * MEANS + 0.6 * np.sqrt(plan) * rng.standard_normal(5)
-            contrasts = contrasts.after(plan, sums)
-            pairs = np.ix_(best, others)
-            middle = contrasts.weighted[pairs] / contrasts.information[pairs]
-            known = contrasts.information[pairs]
-            C = mixture(contrasts.level, known / contrasts.first[pairs])
-            width = scale * 0.6 * C / np.sqrt(known)
-            good &= bool((gaps <= middle + width).all())
-            # The next plan looks at all results so far: it chases whoever seems to lead.
-            plan = 1 + 3 * contrasts.inside(contrasts.means())
-        held += good
-    return held
-
-
-@pytest.mark.slow
-def test_bounds_hold_at_all_looks_and_half_of_them_do_not() -> None:
-    assert binom.cdf(covered(1.0), 400, 0.8) > 0.01
-    assert binom.cdf(covered(0.5), 400, 0.8) < 1e-6
-
-
-def test_arms_are_settled_as_counting_says() -> None:
-    task = Task(np.eye(4), 2, 1.0, 0.05, 0.0)
-    pulls = np.full(4, 1000, np.int64)
-    clear = Contrasts.of(task).after(pulls, pulls * [4.0, 3.0, 2.0, 1.0])
-    assert clear.accepted.tolist() == [True, True, False, False]
-    assert clear.rejected.tolist() == [False, False, True, True]
-    assert clear.boundary(clear.inside(clear.means()))[2] <= 0.0
-    open_ended = Contrasts.of(task).after(pulls, pulls * [4.0, 2.0, 2.0, 1.0])
-    assert open_ended.accepted.tolist() == [True, False, False, False]
-    assert open_ended.rejected.tolist() == [False, False, False, True]
-    b, c, gap = open_ended.boundary(open_ended.inside(open_ended.means()))
-    assert {b, c} == {1, 2}
-    assert gap > 0.0
-
-
-def test_uniform_is_uniform() -> None:
-    assert isinstance(
-        find_algorithm("Uniform").bind(INSTANCE.problem(0.05, 0.0)).engine, StepwiseEngine
-    )
-    frame = shortlist.compare("Uniform", INSTANCE, runs=20, progress=False).frame
-    assert all(len(set(pulls)) == 1 for pulls in frame["pulls"])
-    strategy = Uniform(Task(X, 2, 0.6, 0.05, 0.0))
-    assert strategy.plan.tolist() == [1] * 5
-
-
 def test_the_problem_may_be_classical_deficient_or_hold_twins() -> None:
     wide = np.hstack([X, X @ [[1.0], [2.0]]])
     twins = np.vstack([X, X[:1]])
@@ -546,178 +344,6 @@ def test_problem_knows_whether_it_is_classical() -> None:
     assert not Problem.of(X, 1, sigma=1.0).is_classical
 
 
-# Designs
-
-
-@pytest.mark.parametrize("shape", [(6, 3, 2), (20, 5, 4), (40, 12, 5), (30, 30, 3)])
-def test_designs_are_as_good_as_those_of_the_interior_point_method(
-    shape: tuple[int, int, int],
-) -> None:
-    K, N, m = shape
-    rng = np.random.default_rng(K)
-    features = np.linalg.qr(rng.standard_normal((K, N)))[0] if N < K else np.eye(K)
-    b, c = (pairs.ravel() for pairs in np.meshgrid(np.arange(m), np.arange(m, K)))
-    needs = rng.uniform(0.5, 3.0, len(b))
-    weights, pulls = contrast_design(features, b, c, needs)
-    directions = (features[b] - features[c]) * np.sqrt(needs)[:, None]
-
-    def value(w: np.ndarray) -> float:
-        inverse = np.linalg.inv((features.T * w) @ features)
-        return float(np.einsum("pi,ij,pj->p", directions, inverse, directions).max())
-
-    assert weights.sum() == pytest.approx(1.0)
-    assert pulls == pytest.approx(value(weights), rel=1e-9)
-    best = value(optimal_design(features, directions, 1e-6).arms)
-    assert best * (1.0 - 1e-6) <= pulls <= best * (1.0 + TOLERANCE + 0.01)
-
-
-def test_spread_designs_are_nearly_g_optimal() -> None:
-    features = np.random.default_rng(1).standard_normal((40, 6))
-    inverse = np.linalg.inv((features.T * spread_design(features)) @ features)
-    largest = np.einsum("ai,ij,aj->a", features, inverse, features).max()
-    assert 6.0 <= largest <= 6.0 * 1.1  # Kiefer and Wolfowitz: rank at the optimum
-
-
-def test_counts_span_and_follow_the_weights() -> None:
-    rng = np.random.default_rng(2)
-    features = rng.standard_normal((20, 6))
-    weights = np.zeros(20)
-    weights[:3] = 0.5, 0.3, 0.2
-    pulls = counts(features, weights, 1000.0)
-    assert pulls[:3].tolist() == [500, 300, 200]
-    assert np.linalg.matrix_rank(features[pulls > 0]) == 6
-    assert np.count_nonzero(pulls) == 6
-
-
-# Phased elimination
-
-
-class Recorded(Phased):
-    """Remembers its plans."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.plans: list[np.ndarray] = []
-
-    def decide(self, sums: np.ndarray, seed: int) -> None:
-        self.plans = [*self.plans, self.plan]
-        super().decide(sums, seed)
-
-
-def test_the_bounds_use_the_norms_that_the_pulls_really_have() -> None:
-    instance = random_instance(3, 12, 4, 3)
-    engine = StepwiseEngine(Recorded, Task(instance.features, 3, 0.5, 0.05, 0.0))
-    now, rng = engine.round(), np.random.default_rng(0)
-    while not now.strategy.statistic <= 0.0:
-        plan = now.strategy.plan
-        now.sums = plan * instance.means + 0.5 * np.sqrt(plan) * rng.standard_normal(12)
-        now.decide(0)
-    assert len(now.strategy.plans) > 5
-    information = np.zeros((12, 12))
-    off = ~np.eye(12, dtype=bool)
-    for plan in now.strategy.plans:
-        inverse = np.linalg.inv((instance.features.T * plan) @ instance.features)
-        away = instance.features[:, None] - instance.features
-        information[off] += 1.0 / np.einsum("ijk,kl,ijl->ij", away, inverse, away)[off]
-    used = now.strategy._contrasts.information
-    np.testing.assert_allclose(used[off], information[off], rtol=1e-9)
-
-
-def test_settled_arms_are_let_go() -> None:
-    """Once the far arms are out, the pulls go where the near ones are told apart."""
-    means = np.array([1.0, 0.9, 0.0, -0.1, -0.2, -0.3])
-    engine = StepwiseEngine(Recorded, Task(np.eye(6), 1, 0.5, 0.05, 0.0))
-    now, rng = engine.round(), np.random.default_rng(0)
-    while not now.strategy.statistic <= 0.0:
-        plan = now.strategy.plan
-        now.sums = plan * means + 0.5 * np.sqrt(plan) * rng.standard_normal(6)
-        now.decide(0)
-    first, last = now.strategy.plans[0], now.strategy.plans[-1]
-    assert len(set(first.tolist())) == 1
-    assert last[2:].max() <= 0.1 * last[:2].min()
-    assert now.strategy._contrasts.rejected[2:].all()
-    assert now.strategy._contrasts.accepted[0]
-
-
-def errors_of(instances: list[Instance], runs: int, delta: float, seed: int = 0) -> int:
-    """Errors in so many runs, as many on each instance as on any other, give or take one."""
-    return sum(
-        int((~shortlist.compare("Phased", each, runs=len(share), delta=delta, seed=seed,
-                                progress=False).frame["correct"]).sum())
-        for each, share in zip(instances, np.array_split(range(runs), len(instances)), strict=True)
-        if len(share)
-    )  # fmt: skip
-
-
-def hard_instances(count: int) -> list[Instance]:
-    """Gaps so small that a wrong answer is easily given."""
-    found, seed = [], 0
-    while len(found) < count:
-        seed += 1
-        rng = np.random.default_rng(seed)
-        K, N = int(rng.integers(3, 8)), int(rng.integers(2, 5))
-        instance = random_instance(seed, K, N, int(rng.integers(1, K)))
-        ordered = np.sort(instance.means)[::-1]
-        if 0.001 < ordered[instance.m - 1] - ordered[instance.m] < 0.01:
-            found.append(instance)
-    return found
-
-
-@pytest.mark.slow
-def test_errors_stay_below_delta() -> None:
-    instances = hard_instances(8)
-    shown_below(0.1, lambda runs, seed: errors_of(instances, runs, 0.1, seed), confidence=0.99)
-
-
-@pytest.mark.slow
-def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    def narrow(level: float, growth: Any) -> Any:
-        return 0.5 * mixture(level, growth)
-
-    monkeypatch.setattr("shortlist.plans.contrasts.mixture", narrow)
-    monkeypatch.setattr("shortlist.plans.phased.mixture", narrow)
-    wrong = errors_of(hard_instances(8), runs=8 * 60, delta=0.1)
-    assert binom.sf(wrong - 1, 8 * 60, 0.1) < 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("K", "m", "omega", "most"),
-    [(4, 2, np.pi / 6, 1500), (3, 1, 0.1, 1600), (4, 2, np.pi / 3, 112)],
-)
-def test_few_samples_on_the_classic_instances(K: int, m: int, omega: float, most: float) -> None:
-    instance = shortlist.instances.classic(K=K, m=m, omega=omega)
-    frame = shortlist.compare("Phased", instance, runs=100, progress=False).frame
-    assert frame["stopped"].all()
-    assert frame["samples"].mean() <= most
-    assert frame["samples"].mean() >= lower_bound(instance, 0.05).samples
-
-
-@pytest.mark.slow
-def test_in_many_dimensions_a_fifth_of_the_samples_will_do() -> None:
-    instance = random_instance(0, 60, 50, 5)
-    phased = shortlist.compare("Phased", instance, runs=8, progress=False).frame
-    assert phased["correct"].all()
-    most = 5 * int(phased["samples"].mean())
-    other = shortlist.compare(
-        "m-LinGapE", instance, runs=2, threshold="frequentist", max_samples=most, progress=False
-    ).frame
-    assert not other["stopped"].any()
-
-
-def test_two_arms_are_pulled_alike() -> None:
-    instance = shortlist.instances.from_arrays(np.eye(2), means=[0.5, 0.0], m=1, sigma=1.0)
-    frame = shortlist.compare("Phased", instance, runs=20, progress=False).frame
-    pulls = np.array(frame["pulls"].tolist())
-    assert np.abs(pulls[:, 0] - pulls[:, 1]).max() <= 0.1 * pulls.max()
-
-
-def test_too_many_arms_are_refused() -> None:
-    features = np.random.default_rng(0).standard_normal((MOST + 1, 2))
-    with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
-        shortlist.Study(features, 2, sigma=1.0, algorithm="Phased", audit=False)
-
-
 @pytest.mark.parametrize("name", ["Phased", "Uniform", MisLid(misspecification=0.05)], ids=str)
 def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     study = begin(name)
@@ -734,7 +360,7 @@ def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     assert counted.tolist() == plan.tolist()
     assumed = dict(conditions(study))["Data nobody asked for"]
     assert "Whether and when they were told did not depend" in assumed
-    page = (Path(__file__).parent.parent / "docs" / "algorithms-phased.md").read_text()
+    page = (DOCS / "algorithms-phased.md").read_text()
     assert "data that nobody asked for, enter the table of means, but no bound" not in page
     assert (
         "data that nobody asked for (`study.tell(arm=…, value=…)`) take places of the plan" in page

@@ -13,45 +13,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.text import Text
-from scipy.stats import binom, norm
+from scipy.stats import binom
 from typer.testing import CliRunner
 
 import shortlist
+from budgets import MEANS, X, begin, result
+from paths import DOCS
 from shortlist import errors, plot
 from shortlist.cli.app import app
-from shortlist.designs.interior_point import optimal_design
-from shortlist.designs.xy import rounded, xy_design
+from shortlist.designs.xy import optimal_design
 from shortlist.engine.engine import normal
 from shortlist.plans import halving as xy_halving
 from shortlist.plans.halving import Halving, phases
-from shortlist.plans.strategy import Task
 from shortlist.problem import Problem
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
 from shortlist.report.sections import _intervals
 from shortlist.report.settings import settings as report_settings
 from shortlist.simulation.instances import Instance
-from shortlist.study.budget import estimated_error, share_of_wrong
 from shortlist.study.running.progress import describe
 
-X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
-MEANS = X @ [1.0, 0.3]
-DOCS = Path(__file__).parent.parent / "docs"
 INSTANCE = shortlist.instances.from_arrays(X, theta=[1.0, 0.3], m=2, sigma=0.6)
 SMALL_ANGLE = shortlist.instances.classic(K=3, m=1, omega=0.1, sigma=0.5)
 SIXTH = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
-
-
 # Results that are not as the study was told, or a chance of a thousand among many studies.
 DOUBTED = pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
-
-
-def begin(budget: Any = 40, **settings: Any) -> shortlist.Study:
-    return shortlist.Study(X, **{"m": 2, "sigma": 0.6, "seed": 1, "budget": budget, **settings})
-
-
-def result(trial: Any) -> float:
-    return float(MEANS[trial.arm] + 0.6 * np.random.default_rng(trial.seed).standard_normal())
 
 
 def errors_in(instance: Instance, budget: int, runs: int) -> int:
@@ -111,111 +97,6 @@ def test_a_design_restricted_to_survivors_errs_far_more(monkeypatch: pytest.Monk
     assert restricted > 9 + ours
     assert binom.cdf(forgetful, 300, 0.4) > 0.01  # nearly a coin: 0.45 is what was measured
     assert binom.sf(restricted - 1, 300, 0.01) < 1e-3  # and the reference test would see it
-
-
-# How sure it says it is
-
-
-def play(
-    generator: np.random.Generator, *, sigma: float = 0.5, epsilon: float = 0.0
-) -> tuple[float, bool]:
-    """One budget on a random problem with noise of s.d. 0.5: the estimate, and whether it erred."""
-    K, N = int(generator.integers(4, 9)), int(generator.integers(2, 5))
-    m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 60))
-    features = generator.standard_normal((K, N))
-    means = features @ generator.standard_normal(N)
-    strategy = Halving(Task(features, m, sigma, 0.05, epsilon), budget)
-    while not strategy.spent:
-        noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(K)
-        strategy.decide(strategy.plan * means + noise, 0)
-    assert strategy.pulls.sum() == budget
-    share = share_of_wrong(
-        features,
-        strategy.pulls,
-        strategy.means,
-        strategy.inside,
-        sigma=sigma,
-        epsilon=epsilon,
-        generator=generator,
-    )
-    return share, bool(means[strategy.inside].min() < np.sort(means)[-m] - epsilon)
-
-
-def surprise(plays: list[tuple[float, bool]]) -> float:
-    """How many standard deviations more errors there are than were announced."""
-    shares, wrong = np.array(plays).T
-    return float((wrong.sum() - shares.sum()) / np.sqrt(max((shares * (1.0 - shares)).sum(), 1.0)))
-
-
-@pytest.mark.slow
-def test_the_estimated_error_is_what_happens() -> None:
-    """Over random problems, and among those for which much or little was announced."""
-    generator = np.random.default_rng(3)
-    plays = [play(generator) for _ in range(300)]
-    assert abs(surprise(plays)) < 3.0
-    for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 1.0)):
-        group = [each for each in plays if low <= each[0] < high]
-        assert len(group) > 20
-        assert abs(surprise(group)) < 3.0
-    assert abs(surprise([play(generator, epsilon=0.3) for _ in range(100)])) < 3.0
-
-
-@pytest.mark.slow
-def test_an_estimated_error_with_half_the_noise_is_found_out() -> None:
-    """The planted bug: the test before would not let it pass."""
-    generator = np.random.default_rng(3)
-    assert surprise([play(generator, sigma=0.25) for _ in range(250)]) > 3.0
-
-
-def test_the_estimated_error_of_two_arms_is_a_normal_tail() -> None:
-    study = shortlist.Study(np.eye(2), m=1, sigma=0.7, seed=3, budget=20)
-    study.run(lambda trial: [0.3, 0.0][trial.arm], progress=False)
-    tail = norm.cdf(-0.3 / (0.7 * np.sqrt(2 / 10)))
-    assert study.shortlist.error == pytest.approx(tail, abs=4 * np.sqrt(tail / 10_000))
-    slack = shortlist.Study(np.eye(2), m=1, sigma=0.7, seed=3, budget=20, epsilon=0.2)
-    slack.run(lambda trial: [0.3, 0.0][trial.arm], progress=False)
-    tail = norm.cdf(-0.5 / (0.7 * np.sqrt(2 / 10)))
-    assert slack.shortlist.error == pytest.approx(tail, abs=4 * np.sqrt(tail / 10_000))
-
-
-def test_drawing_only_the_arms_near_the_boundary_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rng = np.random.default_rng(0)
-    features, pulls = rng.standard_normal((30, 3)), rng.integers(1, 4, 30)
-    means = features @ [1.0, 0.5, 0.0]
-    inside = np.argsort(np.argsort(-means)) < 12
-    shares = []
-    for near in (64, 6):
-        monkeypatch.setattr("shortlist.study.budget.NEAR", near)
-        options: dict[str, Any] = {"sigma": 0.6, "epsilon": 0.0}
-        generator = np.random.default_rng(1)
-        shares.append(
-            share_of_wrong(features, pulls, means, inside, **options, generator=generator)
-        )
-    assert 0.05 < shares[0] < 0.95
-    assert shares[1] == pytest.approx(shares[0], abs=0.01)
-
-
-def test_the_words_say_what_it_is() -> None:
-    study = begin()
-    assert study.shortlist.guarantee.startswith("Not final: 0 of 40 results. No guarantee: with a ")
-    assert study.shortlist.error is None
-    assert estimated_error(study) is None
-    study.run(result, progress=False)
-    words = study.shortlist.guarantee
-    assert words.startswith("No guarantee: with a fixed budget the study ends after 40 evaluations")
-    assert "It is an estimate, not a bound" in words
-    assert "extension without a theorem" in words
-    assert "Yang and Tan 2022" in words
-    assert "σ = 0.6 and means linear in the features" in words
-    assert not study.bound.proven
-    assert 0.0 <= study.shortlist.error <= 1.0
-    assert study.shortlist.error == estimated_error(study)
-    classical = shortlist.Study(arms=["a", "b", "c"], m=1, sigma=1.0, budget=9, epsilon=0.5)
-    classical.run(lambda trial: float(trial.arm), progress=False)
-    assert "linear" not in classical.shortlist.guarantee
-    assert "below the mean of rank 1 minus ε = 0.5" in classical.shortlist.guarantee
 
 
 # Exactly the budget
@@ -396,32 +277,6 @@ def test_asking_for_many_is_asking_again_and_again() -> None:
     arms = [trial.arm for trial in whole.ask(90)]  # nothing is known: the first design again
     share = whole.bound.engine.setup.wanted / whole.bound.engine.setup.wanted.sum()
     assert np.abs(np.bincount(arms, minlength=5) / 90 - share).max() < 0.02
-
-
-def test_the_design_is_that_of_the_interior_point_method() -> None:
-    rng = np.random.default_rng(1)
-    arms = np.linalg.qr(rng.standard_normal((70, 4)))[0]
-    i, j = np.triu_indices(70, 1)
-    contrasts = arms[i] - arms[j]
-
-    def value(weights: np.ndarray) -> float:
-        inverse = np.linalg.inv((arms.T * weights) @ arms)
-        return float(np.einsum("pk,kl,pl->p", contrasts, inverse, contrasts).max())
-
-    best = value(optimal_design(arms, contrasts, 1e-2).arms)
-    found = xy_design(arms, contrasts)
-    assert found.sum() == pytest.approx(1.0)
-    assert (found >= 0.0).all()
-    assert best * 0.99 <= value(found) <= 1.1 * best
-    assert value(found) < 0.9 * value(np.full(70, 1 / 70))
-
-
-@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), st.integers(0, 200))
-def test_rounding_adds_up(weights: list[float], pulls: int) -> None:
-    shares = np.array(weights) + 1e-9
-    counts = rounded(shares, pulls)
-    assert counts.sum() == pulls
-    assert (np.abs(counts - pulls * shares / shares.sum()) < 1.0 + 1e-9).all()
 
 
 @DOUBTED
@@ -747,9 +602,9 @@ def missed(arms: int, runs: int) -> tuple[float, float]:
     parameters = np.vstack([np.zeros(arms), np.ones(arms)])
     any_arm = listed = 0
     for seed in range(1, runs + 1):
-        pulls = engine.round(), normal, parameters, np.uint64(seed), 10 * arms
-        course, *_ = engine._run(*pulls)
-        halving = course.halving
+        now = engine.round()
+        engine._run(now, normal, parameters, np.uint64(seed), 10 * arms)
+        halving = now.halving
         away = np.abs(halving.means) > halving.threshold * np.linalg.norm(halving._white, axis=0)
         any_arm, listed = any_arm + int(away.sum()), listed + int(away[halving.inside].sum())
     return any_arm / (runs * arms), listed / runs

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.special import betaln, rel_entr, xlogy, zeta
+from scipy.special import betaln, xlogy, zeta
 from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
 import shortlist
+from bisection import highest_by_bisection
 from shortlist import errors
 from shortlist.catalog.names import find_algorithm
 from shortlist.cli.plate import Row, match
-from shortlist.numerics.kl import highest_mean, lowest_mean, relative_entropy
-from shortlist.plans import racing as contest
-from shortlist.plans import racing as kl_lucb
+from shortlist.numerics.kl import highest_mean, relative_entropy
+from shortlist.plans import racing
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import mixture, one_sided_level
+from shortlist.plans.contrasts import contrast_threshold, one_sided_level
 from shortlist.plans.racing import (
     ALPHA,
     K1,
@@ -34,11 +34,13 @@ from shortlist.plans.racing import (
     KL_RATE,
     NORMAL,
     NORMAL_RATE,
+    THRESHOLDS,
     Classical,
+    Interval,
     end,
     exploration,
 )
-from shortlist.plans.strategy import Task
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
@@ -71,45 +73,6 @@ def improbability(frame: Any, delta: float) -> float:
     return float(binom.sf(int((~frame["correct"]).sum()) - 1, len(frame), delta))
 
 
-# Relative entropy
-
-
-def entropy(p: float, q: float) -> float:
-    return float(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
-
-
-def test_relative_entropy_is_that_of_scipy() -> None:
-    for p in (0.0, 1e-7, 0.2, 0.5, 1.0 - 1e-7, 1.0):
-        for q in (1e-6, 0.2, 0.200001, 0.7, 1.0 - 1e-6):
-            assert relative_entropy(p, q) == pytest.approx(entropy(p, q), rel=1e-9, abs=1e-15)
-
-
-def highest_by_bisection(p: float, level: float) -> float:
-    if p == 1.0 or entropy(p, 1.0 - 1e-16) <= level:
-        return 1.0
-    return float(brentq(lambda q: entropy(p, q) - level, p, 1.0 - 1e-16, xtol=1e-15))
-
-
-@pytest.mark.parametrize("mean", [0.0, 1e-6, 0.003, 0.2, 0.5, 0.8, 0.997, 1.0 - 1e-6, 1.0])
-@pytest.mark.parametrize("level", [1e-7, 1e-4, 0.01, 0.1, 0.7, 3.0, 30.0])
-def test_the_ends_are_those_of_bisection(mean: float, level: float) -> None:
-    high, low = highest_mean(mean, level), lowest_mean(mean, level)
-    assert high - mean == pytest.approx(highest_by_bisection(mean, level) - mean, rel=2e-9)
-    turned = highest_by_bisection(1.0 - mean, level)
-    assert mean - low == pytest.approx(turned - (1.0 - mean), rel=2e-9)
-    assert 0.0 <= low <= mean <= high <= 1.0
-
-
-def test_the_ends_are_never_too_narrow() -> None:
-    """They err outwards, but for the last digit of a number next to 1."""
-    rng = np.random.default_rng(0)
-    for _ in range(3000):
-        mean, level = rng.random(), 10.0 ** rng.uniform(-6, 0.5)
-        high, low = highest_mean(mean, level) + 4e-16, lowest_mean(mean, level) - 4e-16
-        assert high >= 1.0 or entropy(mean, high) >= level - 1e-15
-        assert low <= 0.0 or entropy(mean, low) >= level - 1e-15
-
-
 # Intervals
 
 
@@ -117,7 +80,7 @@ def test_the_exploration_rate_is_what_the_theorem_asks_for() -> None:
     assert ALPHA > 1.0
     assert K1 > 1.0 + 1.0 / (ALPHA - 1.0)
     assert zeta(ALPHA) < K1  # the union over all numbers of results
-    task = Task(np.eye(7), 2, 0.3, DELTA, 0.0)
+    task = ReducedProblem(np.eye(7), 2, 0.3, DELTA, 0.0)
     beta = exploration(KL_RATE, KL.constants(task), 40, 17, 9.0)
     assert beta == pytest.approx(math.log(K1 * 7 * 40.0**ALPHA / DELTA))
     assert exploration(NORMAL_RATE, NORMAL.constants(task), 40, 17, 9.0) == beta
@@ -130,7 +93,7 @@ def test_the_exploration_rate_is_what_the_theorem_asks_for() -> None:
 )
 def test_the_beta_mixture_is_that_of_its_integral(count: int, total: float) -> None:
     """At the ends of the interval the mixture of likelihood ratios is exactly K/δ."""
-    task = Task(np.eye(4), 2, 1.0, DELTA, 0.0)
+    task = ReducedProblem(np.eye(4), 2, 1.0, DELTA, 0.0)
     constants = KL_BY_MIXTURE.constants(task)
     misses = count - total
     # q = sin² x with x uniform is Beta(½, ½); relative to its peak, lest it be too small to add up.
@@ -156,7 +119,7 @@ def test_the_beta_mixture_is_that_of_its_integral(count: int, total: float) -> N
 
 def test_entropy_is_narrower_than_hoeffding() -> None:
     """For the same β and σ = ½: Pinsker's inequality, strict but at ½."""
-    task = Task(np.eye(10), 3, 0.5, DELTA, 0.0)
+    task = ReducedProblem(np.eye(10), 3, 0.5, DELTA, 0.0)
     kl, normal = KL.constants(task), NORMAL.constants(task)
     for count in (1, 5, 50, 5000):
         for share in (0.0, 0.02, 0.3, 0.5, 0.9, 1.0):
@@ -170,7 +133,7 @@ def test_entropy_is_narrower_than_hoeffding() -> None:
 
 
 def test_the_mixture_is_narrower_than_the_rate() -> None:
-    task = Task(np.eye(10), 3, 0.5, DELTA, 0.0)
+    task = ReducedProblem(np.eye(10), 3, 0.5, DELTA, 0.0)
     for count in (1, 10, 1000, 10**6):
         for share in (0.0, 0.01, 0.5, 1.0):
             arm = (count, count, share * count)
@@ -209,7 +172,9 @@ def test_the_mixture_holds_at_all_times_and_a_quarter_of_it_does_not(mean: float
 # Rounds
 
 
-def oracle(name: str, kth: Callable[[int, int], float], task: Task) -> tuple[list[int], set[int]]:
+def oracle(
+    name: str, kth: Callable[[int, int], float], task: ReducedProblem
+) -> tuple[list[int], set[int]]:
     """The algorithm in plain Python, by its definition: the pulls and the answer."""
     K, m = len(task.features), task.m
     pulls, sums, open_arms = [0] * K, [0.0] * K, set(range(K))
@@ -220,7 +185,7 @@ def oracle(name: str, kth: Callable[[int, int], float], task: Task) -> tuple[lis
         n, mean = pulls[a], sums[a] / pulls[a]
         if name == "Racing (paired)":
             level = one_sided_level(task.delta / (m * (K - m)))
-            half = task.sigma * float(mixture(level, n)) / math.sqrt(2.0 * n)
+            half = task.sigma * float(contrast_threshold(level, n)) / math.sqrt(2.0 * n)
             return mean - half, mean + half
         beta = math.log(K1 * K * t**ALPHA / task.delta)
         if name.endswith("(mixture)"):
@@ -264,7 +229,7 @@ def test_every_round_is_that_of_the_definition(name: str, epsilon: float) -> Non
     # Continuous rewards: no ties.
     rewards = beta_law.rvs(4.0 * means, 4.0 * (1.0 - means), size=(20000, 6), random_state=rng)
     engine = find_algorithm(name).bind(bells(means, m, 0.3).problem(DELTA, epsilon)).engine
-    expected = oracle(name, lambda a, k: float(rewards[k, a]), engine.task)  # type: ignore[attr-defined]
+    expected = oracle(name, lambda a, k: float(rewards[k, a]), engine.problem)  # type: ignore[attr-defined]
     now, pulls = engine.round(), np.zeros(6, int)
     while not now.strategy.statistic <= epsilon:
         for a in np.flatnonzero(now.strategy.plan):
@@ -335,15 +300,15 @@ def standing(means: list[float], m: int, epsilon: float) -> list[int]:
     """Who has left a race after a round where all intervals are the averages ± 0.05."""
     count, level = 4000, 5.0
     square = 0.05**2 * count / (level + ALPHA * math.log(1.0))
-    now = contest.new_contest(4).replace(pulls=np.full(4, count), sums=count * np.array(means))
+    now = racing.new_table(4).replace(pulls=np.full(4, count), sums=count * np.array(means))
     rules = np.array([NORMAL_RATE, 1, 1, m], np.int64)
-    contest.look(now, epsilon, rules, np.array([level, square]), np.uint64(0))
-    return now.standing.tolist()
+    racing.decide_round(now, epsilon, rules, np.array([level, square]), np.uint64(0))
+    return now.status.tolist()
 
 
 def test_only_those_accepted_have_slack() -> None:
     """Rejected with a slack, an arm of the m best might leave, and then the next: slacks add up."""
-    IN, OUT, STAY = contest.ACCEPTED, contest.REJECTED, contest.OPEN
+    IN, OUT, STAY = racing.ACCEPTED, racing.REJECTED, racing.OPEN
     assert standing([2.0, 1.9, 1.88, 1.0], 2, 0.0) == [IN, STAY, STAY, OUT]
     # μ̂ = 1.95 may be worse than 1.88 by 0.03, and 1.84 better than 1.90 by 0.04.
     assert standing([1.95, 1.9, 1.88, 1.84], 2, 0.0) == [STAY] * 4
@@ -389,23 +354,19 @@ def test_errors_stay_below_delta(name: str, instance: Instance) -> None:
     assert bound.guarantee().startswith("Proven: with probability at least 0.9, no arm of the")
 
 
-class Careless(Classical):
+class Careless(Interval):
     """A β without ln(K/δ)."""
 
-    interval, races = replace(KL_BY_MIXTURE, formula=lambda task: [0.0, 0.0]), False
-
-
-class CarelessRace(Classical):
-    """The same, in a race."""
-
-    interval, races = replace(NORMAL, formula=lambda task: [0.0, 2.0 * task.sigma**2]), True
+    def constants(self, problem: ReducedProblem) -> Any:
+        return super().constants(problem) * [0.0, 1.0]
 
 
 @pytest.mark.slow
 def test_the_test_of_errors_can_fail() -> None:
-    own = {"name": "Careless", "threshold": KL.threshold, "classical": True}
+    own = {"name": "Careless", "threshold": THRESHOLDS[KL_RATE], "classical": True}
     instance = coins(0.6 - 0.02 * np.arange(10), 1)
-    for strategy in (Careless, CarelessRace):
+    for kind, races in ((KL_BY_MIXTURE, False), (NORMAL, True)):
+        strategy = partial(Classical, interval=Careless(*astuple(kind)), races=races)
         frame = run(Planned(strategy=strategy, **own), instance, runs=100)  # type: ignore[arg-type]
         assert improbability(frame, 0.1) < 1e-6
 
@@ -596,5 +557,6 @@ def test_kl_lucb_is_in_the_catalog_with_its_source() -> None:
     for name in RIVALS:
         assert "proven" in known[name]
         assert "2013" in known[name] or "1970" in known[name]
-    assert find_algorithm("KL-LUCB").threshold is KL.threshold
-    assert kl_lucb.KLLUCB.interval is KL
+    known_as: Any = find_algorithm("KL-LUCB")
+    assert known_as.threshold is THRESHOLDS[KL_RATE]
+    assert known_as.strategy.keywords["interval"] is KL

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import shortlist
+from paths import DOCS
 from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.names import find_algorithm
-from shortlist.designs.direction import Designs, lightest_weights
 from shortlist.problem import Problem
 from shortlist.rules.initialization import each, span, weakest_direction
 from shortlist.rules.registry import RULES
@@ -21,7 +20,6 @@ from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.instances import Instance
 
 NAMES = list(shortlist.algorithms())
-DOCS = Path(__file__).parent.parent / "docs"
 
 
 def problem_for(name: str, **settings: Any) -> Problem:
@@ -240,23 +238,6 @@ def test_span_pulls_as_many_arms_as_dimensions() -> None:
     assert len(algorithm.bind(problem).engine.setup.initial) == 4 * 10
     assert len(algorithm.bind(problem, "determinant").engine.setup.initial) == 4
     assert len(find_algorithm("LUCB").bind(problem).engine.setup.initial) == 50
-
-
-def test_designs_are_solved_once_a_pair_and_are_lightest() -> None:
-    rng = np.random.default_rng(0)
-    features = rng.standard_normal((8, 3))
-    designs = Designs(features)
-    weights = designs.of(1, 5)
-    assert designs.of(5, 1).tolist() == weights.tolist()
-    assert len(designs) == 1
-    np.testing.assert_allclose(features.T @ weights, features[1] - features[5], atol=1e-9)
-    assert np.count_nonzero(weights) <= 3
-    assert np.abs(weights).sum() <= 2.0 + 1e-9
-    for _ in range(200):  # no other combination is lighter
-        null = np.linalg.svd(features.T)[2][3:].T @ rng.standard_normal(5)
-        assert np.abs(weights + 1e-3 * null).sum() >= np.abs(weights).sum() - 1e-9
-    independent = lightest_weights(rng.standard_normal((3, 3)), 0, 2)
-    assert independent.tolist() == [1.0, 0.0, -1.0]
 
 
 def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
