@@ -11,7 +11,7 @@ import pytest
 import shortlist
 from shortlist.catalog.names import ALGORITHMS
 from shortlist.errors import DamagedStorage
-from shortlist.plans.strategy import Task
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.simulation import rewards
@@ -123,7 +123,7 @@ class NeverStops(Uniform):
 
 
 class ForgetsAnArm(Uniform):
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ReducedProblem) -> None:
         super().__init__(task)
         self.plan = np.array([1, 0, 0, 0, 0, 0])
 
