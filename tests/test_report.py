@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup, escape
 
 import shortlist
 from chromium import Chromium, program
@@ -30,13 +31,14 @@ from shortlist import report
 from shortlist.catalog.names import algorithms
 from shortlist.catalog.recommendation import FEW_DIMENSIONS
 from shortlist.errors import InvalidSetting
-from shortlist.report import pictures, reading, search
+from shortlist.report import arms, pictures, reading
 from shortlist.report.assumptions import assumptions
 from shortlist.report.citations import REDA, SOURCES, algorithm_work, works
-from shortlist.report.markup import Markup, element, printable, text
 from shortlist.report.methods import cited
 from shortlist.report.methods import methods as methods_of
+from shortlist.report.page import _template
 from shortlist.report.reading import Reading
+from shortlist.report.rendering import displayable, environment
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.study.insight import history as histories
 from shortlist.study.insight.health import examine
@@ -154,8 +156,8 @@ def undrawn() -> Iterator[None]:
     """Pages with empty pictures: nearly all of a page's time goes into drawing them."""
 
     def empty(draw: object, *, label: str, prefix: str) -> Markup:
-        given = {"viewBox": "0 0 1 1", "width": "1pt", "height": "1pt"}
-        return element("svg", **given, role="img", aria_label=label)
+        size = Markup('viewBox="0 0 1 1" width="1pt" height="1pt"')
+        return Markup(f'<svg {size} role="img" aria-label="{escape(label)}"></svg>')
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "svg", empty)
@@ -218,18 +220,25 @@ class Page(HTMLParser):
 # Escaping
 
 
+PARAGRAPH = environment("shortlist.report").from_string('<p title="{{ words }}">{{ words }}</p>')
+
+
 @given(st.text())
 def test_any_words_are_inert(words: str) -> None:
-    page = Page(element("p", words, title=words))
-    assert page.tags == [("p", {"title": printable(words)})]
-    assert page.text() == printable(words)
-    element("p", words).encode()
+    source = PARAGRAPH.render(words=words)
+    page = Page(source)
+    assert page.tags == [("p", {"title": displayable(words)})]
+    assert page.text() == displayable(words)
+    source.encode()
 
 
 def test_markup_is_escaped_once() -> None:
-    assert text(text("a & b")) == "a &amp; b"
-    assert element("p", f"{element('b', 'x')}") == "<p>&lt;b&gt;x&lt;/b&gt;</p>"
-    assert text("\ud800\x00\x1b") == "\ufffd\ufffd\ufffd"
+    def paragraph(words: object) -> str:
+        return PARAGRAPH.render(words=words).partition(">")[2]
+
+    assert paragraph(escape("a & b")) == "a &amp; b</p>"
+    assert paragraph("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;</p>"
+    assert paragraph("\ud800\x00\x1b") == "\ufffd\ufffd\ufffd</p>"
 
 
 # The page
@@ -294,7 +303,7 @@ def test_hostile_names_change_no_tag() -> None:
         assert page.outside == Page(report.html(tame)).outside
     names = page.text("bdi")
     for name in (*hostile.problem.names, hostile.name, EVIL):
-        assert printable(name) in names
+        assert displayable(name) in names
     inside = "\n".join(data for tag, data in page.words if tag in ("text", "tspan"))
     assert "<img src=x onerror=alert(1)>" in inside
     assert r"$\alpha$" in inside
@@ -898,7 +907,7 @@ def test_the_page_of_a_large_study_holds_every_arm(most: int) -> None:
     held, table = every_arm(source), study.table()
     if most:
         table = table.sort_values("mean", ascending=False, kind="stable")
-    assert held["name"] == [printable(name) for name in table["name"]]
+    assert held["name"] == [displayable(name) for name in table["name"]]
     assert held["pulls"] == [f"{pulls:,}" for pulls in table["pulls"]]
     assert held["inside"] == np.flatnonzero(table["in_shortlist"]).tolist()
     for column in ("mean", "lower", "upper"):
@@ -920,15 +929,16 @@ def shows_roughly(cell: str, value: float) -> bool:
 
 
 @pytest.mark.slow
-@given(st.lists(st.text(), min_size=21, max_size=40, unique_by=printable))
+@given(st.lists(st.text(), min_size=21, max_size=40, unique_by=displayable))
 def test_any_names_are_held_and_end_no_script(names: list[str]) -> None:
-    arms = pd.DataFrame({"name": names, "pulls": 0, "in_shortlist": False})
+    table = pd.DataFrame({"name": names, "pulls": 0, "in_shortlist": False})
     for column in ("mean", "lower", "upper"):
-        arms[column] = -0.25
-    source = search.search(arms, 1, 2, "best")
+        table[column] = -0.25
+    macros = _template().environment.get_template("macros.html").module
+    source = macros.search(arms.search(table, 1, 2, "best"))  # type: ignore[attr-defined]
     page = Page(source)
     assert [tag for tag, _ in page.tags] == ["p", "label", "input", "noscript", "p", "script"]
-    assert json.loads(page.text("script"))["name"] == [printable(name) for name in names]
+    assert json.loads(page.text("script"))["name"] == [displayable(name) for name in names]
     source.encode()
 
 
@@ -950,7 +960,7 @@ def test_the_search_of_few_and_of_too_many(monkeypatch: pytest.MonkeyPatch) -> N
     assert "Search all 21 arms by name" in Page(source).text("label")
     assert "every-arm" not in source.partition("<script")[0]  # they are in the table
     study = played(1200, 3, most=45)
-    monkeypatch.setattr(search, "MOST", 1100 * (len("compound 999") + search.NUMBERS))
+    monkeypatch.setattr(arms, "MOST", 1100 * (len("compound 999") + arms.NUMBERS))
     with undrawn():
         source = report.html(study)
     held = every_arm(source)["name"]
@@ -1234,9 +1244,9 @@ def test_arms_are_searched_by_name(K: int, fresh: Chromium, tmp_path: Path) -> N
     more = "; the first 100 are shown" if len(found) > 100 else ""
     assert said == f"{len(found)} of {K:,} arms have “compound 2” in their names{more}."
     for name in HOSTILE:
-        _, rows = typed(fresh, " ".join(printable(name).split()))
+        _, rows = typed(fresh, " ".join(displayable(name).split()))
         arm = ranked[ranked["name"] == name].iloc[0]
-        assert rows[0][0] == printable(name)
+        assert rows[0][0] == displayable(name)
         assert rows[0][1] == str(arm["pulls"])
         numbers = [each.replace("−", "-") for each in rows[0][2:5]]
         assert all(map(shows_roughly, numbers, arm[["mean", "lower", "upper"]]))

@@ -58,17 +58,6 @@ def left_out(shown: int, table: pd.DataFrame) -> str:
     return f"{rest:,} of the {len(table):,} arms are left out, those farthest from the boundary. "
 
 
-def number(value: float) -> str:
-    """Four digits, with a minus sign.
-
-    Examples
-    --------
-    >>> number(-0.123456)
-    '−0.1235'
-    """
-    return f"{value:.4g}".replace("-", "−")
-
-
 def headline(study: Study, evaluations: int) -> str:
     """What is looked for, by what, and how far it is."""
     problem = study.problem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from os import PathLike
@@ -149,6 +150,17 @@ def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
         text.set_text("\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs))
         if text.get_window_extent().width <= room:
             return
+
+
+def number(value: float, form: str = ".4g") -> str:
+    """A number with a minus sign, by default with four digits; a dash where it is not finite.
+
+    Examples
+    --------
+    >>> number(-0.123456), number(2.0, ".1f"), number(float("nan"))
+    ('−0.1235', '2.0', '–')
+    """
+    return format(value, form).replace("-", "−") if math.isfinite(value) else "–"
 
 
 def whole(value: float, _: object) -> str:

@@ -16,9 +16,8 @@ from shortlist.plot.arms import (
     look_of,
     most_contested,
     nothing_yet,
-    number,
 )
-from shortlist.plot.figure import FRAME, panels_for, say, write_around
+from shortlist.plot.figure import FRAME, number, panels_for, say, write_around
 from shortlist.plot.names import drawn
 from shortlist.plot.rows import label_rows
 

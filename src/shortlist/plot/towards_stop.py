@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet, number, past_of
-from shortlist.plot.figure import axes_for, say, whole, write_around
+from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet, past_of
+from shortlist.plot.figure import axes_for, number, say, whole, write_around
 from shortlist.plot.over_time import mark_stop
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
 from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, works
-from shortlist.report.markup import printable
 from shortlist.report.reading import Reading
-from shortlist.report.settings import software
+from shortlist.report.rendering import displayable
+from shortlist.report.sections import software
 from shortlist.study.guarantee import departure, out_of_order
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.stage import makes_plans
@@ -70,7 +70,7 @@ def plain(name: str) -> str:
     >>> plain("aspirin\n  \u202eevil")
     'aspirin evil'
     """
-    kept = (sign for sign in printable(name) if unicodedata.category(sign) != "Cf")
+    kept = (sign for sign in displayable(name) if unicodedata.category(sign) != "Cf")
     return " ".join("".join(kept).split())
 
 
@@ -216,7 +216,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _tools(study: Study) -> list[str]:
-    versions = dict(software())
+    versions = software()
     own = versions.pop("shortlist")
     others = ", ".join(f"{name} {version}" for name, version in versions.items())
     return [
