@@ -12,16 +12,22 @@ import pytest
 
 from shortlist.paper import EXPERIMENTS
 from shortlist.paper.claims import verdicts
-from shortlist.paper.complexity import CellRuns, cell_row, constant_rows
 from shortlist.paper.experiment import Experiment
-from shortlist.paper.outcome import ConstantRow, Outcome, PanelOutcome
 from shortlist.paper.page import summary, write_page
 from shortlist.paper.panels import OMEGA_01, PI_6
+from shortlist.paper.reproduced import (
+    ConstantRow,
+    Reproduced,
+    cell_row,
+    compared,
+    constant_rows,
+)
+from shortlist.paper.runs import cell_instances
 from shortlist.paper.store import Store
 
 
-def faked(panel: Any, samples: dict[str, list[int]]) -> Outcome:
-    """An outcome with made-up sample counts; the first run of each row errs."""
+def faked(panel: Any, samples: dict[str, list[int]]) -> Reproduced:
+    """An experiment with made-up sample counts; the first run of each row errs."""
     instance = panel.instance()
     frames = {
         title: pd.DataFrame(
@@ -38,9 +44,9 @@ def faked(panel: Any, samples: dict[str, list[int]]) -> Outcome:
         for title, counts in samples.items()
     }
     panel = replace(panel, rows=tuple(row for row in panel.rows if row.title in samples))
-    outcome = Outcome(Experiment("faked", "a faked <experiment>", panels=(panel,)))
-    outcome.add(PanelOutcome.of(panel, instance, frames))
-    return outcome
+    reproduced = Reproduced(Experiment("faked", "a faked <experiment>", panels=(panel,)))
+    reproduced.add(panel, instance, frames)
+    return reproduced
 
 
 def test_z_is_the_difference_over_its_standard_error() -> None:
@@ -69,18 +75,20 @@ def test_with_few_runs_the_larger_standard_deviation_counts(counts: list[int], s
 
 
 def test_a_row_that_is_not_matched_is_shown_as_such(tmp_path: Path) -> None:
-    outcome = faked(PI_6, {"LUCB largest variance": [99, 100, 101], "LinGIFA greedy": [2900, 3100]})
-    outcome = replace(
-        outcome, experiment=replace(outcome.experiment, views=EXPERIMENTS["figure-1a"].views)
+    reproduced = faked(
+        PI_6, {"LUCB largest variance": [99, 100, 101], "LinGIFA greedy": [2900, 3100]}
     )
-    page = write_page([outcome], {"faked": []}, tmp_path, runs=3, seed=0, workers=None)
+    reproduced = replace(
+        reproduced, experiment=replace(reproduced.experiment, views=EXPERIMENTS["figure-1a"].views)
+    )
+    page = write_page([reproduced], {"faked": []}, tmp_path, runs=3, seed=0, workers=None)
     html = page.read_text(encoding="utf-8")
     assert html.count('<tr class="flagged">') == 1
     assert "a faked &lt;experiment&gt;" in html
     assert "NOT MATCHED: LUCB largest variance" in html
     assert "1 of them lie within" in html
     assert "| **LUCB largest variance** |" in page.with_suffix(".md").read_text(encoding="utf-8")
-    assert any("NOT MATCHED" in item for item in summary([outcome]))
+    assert any("NOT MATCHED" in item for item in summary([reproduced]))
 
 
 def test_a_claim_is_held_against_the_runs() -> None:
@@ -110,11 +118,12 @@ def test_a_claim_is_held_against_the_runs() -> None:
 
 def error_verdict(errors: int, runs: int) -> str:
     (claim,) = EXPERIMENTS["error-table"].claims
-    outcome = faked(OMEGA_01, {"m-LinGapE greedy": [3000] * runs})
-    frame = outcome.panels["omega-0.1"].results.frame
-    frame["correct"] = np.arange(runs) >= errors
-    outcome.add(outcome.panels["omega-0.1"])
-    return verdicts(claim, outcome)[1].partition(": ")[2]
+    reproduced = faked(OMEGA_01, {"m-LinGapE greedy": [3000] * runs})
+    results = reproduced.panels["omega-0.1"]
+    results.frame["correct"] = np.arange(runs) >= errors
+    (panel,) = reproduced.experiment.panels
+    reproduced.lines["omega-0.1"] = compared(panel, results)
+    return verdicts(claim, reproduced)[1].partition(": ")[2]
 
 
 @pytest.mark.parametrize(
@@ -156,14 +165,14 @@ def test_seldom_is_at_most_a_third_in_every_cell(holds: int, instances: int, wor
     experiment = EXPERIMENTS["complexity-table"]
     frames = [pd.DataFrame({"holds": np.arange(instances) < count}) for count in (0, holds)]
     cells = [cell_row(experiment.cells[0], frame) for frame in frames]
-    (found,) = verdicts(experiment.claims[0], Outcome(experiment, cells=cells))
+    (found,) = verdicts(experiment.claims[0], Reproduced(experiment, cells=cells))
     assert found.startswith(f"In our runs: {words}")
 
 
 def test_the_chain_of_constants_is_false_here_and_is_not_taken_for_granted() -> None:
     experiment = EXPERIMENTS["complexity-constants"]
     rows = constant_rows(experiment.constants)
-    found = verdicts(experiment.claims[0], Outcome(experiment, constants=rows))
+    found = verdicts(experiment.claims[0], Reproduced(experiment, constants=rows))
     assert [words.partition(" (")[0] for words in found] == [
         "For m = 3: NOT borne out",
         "For m = 8: NOT borne out",
@@ -173,7 +182,7 @@ def test_the_chain_of_constants_is_false_here_and_is_not_taken_for_granted() -> 
         rows = [
             ConstantRow(3, name, None, value) for name, value in zip(names, values, strict=True)
         ]
-        (only,) = verdicts(experiment.claims[0], Outcome(experiment, constants=rows))
+        (only,) = verdicts(experiment.claims[0], Reproduced(experiment, constants=rows))
         assert only.startswith(f"For m = 3: {word} ({values[0]:.0f}, {values[1]:.0f}, ")
 
 
@@ -181,7 +190,7 @@ def test_the_chain_of_constants_is_false_here_and_is_not_taken_for_granted() -> 
 def test_the_cells_agree_with_the_published_counts(tmp_path: Path) -> None:
     cells = EXPERIMENTS["complexity-table"].cells
     for cell in cells:
-        runs = CellRuns(cell, 20, 0, Store(tmp_path))
+        runs = cell_instances(cell, 20, 0, Store(tmp_path))
         runs.finish(2, lambda cost: None)
         row = cell_row(cell, runs.finished())
         assert row.instances == 40

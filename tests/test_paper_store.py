@@ -13,8 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from shortlist.paper import reproduce, running
+from shortlist.paper import reproduce
+from shortlist.paper import runs as paper_runs
 from shortlist.paper.panels import OMEGA_01
+from shortlist.paper.runs import row_runs
 from shortlist.paper.store import KEY, Store
 from shortlist.simulation import instances
 
@@ -23,14 +25,14 @@ from shortlist.simulation import instances
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The smallest chunks, one run a worker, and (start, runs) of every call of compare."""
     calls: list[tuple[int, int]] = []
-    compare = running.compare
+    compare = paper_runs.compare
 
     def counting(algorithm: Any, instance: Any, runs: int, **settings: Any) -> Any:
         calls.append((settings["start"], runs))
         return compare(algorithm, instance, runs, **settings)
 
-    monkeypatch.setattr(running, "compare", counting)
-    monkeypatch.setattr(running, "CHUNK_SAMPLES", 0)
+    monkeypatch.setattr(paper_runs, "compare", counting)
+    monkeypatch.setattr(paper_runs, "CHUNK_SAMPLES", 0)
     return calls
 
 
@@ -53,21 +55,21 @@ def test_an_interrupted_reproduction_goes_on(
     rows = 6
     assert counted == [(0, 2), (2, 2), (4, 2)] * rows
     counted.clear()
-    counting = running.compare
+    counting = paper_runs.compare
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         if len(counted) == 4:
             raise KeyboardInterrupt
         return counting(*arguments, **settings)
 
-    monkeypatch.setattr(running, "compare", interrupted)
+    monkeypatch.setattr(paper_runs, "compare", interrupted)
     with pytest.raises(KeyboardInterrupt):
         appendix_random(tmp_path / "parts", 6)
     assert counted == [(0, 2), (2, 2), (4, 2), (0, 2)]
     assert not (tmp_path / "parts" / "index.html").exists()
     assert not list((tmp_path / "parts" / "runs").glob("*.part"))
     counted.clear()
-    monkeypatch.setattr(running, "compare", counting)
+    monkeypatch.setattr(paper_runs, "compare", counting)
     assert same(appendix_random(tmp_path / "parts", 6), whole)
     assert counted == [(2, 2), (4, 2)] + [(0, 2), (2, 2), (4, 2)] * (rows - 2)
 
@@ -160,9 +162,9 @@ def parquet_key(file: Path) -> str:
 
 KILLED = """
 import sys
-from shortlist.paper import reproduce, running
+from shortlist.paper import reproduce, runs
 
-running.CHUNK_SAMPLES = 0  # a file a run
+runs.CHUNK_SAMPLES = 0  # a file a run
 reproduce("appendix-random", runs=16, out=sys.argv[1], workers=2, progress=False)
 """
 
@@ -200,14 +202,14 @@ def test_a_killed_reproduction_goes_on(
 
 def test_runs_that_take_long_are_kept_one_a_worker(tmp_path: Path) -> None:
     def chunk(row: Any) -> int:
-        task = running.RowRuns(OMEGA_01, row, OMEGA_01.instance(), 500, 0, Store(tmp_path))
+        task = row_runs(OMEGA_01, row, OMEGA_01.instance(), 500, 0, Store(tmp_path))
         sizes = []
 
         def make(start: int, count: int, workers: int | None) -> pd.DataFrame:
             sizes.append(count)
             raise KeyboardInterrupt
 
-        task.make = make  # type: ignore[method-assign]
+        task.make = make
         with pytest.raises(KeyboardInterrupt):
             task.finish(3, lambda cost: None)
         return sizes[0]
@@ -222,8 +224,8 @@ def test_the_store_tells_settings_apart() -> None:
     rows = [row for panel in (OMEGA_01,) for row in panel.rows]
     instance = OMEGA_01.instance()
     store = Store(Path("nowhere"))
-    tasks = [running.RowRuns(OMEGA_01, row, instance, 5, 0, store) for row in rows]
-    keys = [task._key for task in tasks]
+    tasks = [row_runs(OMEGA_01, row, instance, 5, 0, store) for row in rows]
+    keys = [task.key for task in tasks]
     assert len(set(keys)) == len(rows)
     harder = instances.classic(K=3, m=1, omega=0.2)
-    assert running.RowRuns(OMEGA_01, rows[0], harder, 5, 0, store)._key not in keys
+    assert row_runs(OMEGA_01, rows[0], harder, 5, 0, store).key not in keys

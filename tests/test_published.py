@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, Panel
-from shortlist.paper.outcome import Line, PanelOutcome
+from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, Experiment, Panel
 from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS
-from shortlist.paper.running import RowRuns
+from shortlist.paper.reproduced import Line, Reproduced
+from shortlist.paper.runs import row_runs
 from shortlist.paper.store import Store
 
 pytestmark = pytest.mark.slow
@@ -23,10 +23,12 @@ def lines(panel: Panel, folder: Path) -> list[Line]:
     instance = panel.instance()
     frames = {}
     for row in panel.rows:
-        task = RowRuns(panel, row, instance, 500, 0, Store(folder))
+        task = row_runs(panel, row, instance, 500, 0, Store(folder))
         task.finish(None, lambda cost: None)
         frames[row.title] = task.finished()
-    return PanelOutcome.of(panel, instance, frames).lines()
+    reproduced = Reproduced(Experiment("published", "published", panels=(panel,)))
+    reproduced.add(panel, instance, frames)
+    return reproduced.lines[panel.name]
 
 
 def report(found: list[Line]) -> None:

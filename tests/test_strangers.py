@@ -23,7 +23,9 @@ from shortlist.cli.plate import match, read_plate, write_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
 from shortlist.files.cells import as_it_was, csv_of, guarded
-from shortlist.paper.document import Heading, Paragraph, Picture, to_html
+from shortlist.paper import EXPERIMENTS
+from shortlist.paper.page import TITLE, write_page
+from shortlist.paper.reproduced import Reproduced
 from shortlist.plot.figure import load_pyplot, save
 from shortlist.printable import CONTROL, on_one_line, printable
 from shortlist.repurposing.rewards import RewardCache
@@ -325,10 +327,17 @@ def test_a_name_with_a_leading_blank_has_a_plate(
 # Pages
 
 
+def reproduce_page(folder: Path) -> Path:
+    """The page of an experiment of which nothing was run, with a picture ``a.png``."""
+    experiment = EXPERIMENTS["complexity-constants"]
+    files = {experiment.name: [folder / "a.png"]}
+    return write_page([Reproduced(experiment)], files, folder, runs=1, seed=0, workers=None)
+
+
 def test_the_reproduce_page_has_a_content_policy(tmp_path: Path) -> None:
-    page = to_html("x", [Heading(1, "<script>"), Picture("a.png", "a"), Paragraph("text")])
+    page = reproduce_page(tmp_path).read_text(encoding="utf-8")
     assert "Content-Security-Policy" in page
-    assert "default-src &#x27;none&#x27;" in page
+    assert "default-src &#39;none&#39;" in page
     assert "script-src" not in page  # none at all: the default is none
 
 
@@ -339,10 +348,11 @@ def test_the_pictures_of_the_reproduce_page_are_shown(tmp_path: Path) -> None:
     figure = load_pyplot().figure()
     save(figure, tmp_path / "a")
     hostile = '<img src="http://127.0.0.1:9/x.png"><script>document.title = "owned"</script>'
-    page = to_html("mine", [Picture("a.png", "a"), Paragraph("text")])
-    (tmp_path / "index.html").write_text(page.replace("<p>text</p>", hostile))
+    page = reproduce_page(tmp_path)
+    words = page.read_text(encoding="utf-8")
+    page.write_text(words.replace("</body>", f"{hostile}</body>"), encoding="utf-8")
     with chromium.Chromium(tmp_path / "profile") as browser:
-        browser.open(tmp_path / "index.html")
+        browser.open(page)
         assert browser.run("document.images[0].naturalWidth") > 100
         assert browser.run("document.images[1].naturalWidth") == 0
-        assert browser.run("document.title") == "mine"
+        assert browser.run("document.title") == TITLE

@@ -1,15 +1,16 @@
-"""The instances of the paper, what was run on them, and the figures that the authors logged."""
+"""The instances of the paper, the rows that were run on them, and the figures the authors logged."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from shortlist.errors import DataUnavailable
+from shortlist.paper.errata import errata
 from shortlist.paper.experiment import AS_WRITTEN, CORRECTED, ONE_THRESHOLD, Panel, Published, Row
-from shortlist.paper.settings import errata
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -34,10 +35,10 @@ def random_instance(m: int, sigma: float = SIGMA) -> Callable[[], Instance]:
     def build() -> Instance:
         import numpy as np
 
-        from shortlist.paper.random_instance import FEATURES
         from shortlist.simulation import instances
 
-        features = np.array(FEATURES).T
+        lines = files("shortlist.paper").joinpath("random_instance.csv").read_text("utf-8")
+        features = np.loadtxt(lines.splitlines(), delimiter=",").T
         return instances.from_arrays(
             features, theta=np.eye(5)[0], m=m, sigma=sigma, label=f"random K=10 N=5 m={m}"
         )

@@ -1,4 +1,4 @@
-"""What an experiment gave, set beside what was published."""
+"""What an experiment that was run again gave, beside what was published."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ import numpy as np
 import pandas as pd
 from scipy.stats import fisher_exact
 
-from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Cell, Experiment, Panel, Row
-from shortlist.paper.settings import errata
+from shortlist.paper.errata import errata
+from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Cell, Constant, Experiment, Panel, Row
+from shortlist.paper.panels import random_instance
 from shortlist.simulation.instances import Instance
-from shortlist.simulation.results import Results
+from shortlist.simulation.results import Results, clopper_pearson
+from shortlist.theory import constants
 
 TOO_FAR = 3.0  # |z| above this is a difference
-AGREES = 0.0027  # its probability, where no z can be had
+AGREES = 0.0027  # the probability of that, for tests without a z
 FEW = 30  # with fewer runs their own standard deviation is too uncertain to be trusted alone
+COLUMNS = [
+    *("experiment", "instance", "algorithm", "kind", "threshold", "run", "seed", "samples"),
+    *("stopped", "correct", "recommendation", "pulls"),
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +63,12 @@ class Line:
 
     @property
     def error_p(self) -> float:
-        """How ours and the published errors go together: p of Fisher's exact test."""
+        """The p-value of Fisher's exact test that our error rate and the published one agree."""
         published = self.row.published
         if published is None:
             return math.nan
-        ours, theirs = round(self.errors * self.runs), round(published.error * published.runs)
-        table = [[ours, self.runs - ours], [theirs, published.runs - theirs]]
-        return float(fisher_exact(np.array(table))[1])
+        errors, published_errors = self.errors * self.runs, published.error * published.runs
+        return fisher(round(errors), self.runs, round(published_errors), published.runs)
 
     def remark(self) -> str:
         """Where the row departs from the published one, and why, in a few words."""
@@ -88,49 +93,10 @@ class Line:
         return " ".join(words)
 
 
-@dataclass(frozen=True, eq=False)
-class PanelOutcome:
-    """The runs of a panel; ``results`` has a row's title in the place of the algorithm."""
-
-    panel: Panel
-    results: Results
-
-    @staticmethod
-    def of(panel: Panel, instance: Instance, frames: dict[str, pd.DataFrame]) -> PanelOutcome:
-        """From the runs of each row, by its title."""
-        frame = pd.concat(
-            [frames[row.title].assign(algorithm=row.title) for row in panel.rows],
-            ignore_index=True,
-        )
-        return PanelOutcome(panel, Results(frame, instance, DELTA, 0.0))
-
-    def lines(self) -> list[Line]:
-        """One a row of the panel."""
-        summary = self.results.summary().to_dict(orient="index")
-        lines = []
-        for row in self.panel.rows:
-            ours = summary[row.title]
-            lines.append(
-                Line(
-                    row,
-                    runs=int(ours["runs"]),
-                    mean=ours["mean"],
-                    std=ours["std"],
-                    errors=ours["error_rate"],
-                    error_low=ours["error_low"],
-                    error_high=ours["error_high"],
-                    lower_bound=ours["lower_bound"],
-                    ratio=ours["ratio"],
-                    unfinished=int(ours["unfinished"]),
-                )
-            )
-        return lines
-
-
 @dataclass(frozen=True)
 class CellRow:
-    """A cell of the table of random instances: ours, its interval, and how ours and the published
-    count go together (p of Fisher's exact test).
+    """A cell of the table of random instances: ours, its interval, and the p-value of Fisher's exact
+    test that our count and the published one agree.
     """
 
     cell: Cell
@@ -172,7 +138,7 @@ class ConstantRow:
 
 
 @dataclass(eq=False)
-class Outcome:
+class Reproduced:
     """What an experiment gave.
 
     Attributes
@@ -180,7 +146,8 @@ class Outcome:
     experiment : Experiment
         Which one.
     panels, lines : dict
-        By the panel's name: its runs, and each row beside the published one.
+        By the panel's name: its runs, and each row beside the published one. The runs have a row's
+        title in the place of the algorithm.
     unavailable : dict
         By the panel's name, why it was not run.
     cells : list of CellRow
@@ -190,45 +157,69 @@ class Outcome:
     """
 
     experiment: Experiment
-    panels: dict[str, PanelOutcome] = field(default_factory=dict)
+    panels: dict[str, Results] = field(default_factory=dict)
     lines: dict[str, list[Line]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     cells: list[CellRow] = field(default_factory=list)
     constants: list[ConstantRow] = field(default_factory=list)
 
-    def add(self, outcome: PanelOutcome) -> None:
-        """A panel is finished."""
-        self.panels[outcome.panel.name] = outcome
-        self.lines[outcome.panel.name] = outcome.lines()
+    def add(self, panel: Panel, instance: Instance, frames: dict[str, pd.DataFrame]) -> None:
+        """Add the runs of a panel, given by the title of each row."""
+        rows = [frames[row.title].assign(algorithm=row.title) for row in panel.rows]
+        results = Results(pd.concat(rows, ignore_index=True), instance, DELTA, 0.0)
+        self.panels[panel.name], self.lines[panel.name] = results, compared(panel, results)
 
     def runs(self) -> pd.DataFrame:
         """One row a run, of all panels."""
         frames = []
-        for name, outcome in self.panels.items():
-            rows = {row.title: row for row in outcome.panel.rows}
-            titles = outcome.results.frame["algorithm"]
-            frame = outcome.results.frame.assign(
-                experiment=self.experiment.name,
-                instance=name,
-                algorithm=[rows[title].label for title in titles],
-                kind=[rows[title].kind for title in titles],
-                threshold=[rows[title].threshold for title in titles],
-            )
-            frames.append(frame[COLUMNS])
+        for panel in self.experiment.panels:
+            if panel.name in self.panels:
+                rows = {row.title: row for row in panel.rows}
+                frame = self.panels[panel.name].frame
+                found = [rows[title] for title in frame["algorithm"]]
+                frame = frame.assign(
+                    experiment=self.experiment.name,
+                    instance=panel.name,
+                    algorithm=[row.label for row in found],
+                    kind=[row.kind for row in found],
+                    threshold=[row.threshold for row in found],
+                )
+                frames.append(frame[COLUMNS])
         return pd.concat(frames, ignore_index=True)
 
 
-COLUMNS = [
-    "experiment",
-    "instance",
-    "algorithm",
-    "kind",
-    "threshold",
-    "run",
-    "seed",
-    "samples",
-    "stopped",
-    "correct",
-    "recommendation",
-    "pulls",
-]
+def compared(panel: Panel, results: Results) -> list[Line]:
+    """The rows of a panel beside the published ones."""
+    summary = results.summary().rename(columns={"error_rate": "errors"}).to_dict(orient="index")
+    figures = ("mean", "std", "errors", "error_low", "error_high", "lower_bound", "ratio")
+    lines = []
+    for row in panel.rows:
+        ours = summary[row.title]
+        counts = {"runs": int(ours["runs"]), "unfinished": int(ours["unfinished"])}
+        lines.append(Line(row, **counts, **{name: ours[name] for name in figures}))
+    return lines
+
+
+def cell_row(cell: Cell, frame: pd.DataFrame) -> CellRow:
+    """Our count beside the published one, and whether chance explains the difference."""
+    total, holds = len(frame), int(frame["holds"].sum())
+    low, high = clopper_pearson(holds, total)
+    return CellRow(cell, total, holds, low, high, fisher(holds, total, cell.count, cell.of))
+
+
+def constant_rows(wanted: tuple[Constant, ...]) -> list[ConstantRow]:
+    """The constants of the appendix's instance beside the printed ones, and the others with them."""
+    rows = []
+    for m in sorted({constant.m for constant in wanted}):
+        instance = random_instance(m, sigma=1.0)()
+        ordered = np.sort(instance.means)[::-1]
+        ours = {f"H({name})": value for name, value in constants(instance, sigma=1.0).items()}
+        ours["μ_m − μ_{m+1}"] = float(ordered[m - 1] - ordered[m])
+        printed = {each.name: each.printed for each in wanted if each.m == m}
+        rows += [ConstantRow(m, name, printed.get(name), float(ours[name])) for name in ours]
+    return rows
+
+
+def fisher(count: int, of: int, other: int, of_other: int) -> float:
+    """The p-value of Fisher's exact test that two counts come from the same probability."""
+    return float(fisher_exact(np.array([[count, of - count], [other, of_other - other]]))[1])

@@ -1,4 +1,4 @@
-"""From a row to the algorithm that is run: the settings of the published runs, or of the text."""
+"""Where the published code departs from the text, and the algorithm that is run for a row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Erratum(NamedTuple):
-    """Where the published code departs from the text: in a few words, and in sentences."""
+    """A departure of the published code from the text: in a few words, and in sentences."""
 
     short: str
     sentence: str
@@ -46,7 +46,7 @@ HEURISTIC = (
 
 
 def errata(row: Row) -> tuple[Erratum, ...]:
-    """Where the published code departs from the text; such rows are run both ways.
+    """The errata that touch a row, which is then run both ways.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def errata(row: Row) -> tuple[Erratum, ...]:
 
 
 def algorithm_of(row: Row) -> GIFA:
-    """What is run for a row, its threshold included.
+    """The algorithm that is run for a row, with its threshold.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def settings_in_words(row: Row, sigma: float) -> str:
     threshold = getattr(algorithm.threshold, "name", str(algorithm.threshold))
     if own is not None and own(sigma) != ridge:
         threshold += f" with λ_V = {own(sigma):.3g}"
-    start = (
+    pulled = (
         "no initial pulls" if algorithm.initialization is None else "every arm pulled once first"
     )
     stop = {"lucb": "τ_LUCB", "ugape": "τ_UGapE", "lucb_lagged": "τ_LUCB on the last pair"}
     features = "no features" if algorithm.classical else where
     return (
-        f"{rules['indices'].name} indices, {stop[rules['stopping'].name]}, {features}, {start}, "
+        f"{rules['indices'].name} indices, {stop[rules['stopping'].name]}, {features}, {pulled}, "
         f"threshold {threshold}"
     )
