@@ -20,10 +20,10 @@ import shortlist
 import shortlist.data
 from shortlist.errors import DataUnavailable, InvalidSetting, UnknownName
 from shortlist.paper import EXPERIMENTS, reproduce
-from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, DELTA
-from shortlist.paper.reproduced import COLUMNS
-from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS, PI_6, RANDOM_3
 from shortlist.paper.errata import algorithm_of, errata
+from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, DELTA
+from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS, PI_6, RANDOM_3
+from shortlist.paper.reproduced import COLUMNS
 from shortlist.simulation import instances
 
 PUBLISHED = Path(os.environ.get("SHORTLIST_PUBLISHED", "published"))

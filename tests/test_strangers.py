@@ -24,7 +24,8 @@ from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
 from shortlist.files.cells import as_it_was, csv_of, guarded
 from shortlist.paper import EXPERIMENTS
-from shortlist.paper.page import TITLE, write_page
+from shortlist.paper.page import TITLE as PAGE_TITLE
+from shortlist.paper.page import write_page
 from shortlist.paper.reproduced import Reproduced
 from shortlist.plot.figure import load_pyplot, save
 from shortlist.printable import CONTROL, on_one_line, printable
@@ -355,4 +356,4 @@ def test_the_pictures_of_the_reproduce_page_are_shown(tmp_path: Path) -> None:
         browser.open(page)
         assert browser.run("document.images[0].naturalWidth") > 100
         assert browser.run("document.images[1].naturalWidth") == 0
-        assert browser.run("document.title") == TITLE
+        assert browser.run("document.title") == PAGE_TITLE

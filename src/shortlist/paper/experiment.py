@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,13 +57,12 @@ class Row:
     @property
     def label(self) -> str:
         """The algorithm with its selection rule."""
-        return (
-            self.algorithm if self.algorithm == "LinGame" else f"{self.algorithm} {self.selection}"
-        )
+        alone = self.algorithm == "LinGame"
+        return self.algorithm if alone else f"{self.algorithm} {self.selection}"
 
     @property
     def title(self) -> str:
-        """The label with the kind, one of its own in every panel."""
+        """The label with the kind: no two rows of a panel have the same."""
         return self.label if self.kind == AS_PUBLISHED else f"{self.label}, {self.kind}"
 
     @property
@@ -223,4 +222,4 @@ class Experiment:
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
     cells: tuple[Cell, ...] = ()
-    constants: tuple[Constant, ...] = field(default=())
+    constants: tuple[Constant, ...] = ()
