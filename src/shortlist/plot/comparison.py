@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InvalidSetting
-from shortlist.plot.figure import COLOURS, axes_for, two_and_five, whole
-from shortlist.plot.rows import box, label_rows, mark_published
+from shortlist.plot.figure import (
+    COLOURS,
+    axes_for,
+    box,
+    label_rows,
+    mark_published,
+    two_and_five,
+    whole,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,6 +10,7 @@ from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,
     colour,
+    drawn,
     headline,
     label,
     left_out,
@@ -17,9 +18,7 @@ from shortlist.plot.arms import (
     most_contested,
     nothing_yet,
 )
-from shortlist.plot.figure import FRAME, number, panels_for, say, write_around
-from shortlist.plot.names import drawn
-from shortlist.plot.rows import label_rows
+from shortlist.plot.figure import FRAME, label_rows, number, panels_for, say, write_around
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +71,9 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     alone = study.bound.engine.alone
     own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
-    words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
+    words = _stop(study, look, alone) + left_out(len(arms), look.table)
+    late = study.evaluations - look.evaluation
+    words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
         _draw(panels[0], look, arms, OWN)
         _shade(panels[0], study, look)
@@ -90,7 +91,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
 
 
 def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
-    """Side by side; of axes that are given the last ones."""
+    """Panels side by side; the last of the axes that are given."""
     size = (2.5 + 4.0 * panels, FRAME + 0.9 + INTERVAL_ROW * rows)
     return panels_for(ax, size, columns=panels)[1][-panels:]
 
@@ -107,7 +108,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
 
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
-    """From L_j to the other end: with individual indices B_ij = U_i − L_j."""
+    """Shade the band from L_j that is as wide as the statistic: B_ij = U_i − L_j."""
     if not study.bound.engine.lagged:
         end = look.table["lower"].iloc[look.boundary]
         ax.axvspan(end, end + look.statistic, color="#FBE3D6", zorder=1)
@@ -116,7 +117,7 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
 
 
 def _stop(study: Study, look: Look, alone: bool) -> str:
-    """What stops the study, in words."""
+    """What stops the study, as sentences."""
     engine, m = study.bound.engine, study.problem.m
     verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
@@ -145,8 +146,3 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
         upper = "U_c − L_b" if alone else "the upper end of c"
         return f"{rows}The study {verb} when {upper} {figure} {until}"
     return f"{rows}The study {verb} when the user's own rule {engine.stop!r} {figure} {until}"
-
-
-def _since(study: Study, look: Look) -> str:
-    late = study.evaluations - look.evaluation
-    return f"{late:,} results that came in since are not in the picture. " if late else ""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.plot.figure import COLOURS, SHARE_ROW, axes_for
-from shortlist.plot.rows import box, label_rows
+from shortlist.plot.figure import COLOURS, SHARE_ROW, axes_for, box, label_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
