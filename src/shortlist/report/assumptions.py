@@ -14,12 +14,11 @@ from shortlist.study.guarantee import (
 from shortlist.study.insight.feature_health import is_classical
 
 if TYPE_CHECKING:
-    from shortlist.noise import Noise
     from shortlist.study.study import Study
 
 
 def assumptions(study: Study) -> list[tuple[str, str]]:
-    """A word and a sentence for each assumption.
+    """A word and a sentence for each assumption of the guarantee.
 
     Examples
     --------
@@ -28,36 +27,26 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     >>> [word for word, _ in assumptions(study)]
     ['Noise', 'Model', 'Independence', 'Order']
     """
-    problem, bound = study.problem, study.bound
-    found = [("Noise", _noise(study)), ("Model", _model(study))]
-    if bound.threshold.needs_S:
-        found.append(
-            (
-                "Size of θ",
-                f"‖θ‖ ≤ S = {problem.S:g}. S was given, not estimated. If θ is longer, the "
-                "claim does not hold.",
-            )
+    found = {"Noise": _noise(study), "Model": _model(study)}
+    if study.bound.threshold.needs_S:
+        found["Size of θ"] = (
+            f"‖θ‖ ≤ S = {study.problem.S:g}. S was given, not estimated. If θ is longer, the claim "
+            "does not hold."
         )
-    found += [
-        (
-            "Independence",
-            "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of "
-            "mean zero. The means do not drift while the study runs.",
-        ),
-    ]
+    found["Independence"] = (
+        "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of mean "
+        "zero. The means do not drift while the study runs."
+    )
     if not out_of_order(study):
-        found.append(
-            (
-                "Order",
-                "No result was taken in before one that was asked for earlier, so it does not "
-                "matter which were ready first.",
-            )
+        found["Order"] = (
+            "No result was taken in before one that was asked for earlier, so it does not matter "
+            "which were ready first."
         )
-    return found + conditions(study)
+    return [*found.items(), *conditions(study)]
 
 
 def _noise(study: Study) -> str:
-    noise: Noise = study.problem.noise
+    noise = study.problem.noise
     if study.bound.reward_range is not None:
         low, high = study.bound.reward_range
         return (
