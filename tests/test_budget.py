@@ -29,7 +29,7 @@ from shortlist.problem import Problem
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
 from shortlist.report.sections import intervals
-from shortlist.report.sections import setup as report_settings
+from shortlist.report.sections import specification as report_settings
 from shortlist.simulation.instances import Instance
 from shortlist.study.budget import estimated_error, share_of_wrong
 from shortlist.study.running.progress import describe
@@ -394,7 +394,7 @@ def test_asking_for_many_is_asking_again_and_again() -> None:
     assert [other.ask().arm for _ in range(55)] == together
     whole = begin(90)
     arms = [trial.arm for trial in whole.ask(90)]  # nothing is known: the first design again
-    share = whole.bound.engine.wanted / whole.bound.engine.wanted.sum()
+    share = whole.bound.engine.setup.wanted / whole.bound.engine.setup.wanted.sum()
     assert np.abs(np.bincount(arms, minlength=5) / 90 - share).max() < 0.02
 
 

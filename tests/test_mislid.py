@@ -31,7 +31,7 @@ from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
 from shortlist.report.page import html
 from shortlist.report.reading import Reading
-from shortlist.report.sections import setup
+from shortlist.report.sections import specification
 from shortlist.simulation.instances import Instance
 
 Draw = tuple[np.ndarray, float, np.ndarray, np.ndarray, np.ndarray]
@@ -602,7 +602,7 @@ def test_guarantee_and_reports_name_c() -> None:
     assert words.startswith("Proven: with probability at least 0.95")
     assert "no mean is further than c = 0.15 from linear in the features" in words
     assert "within c = 0.15 of θ·x" in dict(assumptions(study))["Model"]
-    assert dict(setup(study))["Misspecification, c"] == "0.15"
+    assert dict(specification(study))["Misspecification, c"] == "0.15"
     written = methods(Reading(study))
     assert "linear in them to within c = 0.15" in written
     assert "Tirinzoni" in written
@@ -617,7 +617,7 @@ def test_the_guarantee_names_the_noise_as_it_was_told() -> None:
     assert "c = 0.15 from linear" in bounded.guarantee()
     each = begin(sigma=[0.1] * 9 + [0.3]).bound
     assert each.proven
-    assert each.engine.sigma == 0.3  # the largest holds for all
+    assert each.engine.setup.sigma == 0.3  # the largest holds for all
     with pytest.raises(errors.InvalidSetting, match="sigma='estimate'"):
         begin(sigma="estimate")
 
@@ -677,7 +677,7 @@ def test_first_pulls_are_fewer_where_arms_are_many() -> None:
     for K, first in ((5, 10), (20, 10), (40, 5), (500, 1)):
         rng = np.random.default_rng(K)
         problem = Problem.of(rng.standard_normal((K, 3)), 2, sigma=1.0)
-        wanted = MisLid(misspecification=0.1).bind(problem).engine.wanted
+        wanted = MisLid(misspecification=0.1).bind(problem).engine.setup.wanted
         assert wanted.tolist() == [first] * K
     assert mislid.FIRST == 10
 

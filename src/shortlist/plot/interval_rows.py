@@ -68,7 +68,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     if look is None:
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
-    alone = study.bound.engine.alone
+    alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, alone) + left_out(len(arms), look.table)
@@ -109,7 +109,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
     """Shade the band from L_j that is as wide as the statistic: B_ij = U_i − L_j."""
-    if not study.bound.engine.lagged:
+    if not study.bound.engine.setup.lagged:
         end = look.table["lower"].iloc[look.boundary]
         ax.axvspan(end, end + look.statistic, color="#FBE3D6", zorder=1)
         ax.axvline(end, color=INSIDE, linestyle=":", zorder=1.9)
@@ -118,12 +118,12 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
 
 def _stop(study: Study, look: Look, alone: bool) -> str:
     """What stops the study, as sentences."""
-    engine, m = study.bound.engine, study.problem.m
+    setup, m = study.bound.engine.setup, study.problem.m
     verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
-    if engine.stop == "ugape":
+    if setup.stop == "ugape":
         name = drawn(look.table["name"].iloc[look.boundary])
         rows = "" if alone else f"Every row is the arm minus {name}. "
         upper = f"the m-th largest upper end (m = {m})"
@@ -132,17 +132,17 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
     rows = "★: c minus the arm; others: the arm minus b. "
     if alone:
         rows = ""
-    if engine.budget is not None:
+    if setup.budget is not None:
         return (
             f"{rows}Each interval would hold the difference of two arms named beforehand with "
             f"probability {1 - study.problem.delta:g}; of arms chosen by the results it holds less "
             f"often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
-            f"after {engine.budget:,} evaluations, wherever they are. "
+            f"after {setup.budget:,} evaluations, wherever they are. "
         )
-    if engine.lagged:
+    if setup.lagged:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
         return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"
-    if engine.stop == "lucb":
+    if setup.stop == "lucb":
         upper = "U_c − L_b" if alone else "the upper end of c"
         return f"{rows}The study {verb} when {upper} {figure} {until}"
-    return f"{rows}The study {verb} when the user's own rule {engine.stop!r} {figure} {until}"
+    return f"{rows}The study {verb} when the user's own rule {setup.stop!r} {figure} {until}"

@@ -97,7 +97,7 @@ def _design(study: Study) -> list[str]:
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
-    whose, parts = algorithm_work(bound.name).short, bound.engine.parts
+    whose, parts = algorithm_work(bound.name).short, bound.engine.setup.parts
     if parts:
         rules = {kind: RULES.get(parts[kind], parts[kind].replace("_", " ")) for kind in KINDS}
         said = [f"{words}: {plain(rules[kind])}" for kind, words in KINDS.items()]

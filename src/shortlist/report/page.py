@@ -20,7 +20,7 @@ from shortlist.report.methods import cited, methods, named, plain
 from shortlist.report.pictures import pictures
 from shortlist.report.reading import Reading
 from shortlist.report.rendering import content_policy, environment
-from shortlist.report.sections import LEVELS, answer, failures, progress, setup, state, utc
+from shortlist.report.sections import LEVELS, answer, failures, progress, specification, state, utc
 from shortlist.report.tables import ROWS_SHOWN
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def html(study: Study) -> str:
         arms=arms(reading),
         failures=failures(study),
         failed=sum(trial.state == "failed" for trial in study.trials),
-        setup=setup(study),
+        specification=specification(study),
         methods=methods(reading),
         works=cited(study),
         rows_shown=ROWS_SHOWN,

@@ -77,7 +77,7 @@ def intervals(study: Study) -> str:
             "Each interval is that of the arm alone: all means q with N kl(mean, q) ≤ C²/2, with N "
             "its evaluations, kl the relative entropy of two coins and C the threshold."
         )
-    if study.bound.engine.alone:
+    if study.bound.engine.setup.alone:
         return f"{own} The stop compares these intervals."
     if study.budget is not None:
         return (
@@ -155,8 +155,8 @@ def failures(study: Study) -> Table:
     return Table(f"{len(failed):,} failed evaluations, the latest first.", columns, rows)
 
 
-def setup(study: Study) -> list[tuple[str, str]]:
-    """How the study was set up, and the software that read it: names and values."""
+def specification(study: Study) -> list[tuple[str, str]]:
+    """What the study was told to do, and the software that read it: names and values."""
     problem, bound = study.problem, study.bound
     S = "not given" if problem.S is None else f"{problem.S:g}"
     if problem.S is not None and not bound.threshold.needs_S:
@@ -180,7 +180,7 @@ def setup(study: Study) -> list[tuple[str, str]]:
         ("Arms, K", f"{problem.arms:,}"),
         ("Features, N", "none used" if bound.setting.classical else features),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
-        (pulls, f"{len(bound.engine.initial):,}"),
+        (pulls, f"{len(bound.engine.setup.initial):,}"),
         ("Seed", str(study.seed)),
     ]
     if study.budget is not None:

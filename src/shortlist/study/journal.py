@@ -291,7 +291,7 @@ class Journal:
 
     def _room(self) -> int:
         """How many trials may still be opened, with those under way counted as told."""
-        budget = self._bound.engine.budget
+        budget = self._bound.engine.setup.budget
         if budget is None:
             return sys.maxsize
         return budget - len(self.ledger.taken) - len(self.ledger.unsettled_arms)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def makes_plans(study: View) -> bool:
     """Whether the algorithm goes plan by plan: only those are not composed of rules."""
-    return not study.bound.engine.parts
+    return not study.bound.engine.setup.parts
 
 
 def next_look(study: View) -> str:

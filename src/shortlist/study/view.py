@@ -75,7 +75,7 @@ class View:
     @property
     def budget(self) -> int | None:
         """After how many results the study stops; None if it stops when it is certain enough."""
-        return self.bound.engine.budget
+        return self.bound.engine.setup.budget
 
     @property
     def trials(self) -> Trials:
