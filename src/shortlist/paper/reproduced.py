@@ -211,7 +211,7 @@ def constant_rows(wanted: tuple[Constant, ...]) -> list[ConstantRow]:
     """The constants of the appendix's instance beside the printed ones, and the others with them."""
     rows = []
     for m in sorted({constant.m for constant in wanted}):
-        instance = random_instance(m, sigma=1.0)()
+        instance = random_instance(m, sigma=1.0)
         ordered = np.sort(instance.means)[::-1]
         ours = {f"H({name})": value for name, value in constants(instance, sigma=1.0).items()}
         ours["μ_m − μ_{m+1}"] = float(ordered[m - 1] - ordered[m])
