@@ -15,19 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-import chromium
 import shortlist
-from requirements import missing
 from shortlist.cli.app import app
 from shortlist.cli.plate import match, read_plate, write_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
 from shortlist.files.cells import as_it_was, csv_of, guarded
-from shortlist.paper import EXPERIMENTS
-from shortlist.paper.page import TITLE as PAGE_TITLE
-from shortlist.paper.page import write_page
-from shortlist.paper.reproduced import Reproduced
-from shortlist.plot.figure import load_pyplot, save
 from shortlist.printable import CONTROL, on_one_line, printable
 from shortlist.repurposing.rewards import RewardCache
 from shortlist.study.running.progress import describe
@@ -323,37 +316,3 @@ def test_a_name_with_a_leading_blank_has_a_plate(
     plate.write_text(plate.read_text().replace(",\n", ",0.5\n"))
     result = run("tell", "a.db", "p.csv")
     assert result.exit_code == 0, result.output
-
-
-# Pages
-
-
-def reproduce_page(folder: Path) -> Path:
-    """The page of an experiment of which nothing was run, with a picture ``a.png``."""
-    experiment = EXPERIMENTS["complexity-constants"]
-    files = {experiment.name: [folder / "a.png"]}
-    return write_page([Reproduced(experiment)], files, folder, runs=1, seed=0, workers=None)
-
-
-def test_the_reproduce_page_has_a_content_policy(tmp_path: Path) -> None:
-    page = reproduce_page(tmp_path).read_text(encoding="utf-8")
-    assert "Content-Security-Policy" in page
-    assert "default-src &#39;none&#39;" in page
-    assert "script-src" not in page  # none at all: the default is none
-
-
-@pytest.mark.slow
-def test_the_pictures_of_the_reproduce_page_are_shown(tmp_path: Path) -> None:
-    if chromium.program() is None:
-        missing("Chromium")
-    figure = load_pyplot().figure()
-    save(figure, tmp_path / "a")
-    hostile = '<img src="http://127.0.0.1:9/x.png"><script>document.title = "owned"</script>'
-    page = reproduce_page(tmp_path)
-    words = page.read_text(encoding="utf-8")
-    page.write_text(words.replace("</body>", f"{hostile}</body>"), encoding="utf-8")
-    with chromium.Chromium(tmp_path / "profile") as browser:
-        browser.open(page)
-        assert browser.run("document.images[0].naturalWidth") > 100
-        assert browser.run("document.images[1].naturalWidth") == 0
-        assert browser.run("document.title") == PAGE_TITLE

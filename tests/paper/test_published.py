@@ -15,7 +15,6 @@ from shortlist.paper.runs import row_runs
 from shortlist.paper.store import Store
 
 pytestmark = pytest.mark.slow
-
 HAVE_DRUGS = "SHORTLIST_DATA" in os.environ  # without it, Figure 1c would go to the network
 
 

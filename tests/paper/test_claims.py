@@ -1,20 +1,15 @@
-"""Ours beside the published: the figures, the rows that do not match, the paper's claims."""
+"""The paper's claims are held against the runs."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from paper_runs import faked
 from shortlist.paper import EXPERIMENTS
 from shortlist.paper.claims import verdicts
-from shortlist.paper.experiment import Experiment
-from shortlist.paper.page import summary, write_page
-from shortlist.paper.panels import OMEGA_01, PI_6
+from shortlist.paper.panels import OMEGA_01
 from shortlist.paper.reproduced import (
     ConstantRow,
     Reproduced,
@@ -22,73 +17,6 @@ from shortlist.paper.reproduced import (
     compared,
     constant_rows,
 )
-from shortlist.paper.runs import cell_instances
-from shortlist.paper.store import Store
-
-
-def faked(panel: Any, samples: dict[str, list[int]]) -> Reproduced:
-    """An experiment with made-up sample counts; the first run of each row errs."""
-    instance = panel.instance()
-    frames = {
-        title: pd.DataFrame(
-            {
-                "run": np.arange(len(counts)),
-                "seed": np.arange(len(counts), dtype=np.uint64),
-                "samples": counts,
-                "stopped": True,
-                "correct": np.arange(len(counts)) > 0,
-                "recommendation": [list(instance.names[: instance.m])] * len(counts),
-                "pulls": [[count] + [0] * (len(instance.names) - 1) for count in counts],
-            }
-        )
-        for title, counts in samples.items()
-    }
-    panel = replace(panel, rows=tuple(row for row in panel.rows if row.title in samples))
-    reproduced = Reproduced(Experiment("faked", "a faked <experiment>", panels=(panel,)))
-    reproduced.add(panel, instance, frames)
-    return reproduced
-
-
-def test_z_is_the_difference_over_its_standard_error() -> None:
-    counts = [10000, 11000, 12000, 11000] * 8
-    (line,) = faked(PI_6, {"LUCB largest variance": counts}).lines["pi-6"]
-    noise = np.sqrt(np.var(counts, ddof=1) / 32 + 2505.508**2 / 500)
-    assert line.z == pytest.approx((11000 - 10444.254) / noise)
-    assert line.errors == 1 / 32
-    assert line.lower_bound == pytest.approx(313.9, abs=0.1)
-    assert line.ratio == pytest.approx(11000 / 313.9, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("counts", "std"),
-    [
-        ([11990, 12000, 12010], 2505.508),  # close together by chance: no sign of a difference
-        ([2000, 12000, 22000], 10000.0),
-        ([12000], 2505.508),
-    ],
-)
-def test_with_few_runs_the_larger_standard_deviation_counts(counts: list[int], std: float) -> None:
-    (line,) = faked(PI_6, {"LUCB largest variance": counts}).lines["pi-6"]
-    noise = np.sqrt(std**2 / len(counts) + 2505.508**2 / 500)
-    assert line.z == pytest.approx((12000 - 10444.254) / noise)
-    assert not line.too_far
-
-
-def test_a_row_that_is_not_matched_is_shown_as_such(tmp_path: Path) -> None:
-    reproduced = faked(
-        PI_6, {"LUCB largest variance": [99, 100, 101], "LinGIFA greedy": [2900, 3100]}
-    )
-    reproduced = replace(
-        reproduced, experiment=replace(reproduced.experiment, views=EXPERIMENTS["figure-1a"].views)
-    )
-    page = write_page([reproduced], {"faked": []}, tmp_path, runs=3, seed=0, workers=None)
-    html = page.read_text(encoding="utf-8")
-    assert html.count('<tr class="flagged">') == 1
-    assert "a faked &lt;experiment&gt;" in html
-    assert "NOT MATCHED: LUCB largest variance" in html
-    assert "1 of them lie within" in html
-    assert "| **LUCB largest variance** |" in page.with_suffix(".md").read_text(encoding="utf-8")
-    assert any("NOT MATCHED" in item for item in summary([reproduced]))
 
 
 def test_a_claim_is_held_against_the_runs() -> None:
@@ -184,15 +112,3 @@ def test_the_chain_of_constants_is_false_here_and_is_not_taken_for_granted() -> 
         ]
         (only,) = verdicts(experiment.claims[0], Reproduced(experiment, constants=rows))
         assert only.startswith(f"For m = 3: {word} ({values[0]:.0f}, {values[1]:.0f}, ")
-
-
-@pytest.mark.slow
-def test_the_cells_agree_with_the_published_counts(tmp_path: Path) -> None:
-    cells = EXPERIMENTS["complexity-table"].cells
-    for cell in cells:
-        runs = cell_instances(cell, 20, 0, Store(tmp_path))
-        runs.finish(2, lambda cost: None)
-        row = cell_row(cell, runs.finished())
-        assert row.instances == 40
-        assert row.agrees, cell
-        assert not cell_row(replace(cell, count=900), runs.finished()).agrees

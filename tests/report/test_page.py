@@ -1,0 +1,377 @@
+"""The page is right in every state, and inert whatever the names are."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shortlist
+from report_pages import (
+    EVIL,
+    HOSTILE,
+    LETTERS,
+    SCREENS,
+    STUDIES,
+    Page,
+    Screen,
+    badges,
+    page_of,
+    played,
+    screened,
+    study_of,
+    undrawn,
+    words_of,
+)
+from shortlist import report
+from shortlist.errors import InvalidSetting
+from shortlist.report import pictures
+from shortlist.report.rendering import displayable
+from shortlist.study.insight.health import examine
+from shortlist.study.insight.remaining import remaining
+
+TAGS = {
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "script",
+        "header",
+        "nav",
+        "main",
+        "footer",
+    ),
+    *("section", "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "pre", "div", "button"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "svg"),
+    *("a", "b", "bdi", "code", "span", "strong", "label", "input", "noscript"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STUDIES)
+def test_the_page_is_well_formed_and_asks_for_nothing(kind: str) -> None:
+    page = Page(page_of(kind))
+    assert page.all("html") == [{"lang": "en"}]
+    inside = {tag.lower() for tag in pictures.TAGS}
+    for tag, attributes in page.tags:
+        assert tag in TAGS | inside, tag
+        for key, value in attributes.items():
+            assert not key.startswith("on")
+            assert key not in ("src", "srcset", "action", "formaction", "xlink:href", "data")
+            if key == "href":
+                assert value is not None
+                assert re.match(r"#|data:image/png;base64,", value)
+            if key == "style":
+                assert tag in inside
+                assert not re.search(r"url\((?!#)|@import|expression", str(value))
+    ids = [value for _, attributes in page.tags if (value := attributes.get("id"))]
+    assert len(ids) == len(set(ids))
+    pointed = re.findall(r'(?:href="|url\()#([^")]+)', page_of(kind))
+    assert set(pointed) <= set(ids)
+    assert len(page.all("script")) == 1
+    assert len(page.all("style")) == 1
+    assert "url(" not in page.text("style")
+    [policy] = [m["content"] for m in page.all("meta") if "http-equiv" in m]
+    assert str(policy).startswith("default-src 'none'; script-src 'sha256-")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STUDIES)
+def test_the_page_can_be_read_aloud(kind: str) -> None:
+    page = Page(page_of(kind))
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    assert len(page.all("caption")) == len(page.all("table")) >= 3
+    assert all(cell["scope"] in ("row", "col") for cell in page.all("th"))
+    assert all(picture["role"] == "img" and picture["aria-label"] for picture in page.all("svg"))
+
+
+@pytest.mark.slow
+def test_sections_stand_in_the_order_of_reading() -> None:
+    page = Page(page_of("stopped"))
+    assert [section["id"] for section in page.all("section")] == [
+        *("answer", "guarantee", "progress", "health", "pictures", "arms", "failures"),
+        *("settings", "hash", "methods"),
+    ]
+
+
+@pytest.mark.slow
+def test_hostile_names_change_no_tag() -> None:
+    hostile = study_of("hostile")
+    tame = played(len(HOSTILE), name="tame", fail=2, reason="tame", seed=3, most=250)
+    page = Page(page_of("hostile"))
+    with undrawn():
+        assert page.outside == Page(report.html(tame)).outside
+    names = page.text("bdi")
+    for name in (*hostile.problem.names, hostile.name, EVIL):
+        assert displayable(name) in names
+    inside = "\n".join(data for tag, data in page.words if tag in ("text", "tspan"))
+    assert "<img src=x onerror=alert(1)>" in inside
+    assert r"$\alpha$" in inside
+
+
+@pytest.mark.slow
+def test_hostile_names_of_everything_else(tmp_path: Path) -> None:
+    def threshold(t: int, log_det: float, constants: np.ndarray) -> float:
+        return 3.0
+
+    threshold.__name__ = EVIL
+    study = played(algorithm=shortlist.GIFA(name=EVIL), threshold=threshold, name=EVIL)
+    tame = played(algorithm=shortlist.GIFA(name="tame"), threshold=TAME, name="tame")
+    page = Page(report.html(study))
+    with undrawn():
+        assert page.outside == Page(report.html(tame)).outside
+    assert page.text("bdi").count(EVIL) >= 3  # the study, the algorithm, the threshold
+    file = tmp_path / "<img src=x onerror=alert(1)>.db"
+    stored = Page(report.html(played(storage=file, most=5)))
+    assert str(file) in stored.text("bdi")
+    assert stored.all("img") == []
+
+
+def TAME(t: int, log_det: float, constants: np.ndarray) -> float:  # noqa: N802
+    return 3.0
+
+
+@pytest.mark.slow
+def test_the_answer() -> None:
+    study, words = study_of("stopped"), words_of("stopped")
+    assert badges("stopped") == [("good", "Stopped"), ("plain", "Proven if linear: untested")]
+    found = re.search(r"Evaluations(.*?)Each interval is", words)
+    assert found is not None
+    places = [found[1].index(name) for name in study.shortlist.names]
+    assert places == sorted(places)
+    assert f"after {study.evaluations} evaluations" in words
+    assert study.bound.guarantee().removeprefix("Proven:") in words
+    assert "with probability at least 0.95" in words
+    assert "stopped after" in words
+
+
+@pytest.mark.slow
+def test_a_running_study_has_no_guarantee() -> None:
+    words = words_of("running")
+    assert badges("running") == [("plain", "Running"), ("plain", "No guarantee yet")]
+    assert "No guarantee yet: the study has not stopped." in words
+    assert "The current guess" in words
+    assert "Read it so" not in words
+    study = study_of("running")
+    assert str(remaining(study)) in words
+    assert "3 × TimeoutError('no answer')" in words
+    assert "No evaluation has failed" not in words
+
+
+@pytest.mark.slow
+def test_a_study_without_results() -> None:
+    assert badges("just made") == [("plain", "Not started"), ("plain", "No guarantee yet")]
+    assert "No shortlist yet: 0 of 100 initial pulls are told." in words_of("just made")
+    assert "No shortlist yet: 20 of 100 initial pulls are told." in words_of("initial pulls")
+    assert 'id="intervals-' not in page_of("just made")
+    assert "nan" not in words_of("just made")
+
+
+@pytest.mark.slow
+def test_what_is_heuristic_is_called_so() -> None:
+    assert badges("heuristic") == [("good", "Stopped"), ("warn", "Heuristic")]
+    assert '<div class="box warn">' in page_of("heuristic")
+    assert "Heuristic: no proof covers this answer" in words_of("heuristic")
+    assert "Proven" not in words_of("heuristic")
+    assert badges("heuristic, running")[1] == ("warn", "No guarantee yet, then heuristic")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STUDIES)
+def test_health_hash_and_settings(kind: str) -> None:
+    study, words = study_of(kind), words_of(kind)
+    for finding in examine(study):
+        assert " ".join(f"{finding.words} {finding.meaning}".split()) in words
+    assert study.fingerprint in Page(page_of(kind)).text("pre")
+    for value in (str(study.seed), study.bound.threshold.name, shortlist.__version__, " UTC"):
+        assert value in words
+
+
+@pytest.mark.slow
+def test_warnings_stand_beside_the_guarantee() -> None:
+    with undrawn():
+        source = report.html(played(sigma=0.05, most=120))
+    words = " ".join(Page(source).text().split())
+    assert "Mind the warnings (noise" in words
+    assert '<span class="badge warn">warning</span> noise' in source
+    assert source.index(">warning<") < source.index(">fine<")
+    assert "Mind the warnings" not in words_of("stopped")
+
+
+@pytest.mark.slow
+def test_a_report_by_default_speaks_of_plans() -> None:
+    for kind in ("by default", "by default, running", "by default, begun"):
+        study, words = study_of(kind), words_of(kind)
+        assert study.bound.name == "Phased"
+        assert "The algorithm was Phased (Fiez, Jain, Jamieson and Ratliff 2019)." in words
+        assert "initial pull" not in words.lower()
+        first = len(study.bound.engine.setup.initial)
+        assert f"Pulls of the first plan{first}" in words
+        assert re.search(r"Of \d+ evaluations, \d+ were set beforehand \(the first plan\)", words)
+    assert badges("by default")[1] == ("plain", "Proven if linear: untested")
+    assert badges("audited") == [("good", "Stopped"), ("good", "Proven")]
+    assert badges("in its audit")[1] == ("plain", "No guarantee yet")
+    assert badges("not linear") == [
+        ("warn", "Cannot stop"),
+        ("warn", "Not certified: linearity rejected"),
+    ]
+    assert "It looks again" not in words_of("by default")
+    looks = re.search(
+        r"Next lookIt looks again when (\d+) more are in\.", words_of("by default, running")
+    )
+    assert looks is not None
+    running = study_of("by default, running").round
+    assert int(looks[1]) == int((running.strategy.plan - running.pulls).sum()) > 1
+    begun = study_of("by default, begun")
+    told = f"9 of the {len(begun.bound.engine.setup.initial)} pulls of the first plan are told."
+    assert f"No shortlist yet: {told}" in words_of("by default, begun")
+
+
+def shows(cell: str, value: float) -> bool:
+    """Whether a cell is the value, to the last digit that it shows and to two at least."""
+    digits = len(cell.partition(".")[2])
+    return digits >= 2 and abs(float(cell.replace("−", "-")) - value) <= 0.501 * 10.0**-digits
+
+
+@pytest.mark.parametrize(("kind", "most"), SCREENS)
+def test_the_tables_hold_what_numpy_says(kind: str, most: int | None) -> None:
+    screen, page = screened(kind, most)
+    assert screen.study.done == (most is None)
+    pulls, means, half, statistic = screen.estimates(screen.stop)
+    best = np.argsort(-means)[: screen.m].tolist()
+    head, *rows = page.tables["answer"]
+    assert head == ["Rank", "Name", "Mean", "Interval", "Evaluations"]
+    assert len(rows) == screen.m
+    for rank, (arm, row) in enumerate(zip(best, rows, strict=True), start=1):
+        low, high = row[3].split(" to ")
+        assert [row[0], row[1], row[4]] == [str(rank), LETTERS[arm], str(pulls[arm])]
+        assert shows(row[2], means[arm])
+        assert shows(low, means[arm] - half[arm])
+        assert shows(high, means[arm] + half[arm])
+    assert f"after {screen.stop} evaluations" in page.captions["answer"]
+
+    where = dict(row for row in page.tables["progress"] if len(row) == 2)
+    assert where["Results taken in"] == str(len(screen.told))
+    assert where["Failed"].startswith("32 × broken1 × dropped")  # 3, and then the reasons
+    assert where["Cancelled"] == "1"
+    assert where["Pending"] == ("2" if most else "0")
+    cell, _, rest = where["Stopping statistic"].partition(";")
+    assert float(cell.replace("−", "-")) == pytest.approx(statistic, rel=1e-3)
+    assert rest.endswith(f"ε = {screen.given['epsilon']:g}")
+
+    pulls, means, half, _ = screen.estimates(len(screen.told))  # this table takes in the last too
+    head, *rows = page.tables["arms"]
+    assert head == ["Name", "Evaluations", "Mean", "Lower", "Upper", "On the list"]
+    assert [row[0] for row in rows] == [LETTERS[arm] for arm in np.argsort(-means)]
+    for row in rows:
+        arm = LETTERS.index(row[0])
+        assert row[1] == str(pulls[arm])
+        assert shows(row[2], means[arm])
+        assert shows(row[3], means[arm] - half[arm])
+        assert shows(row[4], means[arm] + half[arm])
+        assert row[5] == ("yes" if arm in best else "")
+
+    asked = dict(row for row in page.tables["settings"] if len(row) == 2)
+    ridge = 0.2 * (screen.given["sigma"] / 2.0) ** 2 if kind == "determinant" else 0.0
+    for name, value in {
+        "Threshold": kind,
+        "Risk, δ": "0.1",
+        "Slack, ε": f"{screen.given['epsilon']:g}",
+        "Noise, σ": f"{screen.given['sigma']:g}",
+        "Bound on ‖θ‖, S": "2" if kind == "determinant" else "not given",
+        "Arms to find, m": "3",
+        "Arms, K": "10",
+        "Features, N": "none used" if kind == "lucb1" else "4 (rank 4)",
+        "Regularisation, λ": f"{ridge:g}",
+        "Seed": "7",
+    }.items():
+        assert asked[name] == value
+
+
+def test_the_hash_is_that_of_the_same_data() -> None:
+    page = screened("self_normalized", None)[1]
+    [own] = set(re.findall(r"\b[0-9a-f]{32}\b", page.text("pre")))
+    assert page.text("pre").count(own) == 2  # by itself, and in the methods
+    assert Screen("self_normalized", None).study.fingerprint == own
+    assert Screen("self_normalized", None, last=0.7000001).study.fingerprint != own
+    assert screened("self_normalized", 110)[0].study.fingerprint != own
+
+
+@pytest.mark.slow
+def test_results_after_the_stop_are_said_to_be() -> None:
+    screen, _ = screened("self_normalized", None)
+    page = Page(report.html(screen.study))
+    words = " ".join(page.text().split())
+    stop = screen.stop
+    assert f"{stop} evaluations to the stop and 3 after it" in words
+    where = dict(row for row in page.tables["progress"] if len(row) == 2)
+    assert where["Told after the stop"].startswith("3; this changes neither the shortlist")
+    assert page.captions["arms"].endswith("with the 3 told after the stop.")
+    assert (
+        f"The study stopped after {stop} evaluations. 3 results were told after the stop" in words
+    )
+    drawn = page.text("text", "tspan")
+    assert drawn.count("the 3 results told after it do not change the answer") == 2
+    assert f"{stop + 3} evaluations, stopped after {stop}" in drawn
+    assert "Of these 3 after the stop" in drawn
+    assert "after the stop" not in words_of("stopped")
+    assert "after the stop" not in words_of("running")
+    # The answer is the one of the stop, whatever came later.
+    study = played()
+    with undrawn():
+        before = Page(report.html(study)).tables
+        study.tell(arm=study.shortlist.names[0], value=-100.0)
+        after = Page(report.html(study)).tables
+    assert after["answer"] == before["answer"]
+    assert after["arms"] != before["arms"]
+
+
+@pytest.mark.slow
+def test_the_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "report.html"
+    study = study_of("just made")
+    assert report.write(study, place) == place
+    assert place.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    place.write_text("old")
+
+    def full(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(InvalidSetting, match="No space left on device"):
+            report.write(study, place)
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    assert place.read_text() == "old"
+    with pytest.raises(InvalidSetting, match=r"[Nn]ame a file in a folder that exists"):
+        report.write(study, tmp_path / "nowhere" / "report.html")
+    with pytest.raises(InvalidSetting, match="is not a plain file"):
+        report.write(study, tmp_path)
+
+
+@pytest.mark.slow
+def test_colours_can_be_told_apart() -> None:
+    style = Page(page_of("stopped")).text("style")
+    light, dark = re.findall(r":root \{(.*?)\}", style, flags=re.S)
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    for block in (light, dark):
+        colours = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        for ink in ("ink", "quiet", "link", "good", "warn", "bad"):
+            papers = ["paper", "shade"] + [f"{ink}-shade"] * (f"{ink}-shade" in colours)
+            for paper in papers:
+                a, b = sorted((luminance(colours[ink]), luminance(colours[paper])))
+                assert (b + 0.05) / (a + 0.05) >= 4.5, (ink, paper)  # WCAG 2, level AA
