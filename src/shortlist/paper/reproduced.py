@@ -139,24 +139,11 @@ class ConstantRow:
 
 @dataclass(eq=False)
 class Reproduced:
-    """What an experiment gave.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        Which one.
-    panels, lines : dict
-        By the panel's name: its runs, and each row beside the published one. The runs have a row's
-        title in the place of the algorithm.
-    unavailable : dict
-        By the panel's name, why it was not run.
-    cells : list of CellRow
-        Of the table of random instances.
-    constants : list of ConstantRow
-        Of the table of constants.
-    """
+    """What an experiment gave."""
 
     experiment: Experiment
+    # By the panel's name: its runs, with a row's title in the place of the algorithm; each row
+    # beside the published one; and why a panel was not run.
     panels: dict[str, Results] = field(default_factory=dict)
     lines: dict[str, list[Line]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)

@@ -32,33 +32,15 @@ INSTANCES_A_RUN = 2  # 1,000 instances, as published, where 500 runs are asked f
 
 @dataclass
 class Repetitions:
-    """Numbered runs or random instances, a row each: those that are kept, and how to make the rest.
+    """Numbered runs or random instances, a row each: those that are kept, and how to make the rest."""
 
-    Attributes
-    ----------
-    name, key : str
-        Of their file in the store.
-    wanted : int
-        How many are asked for.
-    chunk : int
-        How many are made between two looks at the disk; at least one a worker.
-    cost : float
-        About how many seconds one takes on one core, for the time left only.
-    make : callable
-        Makes those from a number on, so many of them, by so many workers.
-    valid : callable
-        Whether rows from the disk can be these.
-    store : Store
-        Where finished ones are kept.
-    """
-
-    name: str
+    name: str  # this and the key are those of the file in the store
     key: str
-    wanted: int
-    chunk: int
-    cost: float
-    make: Callable[[int, int, int | None], pd.DataFrame]
-    valid: Callable[[pd.DataFrame], bool]
+    wanted: int  # how many are asked for
+    chunk: int  # how many are made between two looks at the disk; at least one a worker
+    cost: float  # about how many seconds one takes on one core, for the time left only
+    make: Callable[[int, int, int | None], pd.DataFrame]  # from a number on, how many, workers
+    valid: Callable[[pd.DataFrame], bool]  # whether rows from the disk can be these
     store: Store
 
     def __post_init__(self) -> None:
@@ -168,17 +150,7 @@ def cell_instances(cell: Cell, runs: int, seed: int, store: Store) -> Repetition
 
 
 class AllRuns:
-    """The runs of some experiments, each made once, however many experiments show it.
-
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-        What is wanted.
-    runs, seed : int
-        Of each row.
-    store : Store
-        Where finished runs are kept.
-    """
+    """The runs of some experiments, each made once, however many experiments show it."""
 
     def __init__(
         self, experiments: Sequence[Experiment], runs: int, seed: int, store: Store

@@ -16,25 +16,13 @@ MOST_DECIMALS = 6
 
 
 class Table(NamedTuple):
-    """A table with a caption.
-
-    Attributes
-    ----------
-    caption : str
-        What it shows.
-    columns : dict
-        From a heading to a kind: ``"name"``, ``"number"``, ``"words"``, or ``"quoted"`` for words
-        that come from outside.
-    rows : list of lists
-        The cells.
-    marked : list of bool
-        Which rows stand out; none by default.
-    """
+    """A table with a caption; the template ``macros.html`` lays it out."""
 
     caption: str
+    # From a heading to a kind: "name", "number", "words", or "quoted" for words from outside.
     columns: dict[str, str]
     rows: list[list[str]]
-    marked: list[bool] | None = None
+    marked: list[bool] | None = None  # which rows stand out
 
 
 def number(value: float, decimals: int | None = None) -> str:
