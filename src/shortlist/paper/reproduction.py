@@ -144,14 +144,7 @@ def _write_rows(reproduced: Reproduced, all_runs: AllRuns, out: Path) -> list[Pa
 class _Bars:
     """Two bars on a terminal, of an experiment and of all, or a line an experiment elsewhere.
 
-    Parameters
-    ----------
-    wanted : bool
-        False: say nothing.
-    total : float
-        What all runs that are missing will cost, in seconds.
-    experiments : int
-        How many there are.
+    ``total`` is what all missing runs will cost, in seconds. Nothing is said if it is not wanted.
     """
 
     def __init__(self, wanted: bool, total: float, experiments: int) -> None:

@@ -57,10 +57,7 @@ def rewards(
     figure, ax = axes_for(ax, len(drugs), SHARE_ROW)
     places = np.arange(len(drugs), 0, -1)
     for drug, place in zip(drugs, places.tolist(), strict=True):
-        colour = LABELS[known[drug]][0]
-        box(ax, values[drug], place, colour, hatched=False)
-        mean = values[drug].mean()
-        ax.plot([mean], [place], "D", color=colour, markeredgecolor="white", markersize=6, zorder=3)
+        box(ax, values[drug], place, LABELS[known[drug]][0], hatched=False)
     label_rows(ax, [f"★ {drug}" if drug in shortlist else drug for drug in drugs], places)
     for text, drug in zip(ax.get_yticklabels(), drugs, strict=True):
         text.set_color(LABELS[known[drug]][0])

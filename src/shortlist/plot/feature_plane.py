@@ -31,6 +31,7 @@ NAMED = 25  # arms: of more, only the shortlist and the boundary pair have their
 DOTS = 10_000  # arms: of more, so many are drawn
 PIXELS_FROM = 1000  # arms: more dots than these are drawn as pixels, or they make a heavy SVG
 RING = 8.0  # pixels between a name and a point, which has a size
+BEHIND = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5}  # a name
 # Where a name may stand from its point, in points, and which side of it is meant.
 SIDES = (
     *((10, 0, "left", "center"), (-10, 0, "right", "center")),
@@ -179,18 +180,9 @@ def place_names(
     for k, (point, name, ink) in enumerate(zip(points, names, colours, strict=True)):
         tries = []
         for x, y, ha, va in SIDES:
+            style = {"color": ink, "fontsize": 8, "ha": ha, "va": va, "zorder": 5, "bbox": BEHIND}
             text = ax.annotate(
-                name,
-                point,
-                (x, y),
-                textcoords="offset points",
-                color=ink,
-                fontsize=8,
-                ha=ha,
-                va=va,
-                zorder=5,
-                parse_math=False,
-                bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5},
+                name, point, (x, y), textcoords="offset points", parse_math=False, **style
             )
             box = text.get_window_extent()
             outside = box.x0 < frame.x0 or box.x1 > frame.x1

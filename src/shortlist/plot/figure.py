@@ -87,7 +87,7 @@ def axes_for(ax: Any, rows: int, row: float = ROW) -> tuple[Figure, Any]:
 
 
 def box(ax: Any, values: np.ndarray, place: float, colour: str, *, hatched: bool) -> None:
-    """Draw a box from quartile to quartile, with whiskers at 5 % and 95 %."""
+    """Draw a box from quartile to quartile, whiskers at 5 % and 95 %, and a diamond at the mean."""
     ax.boxplot(
         [values],
         positions=[place],
@@ -107,6 +107,8 @@ def box(ax: Any, values: np.ndarray, place: float, colour: str, *, hatched: bool
         capprops={"color": colour},
         zorder=2,
     )
+    diamond = {"color": colour, "markeredgecolor": "white", "markersize": 6, "zorder": 3}
+    ax.plot([values.mean()], [place], "D", **diamond)
 
 
 def mark_published(
@@ -152,21 +154,8 @@ def write_around(
 ) -> Figure:
     """Write a title above the first panel and a caption below each, no line wider than its panel.
 
-    Parameters
-    ----------
-    panels : sequence of Axes
-        With all that is drawn in them: names beside the rows take from a panel's width.
-    title : str
-        In a line or more.
-    captions : sequence of (what, sentence)
-        For each panel what its axis shows, and how to read it.
-    above_all : bool
-        Whether the title stands above the whole figure, not above the first panel.
-
-    Returns
-    -------
-    Figure
-        The panels'.
+    A caption says what the axis shows, and how to read it. With ``above_all`` the title stands above
+    the whole figure. Everything else must be drawn before: names take from the width of a panel.
     """
     figure: Figure = panels[0].figure
     whole_figure = panels[0].get_figure(root=True)

@@ -81,9 +81,8 @@ def stopping(
         known = known[known["evaluation"] <= study.answered_at]
     times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
     epsilon = study.problem.epsilon
-    ax.plot(
-        times, values, ".-" if len(times) < MANY else "-", color=INSIDE, linewidth=1.5, zorder=3
-    )
+    mark = ".-" if len(times) < MANY else "-"
+    ax.plot(times, values, mark, color=INSIDE, linewidth=1.5, zorder=3)
     ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
     if study.budget is not None:

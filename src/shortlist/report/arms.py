@@ -55,19 +55,10 @@ def arms(reading: Reading) -> dict[str, Any]:
 def search(arms: pd.DataFrame, listed: int, places: int | None, order: str) -> dict[str, Any]:
     """What the field needs that finds arms by a part of their names; empty where there are few.
 
-    The search works on the rows of the table if these are all arms. Otherwise the page holds every
-    arm as JSON too, from which the script makes rows: a row of HTML is ten times as long.
-
-    Parameters
-    ----------
-    arms : DataFrame
-        ``Study.table``, in the order of the table of the page.
-    listed : int
-        How many of them the table lists.
-    places : int or None
-        The decimals of the table.
-    order : str
-        What the first of them are called: ``"best"`` or ``"first"``.
+    The arms are in the order of the page's table, which lists so many of them with so many decimal
+    places; ``order`` is what the first of them are called, ``"best"`` or ``"first"``. The search
+    works on the rows of the table if these are all arms. Otherwise the page holds every arm as JSON
+    too, from which the script makes rows: a row of HTML is ten times as long.
     """
     K = len(arms)
     if K <= FEW:

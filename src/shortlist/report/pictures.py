@@ -98,14 +98,8 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
 def svg(draw: Callable[[], Figure], *, label: str, prefix: str) -> Markup:
     """What ``draw`` draws, as an SVG element without a script, a link or a style sheet.
 
-    Parameters
-    ----------
-    draw : callable
-        Makes a matplotlib figure; it is closed here.
-    label : str
-        The picture in words, for those who do not see it.
-    prefix : str
-        Put before every id, so that the pictures of a page do not share any.
+    The label says what it shows, for those who do not see it. The prefix is put before every id, so
+    that the pictures of a page do not share any.
     """
     pyplot = load_pyplot()
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -47,14 +47,7 @@ def environment(package: str) -> Environment:
 
 
 def content_policy(*, script: str = "", images: str = "data:") -> str:
-    """A policy that allows nothing from outside, and no script but the given one.
-
-    Parameters
-    ----------
-    script : str
-        The page's own; none by default.
-    images : str
-        Where pictures may come from.
+    """A policy that allows nothing from outside: no script but the given one, and these images.
 
     Examples
     --------
