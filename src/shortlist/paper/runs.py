@@ -138,7 +138,7 @@ def cell_instances(cell: Cell, runs: int, seed: int, store: Store) -> Repetition
 
     return Repetitions(
         f"constants-K{cell.K}-N{cell.N}-D{cell.D}",
-        digest(cell.K, cell.N, cell.D, cell.m, seed, code("theory")),
+        digest(cell.K, cell.N, cell.D, cell.m, seed, code()),
         wanted=INSTANCES_A_RUN * runs,
         chunk=CHUNK_INSTANCES,
         # With K ≤ N features in general position, w*(i, j) is e_i − e_j.

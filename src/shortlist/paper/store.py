@@ -26,7 +26,7 @@ FORGOTTEN = 600.0  # seconds after which nobody is writing a draft any more
 # What a run depends on; an edit elsewhere leaves finished runs valid.
 ROOMS = (
     *("numerics", "noise.py", "posterior", "rules", "problem.py", "allocations", "designs"),
-    *("engine", "plans", "catalog", "simulation"),
+    *("theory", "engine", "plans", "catalog", "simulation"),
 )
 
 
@@ -154,11 +154,11 @@ def _bytes(part: object) -> Iterator[bytes]:
 
 
 @cache
-def code(*more: str) -> str:
-    """A digest of the sources that a run depends on, and of more rooms: other code, other runs."""
+def code() -> str:
+    """A digest of the sources that a run depends on: other code, other runs."""
     root = Path(__file__).parents[1]
     state = hashlib.sha256()
-    for room in (*ROOMS, *more):
+    for room in ROOMS:
         files = [root / room] if room.endswith(".py") else sorted((root / room).rglob("*.py"))
         if not files:
             raise FileNotFoundError(f"{root / room} holds no sources.")
