@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from shortlist.paper import reproduce
+from shortlist.paper import reproduce, store
 from shortlist.paper import runs as paper_runs
 from shortlist.paper.store import KEY, Store
 
@@ -195,3 +195,14 @@ def test_a_killed_reproduction_goes_on(
     assert capsys.readouterr().err == ""  # no file was damaged
     assert list((out / "runs").glob("*.part")) == [others]
     assert same(resumed, appendix_random(tmp_path / "whole", 16))
+
+
+def test_the_code_that_runs_depend_on_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    store.code.cache_clear()
+    before = store.code()
+    monkeypatch.setattr(store, "ROOMS", (*store.ROOMS, "nowhere"))
+    store.code.cache_clear()
+    with pytest.raises(FileNotFoundError, match="nowhere holds no sources"):
+        store.code()
+    monkeypatch.undo()
+    assert store.code() == before

@@ -65,7 +65,7 @@ def search(arms: pd.DataFrame, listed: int, places: int | None, order: str) -> d
         return {}
     there = K
     if listed < K:
-        sizes = np.cumsum([len(displayable(name).encode()) + NUMBERS for name in arms["name"]])
+        sizes = np.cumsum([len(name.encode()) + NUMBERS for name in arms["name"]])
         there = int(np.searchsorted(sizes, MOST, side="right"))
     among = f"{K:,} arms" if there == K else f"the {there:,} {order} of {K:,} arms"
     return {
