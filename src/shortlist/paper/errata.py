@@ -35,8 +35,8 @@ RIDGE = Erratum(
 )
 UNSCALED = Erratum(
     "1/σ² missing",
-    "1/σ² missing: the published LinGame leaves it out of the GLR statistic, so that it stops about "
-    "four times too late at σ = 0.5. Its opponent answers the counts instead of the player's "
+    "1/σ² missing: the published LinGame leaves it out of the GLR statistic, so that it stops "
+    "about four times too late at σ = 0.5. Its opponent answers the counts instead of the player's "
     "weights, it takes sqrt(‖x‖) where ‖x‖ is meant, and it tracks t·w_t, the last weights alone, "
     "instead of their sum Σ w_s (D-tracking).",
 )

@@ -110,7 +110,8 @@ FIGURE_1B = Experiment(
         ),
     ),
     notes=(
-        "The rows of LUCB are in the authors' logs; the paper's table of errors does not list them.",
+        "The rows of LUCB are in the authors' logs; the paper's table of errors does not list "
+        "them.",
         "LUCB as Algorithm 1 says takes about eleven million samples a run, so only a tenth of the "
         "runs are made.",
     ),
@@ -219,9 +220,9 @@ COMPLEXITY_TABLE = Experiment(
     notes=(
         "D cancels when the features are divided by their spectral norm, as the published code "
         "does: the two cells of a pair differ by chance only.",
-        "The print has one column for K = 20, N = 10 and labels it D = 0.25; the authors' runs gave "
-        "13 of 1,000 for D = 0.25 and 6 for D = 0.5. For K = 30, N = 15 they gave 1 and 0 where "
-        "0.1 % is printed twice.",
+        "The print has one column for K = 20, N = 10 and labels it D = 0.25; the authors' runs "
+        "gave 13 of 1,000 for D = 0.25 and 6 for D = 0.5. For K = 30, N = 15 they gave 1 and 0 "
+        "where 0.1 % is printed twice.",
         "The two counts of a cell are compared by Fisher's exact test, since both are random: "
         "p ≥ 0.0027 counts as agreement, which is what |z| ≤ 3 is elsewhere.",
     ),
@@ -238,8 +239,8 @@ COMPLEXITY_CONSTANTS = Experiment(
         Claim(
             "H(LUCB) ≥ H(m-LinGapE(1)) ≥ H(UGapE).",
             "the three constants of this instance stand in that order",
-            note="The chain is false at ε = 0 for every instance: there H(m-LinGapE(1)) is 18 times "
-            "H(LUCB) at σ = 1, and H(UGapE) is 4 times H(LUCB).",
+            note="The chain is false at ε = 0 for every instance: there H(m-LinGapE(1)) is 18 "
+            "times H(LUCB) at σ = 1, and H(UGapE) is 4 times H(LUCB).",
         ),
     ),
     notes=(

@@ -39,8 +39,8 @@ Z_EXPLAINED = (
     "than chance. That is expected where the settings are not the published ones."
 )
 RECORDED = (
-    "The recorded noise is smaller, with a standard deviation of 0.03 to 0.05: an algorithm that is "
-    "told so could stop earlier."
+    "The recorded noise is smaller, with a standard deviation of 0.03 to 0.05: an algorithm that "
+    "is told so could stop earlier."
 )
 # A number, perhaps with its spread, interval or unit; such cells are set right.
 NUMBER = re.compile(r"[+−–\d][\d.,\s±%–−()eE+\[\];]*")
@@ -74,7 +74,8 @@ def write_page(
         "title": TITLE,
         "introduction": INTRODUCTION,
         "summary": summary(found),
-        "made": f"Runs of each row: {runs:,}. Seed: {seed}. shortlist {__version__}. {now}. Made by",
+        "made": f"Runs of each row: {runs:,}. Seed: {seed}. shortlist {__version__}. {now}. "
+        "Made by",
         "command": command(names, runs, seed, out, workers),
         "z_explained": Z_EXPLAINED,
         "sections": [
@@ -99,7 +100,7 @@ def write_page(
 
 
 def _plain(text: object) -> str:
-    """Text whose characters mean nothing to Markdown; what a template calls safe is left as it is."""
+    """The text escaped for Markdown, unless a template calls it safe."""
     return text if isinstance(text, Markup) else re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", str(text))
 
 

@@ -1,4 +1,4 @@
-"""The instances of the paper, the rows that were run on them, and the figures the authors logged."""
+"""The paper's instances, the rows that were run on them, and the figures the authors logged."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_the_text(*rows: Row) -> tuple[Row, ...]:
 
 
 def _rarely(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """LUCB as Algorithm 1 says takes eleven million samples a run at ω = 0.1: a tenth of the runs."""
+    """The rows with a tenth of the runs of LUCB as Algorithm 1 says, which are very long."""
     return tuple(
         replace(row, expected=1.1e7, share=0.1)
         if (row.algorithm, row.kind) == ("LUCB", AS_WRITTEN)
@@ -74,10 +74,12 @@ PI_6 = Panel(
     "pi-6", "classic, K = 4, m = 2, ω = π/6", partial(classic, 4, 2, math.pi / 6), with_the_text(
     Row("LUCB", "largest variance", "lucb1", Published(10444.254, 2505.508, 0.0)),
     Row("UGapE", "largest variance", "lucb1", Published(14003.226, 1894.326, 0.0)),
-    Row("LinGIFA (individual)", "largest variance", "frequentist", Published(8915.65, 1560.81, 0.0)),
+    Row("LinGIFA (individual)", "largest variance", "frequentist",
+        Published(8915.65, 1560.81, 0.0)),
     Row("LinGIFA", "largest variance", "frequentist", Published(4086.566, 1087.425, 0.0)),
     Row("LinGIFA", "greedy", "frequentist", Published(3019.552, 829.701, 0.0)),
-    Row("LinGIFA (tau LUCB)", "largest variance", "frequentist", Published(4234.688, 1073.005, 0.0)),
+    Row("LinGIFA (tau LUCB)", "largest variance", "frequentist",
+        Published(4234.688, 1073.005, 0.0)),
     Row("LinGIFA (tau LUCB)", "greedy", "frequentist", Published(2948.018, 797.171, 0.0)),
     Row("m-LinGapE", "greedy", "frequentist", Published(2941.792, 819.63, 0.0)),
     Row("m-LinGapE", "optimized", "frequentist", Published(3014.42, 847.495, 0.0)),

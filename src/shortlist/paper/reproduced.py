@@ -95,8 +95,8 @@ class Line:
 
 @dataclass(frozen=True)
 class CellRow:
-    """A cell of the table of random instances: ours, its interval, and the p-value of Fisher's exact
-    test that our count and the published one agree.
+    """A cell of the table of random instances: ours, its interval, and the p-value of Fisher's
+    exact test that our count and the published one agree.
     """
 
     cell: Cell
@@ -195,7 +195,7 @@ def cell_row(cell: Cell, frame: pd.DataFrame) -> CellRow:
 
 
 def constant_rows(wanted: tuple[Constant, ...]) -> list[ConstantRow]:
-    """The constants of the appendix's instance beside the printed ones, and the others with them."""
+    """The constants of the appendix's instance, beside the printed ones where there are any."""
     rows = []
     for m in sorted({constant.m for constant in wanted}):
         instance = random_instance(m, sigma=1.0)

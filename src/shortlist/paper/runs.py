@@ -32,7 +32,7 @@ INSTANCES_A_RUN = 2  # 1,000 instances, as published, where 500 runs are asked f
 
 @dataclass
 class Repetitions:
-    """Numbered runs or random instances, a row each: those that are kept, and how to make the rest."""
+    """Numbered runs or random instances, a row each: those kept, and how to make the rest."""
 
     name: str  # this and the key are those of the file in the store
     key: str

@@ -41,7 +41,7 @@ class Store:
         self._folder = folder
 
     def read(self, name: str, key: str, valid: Callable[[pd.DataFrame], bool]) -> Any:
-        """The rows kept under a name and a key, or None; ``valid`` says whether they can be right."""
+        """The rows kept under a name and a key, or None; ``valid`` says whether they fit."""
         from shortlist.files.arrow import read_table
 
         path = self._path(name, key)

@@ -154,8 +154,8 @@ def write_around(
 ) -> Figure:
     """Write a title above the first panel and a caption below each, no line wider than its panel.
 
-    A caption says what the axis shows, and how to read it. With ``above_all`` the title stands above
-    the whole figure. Everything else must be drawn before: names take from the width of a panel.
+    A caption says what the axis shows, and how to read it. With ``above_all`` the title stands
+    above the whole figure. All else must be drawn before: names take from the width of a panel.
     """
     figure: Figure = panels[0].figure
     whole_figure = panels[0].get_figure(root=True)

@@ -93,7 +93,8 @@ def mark_stop(panels: Sequence[Any], study: Study) -> str:
         ax.axvline(study.answered_at, color="0.35", linestyle="--", linewidth=1.2, zorder=2.6)
     late = after_stop(study)
     results = "1 result told after it does" if after == 1 else f"{after:,} results told after it do"
-    words = f"Vertical dashes: the stop, after {study.answered_at:,}; the {results} not change the answer"
+    words = f"Vertical dashes: the stop, after {study.answered_at:,}; "
+    words += f"the {results} not change the answer"
     return f"{words}. " if late == after else f"{words}, {after - late:,} of them test linearity. "
 
 

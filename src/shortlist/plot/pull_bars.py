@@ -109,7 +109,7 @@ def _legend(study: Study, counts: dict[str, np.ndarray], arms: np.ndarray) -> st
     if rest:
         told_there = told - int(counts["told"][arms].sum())
         words += (
-            f"{rest:,} of the {study.problem.arms:,} arms are left out, with {told_there:,} results "
-            "between them."
+            f"{rest:,} of the {study.problem.arms:,} arms are left out, with {told_there:,} "
+            "results between them."
         )
     return words

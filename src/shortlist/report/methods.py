@@ -125,7 +125,8 @@ def _course(reading: Reading) -> list[str]:
     words = _origins(study)
     if out_of_order(study):
         words.append(
-            "Results were taken in as they came, some before others that had been asked for earlier."
+            "Results were taken in as they came, some before others that had been asked for "
+            "earlier."
         )
     kinds = study.all_steps().kinds
     told = np.cumsum(kinds == TAKE)[kinds == REOPEN].tolist()
@@ -138,20 +139,20 @@ def _course(reading: Reading) -> list[str]:
         words.append(f"The study stopped after {_counted(study.answered_at, 'evaluation')}.")
     else:
         words.append(
-            f"After {_counted(study.evaluations, 'evaluation')} the study had not stopped: the list "
-            "is a guess."
+            f"After {_counted(study.evaluations, 'evaluation')} the study had not stopped: the "
+            "list is a guess."
         )
     words += _audit(study)
     if reading.late:
         words.append(
-            f"{_counted(reading.late, 'result')} {_were(reading.late)} told after the stop; the list "
-            "and what it is worth do not rest on that."
+            f"{_counted(reading.late, 'result')} {_were(reading.late)} told after the stop; the "
+            "list and what it is worth do not rest on that."
         )
     states = Counter(trial.state for trial in study.trials)
     if states["failed"] or states["cancelled"]:
         words.append(
-            f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made up "
-            "for these."
+            f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made "
+            "up for these."
         )
     names = [plain(name) for name in study.shortlist.names]
     if 0 < len(names) <= NAMES_LISTED:
@@ -169,8 +170,9 @@ def _audit(study: Study) -> list[str]:
         return []
     tested = _counted(len({trial.arm for trial in results}), "arm")
     return [
-        f"Before the list was final, {_counted(len(results), 'fresh evaluation')} of {tested} tested "
-        f"whether the means are linear in the features, and did not reject it at level {LEVEL:g}."
+        f"Before the list was final, {_counted(len(results), 'fresh evaluation')} of {tested} "
+        "tested whether the means are linear in the features, and did not reject it at level "
+        f"{LEVEL:g}."
     ]
 
 
@@ -191,8 +193,8 @@ def _origins(study: Study) -> list[str]:
     aside = study.model.posterior.aside
     if aside:
         words.append(
-            f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and the "
-            "means and intervals rest on the evaluations after it."
+            f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and "
+            "the means and intervals rest on the evaluations after it."
         )
     return words
 

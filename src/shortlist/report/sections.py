@@ -25,8 +25,8 @@ REASONS_SHOWN = 5
 REASON_LENGTH = 300  # characters of a failure's reason
 LEVELS = ("warning", "untested", "note", "fine")  # of findings, the worst first
 AFTER_STOP = (
-    "this changes neither the shortlist with its means and intervals nor the guarantee. It is in the "
-    "table of the arms, in the health of the model and in the pictures of the evaluations."
+    "this changes neither the shortlist with its means and intervals nor the guarantee. It is in "
+    "the table of the arms, in the health of the model and in the pictures of the evaluations."
 )
 
 
@@ -82,9 +82,9 @@ def intervals(study: Study) -> str:
     if study.budget is not None:
         return (
             f"{own} For normal noise it holds the mean of an arm named beforehand with probability "
-            f"{1 - study.problem.delta:g}, or about that. These arms are listed because they came out "
-            "best: their intervals hold their means less often. Differences of two means are known "
-            "more precisely."
+            f"{1 - study.problem.delta:g}, or about that. These arms are listed because they came "
+            "out best: their intervals hold their means less often. Differences of two means are "
+            "known more precisely."
         )
     return (
         f"{own} The stop compares differences of two means, which are known more precisely. So "
