@@ -155,7 +155,7 @@ def _entries() -> dict[str, Callable[[], tuple[Instance, str]]]:
         "π/6, K = 4, N = 3, m = 2 (Figure 1a)": lambda: (classic(4, 2, np.pi / 6), FEATURES),
         "ω = 0.1, K = 3, N = 2, m = 1 (Figure 1b)": lambda: (classic(3, 1, 0.1), FEATURES),
         "π/3, K = 4, N = 3, m = 2": lambda: (classic(4, 2, np.pi / 3), FEATURES),
-        "random, K = 10, N = 5, m = 3 (appendix)": lambda: (random_instance(3, 0.5)(), FEATURES),
+        "random, K = 10, N = 5, m = 3 (appendix)": lambda: (random_instance(3, 0.5), FEATURES),
         "random, K = 10, N = 3, m = 3": lambda: (unit(10, 3, 3, 0.2), FEATURES),
         "random, K = 20, N = 3, m = 3": lambda: (unit(20, 3, 3, 0.1), FEATURES),
         "random, K = 50, N = 5, m = 5": lambda: (unit(50, 5, 5, 0.1), FEATURES),

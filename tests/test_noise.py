@@ -529,7 +529,7 @@ def test_reports_say_where_sigma_is_from() -> None:
         assert (before == after) == (study.problem.noise.kind != "estimate")
         text = shortlist.report.methods.methods(Reading(study))
         assert study.problem.noise.figure in text
-        rows = dict(shortlist.report.settings.settings(study))
+        rows = dict(shortlist.report.sections.specification(study))
         assert rows["Noise, σ"] in study.problem.noise.figure
 
 

@@ -15,16 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-import chromium
 import shortlist
-from requirements import missing
 from shortlist.cli.app import app
 from shortlist.cli.plate import match, read_plate, write_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
 from shortlist.files.cells import csv_of
-from shortlist.paper.document import Heading, Paragraph, Picture, to_html
-from shortlist.plot.figure import load_pyplot, save
 from shortlist.printable import CONTROL, on_one_line, printable
 from shortlist.study.running.progress import describe
 from shortlist.study.storage.address import check_address, shown, without_secrets
@@ -295,29 +291,3 @@ def test_a_name_with_a_leading_blank_has_a_plate(
     plate.write_text(plate.read_text().replace(",\n", ",0.5\n"))
     result = run("tell", "a.db", "p.csv")
     assert result.exit_code == 0, result.output
-
-
-# Pages
-
-
-def test_the_reproduce_page_has_a_content_policy(tmp_path: Path) -> None:
-    page = to_html("x", [Heading(1, "<script>"), Picture("a.png", "a"), Paragraph("text")])
-    assert "Content-Security-Policy" in page
-    assert "default-src &#x27;none&#x27;" in page
-    assert "script-src" not in page  # none at all: the default is none
-
-
-@pytest.mark.slow
-def test_the_pictures_of_the_reproduce_page_are_shown(tmp_path: Path) -> None:
-    if chromium.program() is None:
-        missing("Chromium")
-    figure = load_pyplot().figure()
-    save(figure, tmp_path / "a")
-    hostile = '<img src="http://127.0.0.1:9/x.png"><script>document.title = "owned"</script>'
-    page = to_html("mine", [Picture("a.png", "a"), Paragraph("text")])
-    (tmp_path / "index.html").write_text(page.replace("<p>text</p>", hostile))
-    with chromium.Chromium(tmp_path / "profile") as browser:
-        browser.open(tmp_path / "index.html")
-        assert browser.run("document.images[0].naturalWidth") > 100
-        assert browser.run("document.images[1].naturalWidth") == 0
-        assert browser.run("document.title") == "mine"

@@ -28,8 +28,8 @@ from shortlist.plans.halving import Halving, phases
 from shortlist.problem import Problem
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
-from shortlist.report.sections import _intervals
-from shortlist.report.settings import settings as report_settings
+from shortlist.report.sections import intervals
+from shortlist.report.sections import specification as report_settings
 from shortlist.simulation.instances import Instance
 from shortlist.study.running.progress import describe
 
@@ -618,7 +618,7 @@ def test_intervals_hold_the_means_of_arms_named_beforehand_and_say_so() -> None:
     assert listed > 0.08  # 0.13 in 600 runs: they came out best
     study = begin()
     study.run(result, progress=False)
-    words = " ".join(_intervals(study).split())
+    words = " ".join(intervals(study).split())
     assert "named beforehand with probability 0.95" in words
     assert "came out best: their intervals hold their means less often" in words
     drawn = " ".join(text.get_text() for text in plot.intervals(study).findobj(Text))

@@ -44,7 +44,7 @@ from shortlist.plans.strategy import ReducedProblem
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
-from shortlist.report.settings import settings
+from shortlist.report.sections import specification
 from shortlist.simulation.instances import Instance
 
 BOUNDED = ["KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"]
@@ -467,7 +467,7 @@ def test_neither_sigma_nor_features_are_used(name: str) -> None:
     assert "provided the results lie in [0, 1]." in words
     assert "σ is not used" in words
     assert "and σ was not used" in dict(assumptions(other))["Noise"]
-    assert dict(settings(other))["Noise, σ"] == "40 (not used by this algorithm)"
+    assert dict(specification(other))["Noise, σ"] == "40 (not used by this algorithm)"
     assert "results from 0 to 1" in methods(Reading(other))
     assert "sub-Gaussian" not in methods(Reading(other))
     assert "Kaufmann and Kalyanakrishnan 2013" in [work.short for work in cited(other)]

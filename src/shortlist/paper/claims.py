@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NamedTuple
 
 from scipy.stats import t
 
 from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, CORRECTED, ONE_THRESHOLD, Claim
-from shortlist.paper.outcome import Line, Outcome
+from shortlist.paper.reproduced import Line, Reproduced
 
 # Whose settings a claim is looked at with. A row that the errata do not touch has one line only.
 READINGS = {
@@ -16,6 +17,7 @@ READINGS = {
     "With the settings of the text": (AS_WRITTEN, CORRECTED, AS_PUBLISHED),
     "With one threshold for all": (ONE_THRESHOLD, CORRECTED),
 }
+WORDS = ("borne out", "borne out as far as these runs tell", "undecided", "NOT borne out")
 
 
 class Figure(NamedTuple):
@@ -29,71 +31,70 @@ class Figure(NamedTuple):
 
     @property
     def verdict(self) -> int:
-        """A place in ``WORDS``: against the claim only if the whole interval is."""
+        """An index of ``WORDS``: against the claim only if the whole interval is."""
         if self.low > self.at_most or self.high < self.at_least:
             return 3
         if not self.at_least <= self.value <= self.at_most:
             return 2
         return 0 if self.at_least <= self.low and self.high <= self.at_most else 1
 
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        return f"95 % interval {self.low:.3f} to {self.high:.3f}"
 
-WORDS = ("borne out", "borne out as far as these runs tell", "undecided", "NOT borne out")
 
-
-def verdicts(claim: Claim, outcome: Outcome) -> list[str]:
+def verdicts(claim: Claim, reproduced: Reproduced) -> list[str]:
     """Whether a claim holds: in the published figures, and in our runs for each reading of the
     settings, with the figures that say so.
     """
-    if outcome.cells:
-        return [_seldom(outcome)]
-    if outcome.constants:
-        return [_chain(outcome, m) for m in sorted({row.m for row in outcome.constants})]
+    if reproduced.cells:
+        return [_seldom(reproduced)]
+    if reproduced.constants:
+        return [_chain(reproduced, m) for m in sorted({row.m for row in reproduced.constants})]
     sentences: list[str] = []
     seen: list[list[Line]] = []
+    found = _ratios if claim.ratios else _errors
     for words, kinds in READINGS.items():
-        lines = _lines(claim, outcome, kinds)
+        lines = _lines(claim, reproduced, kinds)
         if lines and lines not in seen:  # where no row has two kinds, one reading says it all
             if not seen:
-                sentences.append(f"In the published figures: {_found(claim, outcome, kinds, True)}")
+                published = found(claim, reproduced, kinds, True)
+                sentences.append(f"In the published figures: {published}")
             seen.append(lines)
-            sentences.append(f"{words}: {_found(claim, outcome, kinds, False)}")
+            sentences.append(f"{words}: {found(claim, reproduced, kinds, False)}")
     return sentences
 
 
-def _found(claim: Claim, outcome: Outcome, kinds: tuple[str, ...], published: bool) -> str:
-    if claim.ratios:
-        return _ratios(claim, outcome, kinds, published)
-    return _errors(claim, _lines(claim, outcome, kinds), published)
-
-
-def _line(outcome: Outcome, place: tuple[str, str], kinds: tuple[str, ...]) -> Line | None:
+def _line(reproduced: Reproduced, place: tuple[str, str], kinds: tuple[str, ...]) -> Line | None:
     panel, label = place
     for kind in kinds:
-        for line in outcome.lines.get(panel, ()):
+        for line in reproduced.lines.get(panel, ()):
             if (line.row.label, line.row.kind) == (label, kind):
                 return line
     return None
 
 
-def _lines(claim: Claim, outcome: Outcome, kinds: tuple[str, ...]) -> list[Line]:
+def _lines(claim: Claim, reproduced: Reproduced, kinds: tuple[str, ...]) -> list[Line]:
     """The lines that a claim speaks of; none where it cannot be looked at."""
     if claim.ratios:
         places = [place for ratio in claim.ratios for place in (ratio.of, ratio.to)]
     elif kinds[0] == ONE_THRESHOLD:
         return []
     else:
-        places = [(name, line.row.label) for name, lines in outcome.lines.items() for line in lines]
-    found = [_line(outcome, place, kinds) for place in dict.fromkeys(places)]
+        every = reproduced.lines.items()
+        places = [(name, line.row.label) for name, lines in every for line in lines]
+    found = [_line(reproduced, place, kinds) for place in dict.fromkeys(places)]
     return [line for line in found if line is not None]
 
 
-def _ratios(claim: Claim, outcome: Outcome, kinds: tuple[str, ...], published: bool) -> str:
+def _ratios(claim: Claim, reproduced: Reproduced, kinds: tuple[str, ...], published: bool) -> str:
     found = []
     for ratio in claim.ratios:
-        of, to = _line(outcome, ratio.of, kinds), _line(outcome, ratio.to, kinds)
+        of, to = _line(reproduced, ratio.of, kinds), _line(reproduced, ratio.to, kinds)
         if of is not None and to is not None:
-            low, value, high = _quotient(of, to, published)
-            found.append(Figure(low, value, high, ratio.at_least, ratio.at_most))
+            limits = ratio.at_least, ratio.at_most
+            found.append(Figure(*_quotient(of, to, published), *limits))
     if not found:
         return "not run."
     return f"{_word(found)} ({', '.join(f'{figure.value:.2f}' for figure in found)})."
@@ -113,39 +114,35 @@ def _quotient(of: Line, to: Line, published: bool) -> tuple[float, float, float]
     return value / times, value, value * times
 
 
-def _errors(claim: Claim, lines: list[Line], published: bool) -> str:
+def _errors(claim: Claim, reproduced: Reproduced, kinds: tuple[str, ...], published: bool) -> str:
     limit = 1.0 if claim.error_at_most is None else claim.error_at_most
     figures = {}
-    for line in lines:
+    for line in _lines(claim, reproduced, kinds):
         low, value, high = line.error_low, line.errors, line.error_high
         if published and line.row.published:
             low = value = high = line.row.published.error
         figures[line] = Figure(low, value, high, 0.0, limit)
     worst = max(figures, key=lambda line: (figures[line].verdict, figures[line].value))
-    interval = "" if published else f", {_interval(figures[worst])}"
+    interval = "" if published else f", {figures[worst].interval}"
     found = f"worst: {figures[worst].value:.3f}, {worst.row.label}{interval}"
-    return f"{_word(list(figures.values()))} ({found})."
+    return f"{_word(figures.values())} ({found})."
 
 
-def _seldom(outcome: Outcome) -> str:
+def _seldom(reproduced: Reproduced) -> str:
     figures = [
-        Figure(row.low, row.holds / row.instances, row.high, 0.0, 1 / 3) for row in outcome.cells
+        Figure(row.low, row.holds / row.instances, row.high, 0.0, 1 / 3) for row in reproduced.cells
     ]
     worst = max(figures, key=lambda figure: (figure.verdict, figure.value))
-    found = f"worst share: {worst.value:.3f}, {_interval(worst)}"
+    found = f"worst share: {worst.value:.3f}, {worst.interval}"
     return f"In our runs: {_word(figures)} ({found})."
 
 
-def _chain(outcome: Outcome, m: int) -> str:
-    ours = {row.name: row.ours for row in outcome.constants if row.m == m}
+def _chain(reproduced: Reproduced, m: int) -> str:
+    ours = {row.name: row.ours for row in reproduced.constants if row.m == m}
     lucb, linear, ugape = (ours[f"H({name})"] for name in ("LUCB", "m-LinGapE(1)", "UGapE"))
     word = WORDS[0] if lucb >= linear >= ugape else WORDS[-1]
     return f"For m = {m}: {word} ({lucb:,.0f}, {linear:,.0f}, {ugape:,.0f})."
 
 
-def _interval(figure: Figure) -> str:
-    return f"95 % interval {figure.low:.3f} to {figure.high:.3f}"
-
-
-def _word(figures: list[Figure]) -> str:
+def _word(figures: Collection[Figure]) -> str:
     return WORDS[max(figure.verdict for figure in figures)]

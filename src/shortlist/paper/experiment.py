@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,42 +28,27 @@ class Published:
 
 @dataclass(frozen=True)
 class Row:
-    """An algorithm, its settings, and what was published about it.
+    """An algorithm, its settings, and what was published about it."""
 
-    Attributes
-    ----------
-    algorithm, selection : str
-        As in Table 1 of the paper.
-    threshold : str
-        The one of the published runs.
-    published : Published, optional
-        What the row is compared with.
-    kind : str
-        Whose settings: those of the published runs, or those of the paper's text.
-    expected : float, optional
-        Samples a run, where the published mean is not near; for the time left only.
-    share : float
-        Of the runs asked for, how many are made: runs of eleven million samples are made more rarely.
-    """
-
-    algorithm: str
+    algorithm: str  # this and the selection rule as in Table 1 of the paper
     selection: str
-    threshold: str
-    published: Published | None = None
-    kind: str = AS_PUBLISHED
-    expected: float | None = None
-    share: float = 1.0
+    threshold: str  # that of the published runs
+    published: Published | None = None  # what the row is compared with
+    kind: str = AS_PUBLISHED  # whose settings: those of the published runs, or of the paper's text
+    expected: float | None = None  # samples a run where the published mean is not near
+    share: float = (
+        1.0  # of the runs asked for: those of eleven million samples are made more rarely
+    )
 
     @property
     def label(self) -> str:
         """The algorithm with its selection rule."""
-        return (
-            self.algorithm if self.algorithm == "LinGame" else f"{self.algorithm} {self.selection}"
-        )
+        alone = self.algorithm == "LinGame"
+        return self.algorithm if alone else f"{self.algorithm} {self.selection}"
 
     @property
     def title(self) -> str:
-        """The label with the kind, one of its own in every panel."""
+        """The label with the kind: no two rows of a panel have the same."""
         return self.label if self.kind == AS_PUBLISHED else f"{self.label}, {self.kind}"
 
     @property
@@ -86,27 +71,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Panel:
-    """An instance and the algorithms that are run on it.
+    """An instance and the algorithms that are run on it."""
 
-    Attributes
-    ----------
-    name : str
-        A word, for files.
-    title : str
-        For people.
-    instance : callable
-        Builds the instance; called late, since it may need data.
-    rows : tuple of Row
-        In the order of the picture.
-    counted : bool
-        Whether its as-published rows are the published experiment itself; a panel with the drugs'
-        own rewards, say, is set beside the published figures but does not count among them.
-    """
-
-    name: str
-    title: str
-    instance: Callable[[], Instance]
-    rows: tuple[Row, ...]
+    name: str  # a word, for files
+    title: str  # for people
+    instance: Callable[[], Instance]  # builds the instance; called late, since it may need data
+    rows: tuple[Row, ...]  # in the order of the picture
+    # Whether its as-published rows are the published experiment itself. A panel with the drugs' own
+    # rewards, say, is set beside the published figures but does not count among them.
     counted: bool = True
 
     def of(self, *kinds: str) -> tuple[Row, ...]:
@@ -139,42 +111,24 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and what it says in numbers.
+    """A sentence of the paper and what it says in numbers."""
 
-    Attributes
-    ----------
-    text : str
-        What the paper says.
-    reading : str
-        What we take it to mean.
-    ratios : tuple of Ratio
-        That must all hold.
-    error_at_most : float, optional
-        A bound on every error rate of the experiment.
-    note : str
-        What else should be known about it.
-    """
-
-    text: str
-    reading: str
-    ratios: tuple[Ratio, ...] = ()
-    error_at_most: float | None = None
-    note: str = ""
+    text: str  # what the paper says
+    reading: str  # what we take it to mean
+    ratios: tuple[Ratio, ...] = ()  # that must all hold
+    error_at_most: float | None = None  # a bound on every error rate of the experiment
+    note: str = ""  # what else should be known about it
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the table of random instances: in how many of them H(m-LinGapE(2)) ≤ H(UGapE).
-
-    ``printed`` is what the paper prints, in per cent, None where it has no such column; ``count``
-    is what the authors' runs gave.
-    """
+    """A cell of the table of random instances: in how many of them H(m-LinGapE(2)) ≤ H(UGapE)."""
 
     K: int
     N: int
     D: float
-    printed: float | None
-    count: int
+    printed: float | None  # what the paper prints, in per cent; None where it has no such column
+    count: int  # what the authors' runs gave
     of: int = 1000
 
     @property
@@ -194,33 +148,13 @@ class Constant:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of the paper.
+    """One figure or table of the paper."""
 
-    Attributes
-    ----------
-    name : str
-        What ``shortlist reproduce`` is told.
-    title : str
-        What it shows.
-    panels : tuple of Panel
-        What is run.
-    views : tuple of View
-        What is drawn.
-    claims : tuple of Claim
-        What the paper concludes.
-    notes : tuple of str
-        What a reader should know.
-    cells : tuple of Cell
-        Of the table of random instances.
-    constants : tuple of Constant
-        Of the table of constants.
-    """
-
-    name: str
-    title: str
-    panels: tuple[Panel, ...] = ()
-    views: tuple[View, ...] = ()
-    claims: tuple[Claim, ...] = ()
-    notes: tuple[str, ...] = ()
-    cells: tuple[Cell, ...] = ()
-    constants: tuple[Constant, ...] = field(default=())
+    name: str  # what ``shortlist reproduce`` is told
+    title: str  # what it shows
+    panels: tuple[Panel, ...] = ()  # what is run
+    views: tuple[View, ...] = ()  # what is drawn
+    claims: tuple[Claim, ...] = ()  # what the paper concludes
+    notes: tuple[str, ...] = ()  # what a reader should know
+    cells: tuple[Cell, ...] = ()  # of the table of random instances
+    constants: tuple[Constant, ...] = ()  # of the table of constants

@@ -1,15 +1,16 @@
-"""The instances of the paper, what was run on them, and the figures that the authors logged."""
+"""The paper's instances, the rows that were run on them, and the figures the authors logged."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from shortlist.errors import DataUnavailable
+from shortlist.paper.errata import errata
 from shortlist.paper.experiment import AS_WRITTEN, CORRECTED, ONE_THRESHOLD, Panel, Published, Row
-from shortlist.paper.settings import errata
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -17,46 +18,33 @@ if TYPE_CHECKING:
 SIGMA = 0.5
 
 
-def classic(K: int, m: int, omega: float) -> Callable[[], Instance]:
-    """The classic instance, built when it is called for."""
+def classic(K: int, m: int, omega: float) -> Instance:
+    """The classic instance."""
+    from shortlist.simulation import instances
 
-    def build() -> Instance:
-        from shortlist.simulation import instances
-
-        return instances.classic(K=K, m=m, omega=omega, sigma=SIGMA)
-
-    return build
+    return instances.classic(K=K, m=m, omega=omega, sigma=SIGMA)
 
 
-def random_instance(m: int, sigma: float = SIGMA) -> Callable[[], Instance]:
-    """The random instance of the appendix, built when it is called for."""
+def random_instance(m: int, sigma: float = SIGMA) -> Instance:
+    """The random instance of the appendix."""
+    import numpy as np
 
-    def build() -> Instance:
-        import numpy as np
+    from shortlist.simulation import instances
 
-        from shortlist.paper.random_instance import FEATURES
-        from shortlist.simulation import instances
-
-        features = np.array(FEATURES).T
-        return instances.from_arrays(
-            features, theta=np.eye(5)[0], m=m, sigma=sigma, label=f"random K=10 N=5 m={m}"
-        )
-
-    return build
+    lines = files("shortlist.paper").joinpath("random_instance.csv").read_text("utf-8")
+    features = np.loadtxt(lines.splitlines(), delimiter=",").T
+    theta, label = np.eye(5)[0], f"random K=10 N=5 m={m}"
+    return instances.from_arrays(features, theta=theta, m=m, sigma=sigma, label=label)
 
 
-def drugs(columns: str) -> Callable[[], Instance]:
-    """The drug instance, built when it is called for; it needs the public data set."""
+def drugs(columns: str) -> Instance:
+    """The drug instance, which needs the public data set."""
+    from shortlist.data import drug_instance
 
-    def build() -> Instance:
-        from shortlist.data import drug_instance
-
-        try:
-            return drug_instance(columns=columns, m=5, sigma=SIGMA)
-        except ImportError as error:  # the fetcher is an extra: without it there is no data
-            raise DataUnavailable(str(error)) from None
-
-    return build
+    try:
+        return drug_instance(columns=columns, m=5, sigma=SIGMA)
+    except ImportError as error:  # the fetcher is an extra: without it there is no data
+        raise DataUnavailable(str(error)) from None
 
 
 def with_the_text(*rows: Row) -> tuple[Row, ...]:
@@ -71,7 +59,7 @@ def with_the_text(*rows: Row) -> tuple[Row, ...]:
 
 
 def _rarely(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """LUCB as Algorithm 1 says takes eleven million samples a run at ω = 0.1: a tenth of the runs."""
+    """The rows with a tenth of the runs of LUCB as Algorithm 1 says, which are very long."""
     return tuple(
         replace(row, expected=1.1e7, share=0.1)
         if (row.algorithm, row.kind) == ("LUCB", AS_WRITTEN)
@@ -82,18 +70,22 @@ def _rarely(rows: tuple[Row, ...]) -> tuple[Row, ...]:
 
 # algorithm, selection rule, threshold, then the mean, standard deviation and error rate of 500 runs
 # fmt: off
-PI_6 = Panel("pi-6", "classic, K = 4, m = 2, ω = π/6", classic(4, 2, math.pi / 6), with_the_text(
+PI_6 = Panel(
+    "pi-6", "classic, K = 4, m = 2, ω = π/6", partial(classic, 4, 2, math.pi / 6), with_the_text(
     Row("LUCB", "largest variance", "lucb1", Published(10444.254, 2505.508, 0.0)),
     Row("UGapE", "largest variance", "lucb1", Published(14003.226, 1894.326, 0.0)),
-    Row("LinGIFA (individual)", "largest variance", "frequentist", Published(8915.65, 1560.81, 0.0)),
+    Row("LinGIFA (individual)", "largest variance", "frequentist",
+        Published(8915.65, 1560.81, 0.0)),
     Row("LinGIFA", "largest variance", "frequentist", Published(4086.566, 1087.425, 0.0)),
     Row("LinGIFA", "greedy", "frequentist", Published(3019.552, 829.701, 0.0)),
-    Row("LinGIFA (tau LUCB)", "largest variance", "frequentist", Published(4234.688, 1073.005, 0.0)),
+    Row("LinGIFA (tau LUCB)", "largest variance", "frequentist",
+        Published(4234.688, 1073.005, 0.0)),
     Row("LinGIFA (tau LUCB)", "greedy", "frequentist", Published(2948.018, 797.171, 0.0)),
     Row("m-LinGapE", "greedy", "frequentist", Published(2941.792, 819.63, 0.0)),
     Row("m-LinGapE", "optimized", "frequentist", Published(3014.42, 847.495, 0.0)),
 ))
-PI_3 = Panel("pi-3", "classic, K = 4, m = 2, ω = π/3", classic(4, 2, math.pi / 3), with_the_text(
+PI_3 = Panel(
+    "pi-3", "classic, K = 4, m = 2, ω = π/3", partial(classic, 4, 2, math.pi / 3), with_the_text(
     Row("LUCB", "largest variance", "lucb1", Published(737.482, 140.195, 0.0)),
     Row("UGapE", "largest variance", "lucb1", Published(762.132, 134.908, 0.0)),
     Row("LinGIFA (individual)", "largest variance", "frequentist", Published(534.792, 98.55, 0.0)),
@@ -104,7 +96,7 @@ PI_3 = Panel("pi-3", "classic, K = 4, m = 2, ω = π/3", classic(4, 2, math.pi /
     Row("m-LinGapE", "greedy", "frequentist", Published(198.422, 61.263, 0.0)),
     Row("m-LinGapE", "optimized", "frequentist", Published(209.81, 56.268, 0.0)),
 ))
-OMEGA_01 = Panel("omega-0.1", "classic, K = 3, m = 1, ω = 0.1", classic(3, 1, 0.1), (
+OMEGA_01 = Panel("omega-0.1", "classic, K = 3, m = 1, ω = 0.1", partial(classic, 3, 1, 0.1), (
     *_rarely(with_the_text(
         Row("LUCB", "largest variance", "lucb1", Published(235470.704, 185873.66, 0.018)),
         Row("LUCB", "both", "lucb1", Published(245384.164, 200423.706, 0.02)),
@@ -125,14 +117,16 @@ _DRUGS = with_the_text(
     Row("m-LinGapE", "optimized", "heuristic", Published(7586.508, 206.382, 0.0)),
 )
 DRUGS_AS_PUBLISHED = Panel("drugs-as-published", "epilepsy, K = 10, m = 5, columns as published",
-                           drugs("published"), _DRUGS)
-DRUGS = Panel("drugs", "epilepsy, K = 10, m = 5, each drug with its own rewards", drugs("own"),
-              _DRUGS, counted=False)
-RANDOM_3 = Panel("random-3", "random, K = 10, N = 5, m = 3", random_instance(3), with_the_text(
+                           partial(drugs, "published"), _DRUGS)
+DRUGS = Panel("drugs", "epilepsy, K = 10, m = 5, each drug with its own rewards",
+              partial(drugs, "own"), _DRUGS, counted=False)
+RANDOM_3 = Panel(
+    "random-3", "random, K = 10, N = 5, m = 3", partial(random_instance, 3), with_the_text(
     Row("LinGIFA", "largest variance", "heuristic", Published(1100.106, 773.496, 0.006)),
     Row("m-LinGapE", "optimized", "heuristic", Published(1017.518, 545.126, 0.002)),
 ))
-RANDOM_8 = Panel("random-8", "random, K = 10, N = 5, m = 8", random_instance(8), with_the_text(
+RANDOM_8 = Panel(
+    "random-8", "random, K = 10, N = 5, m = 8", partial(random_instance, 8), with_the_text(
     Row("LinGIFA", "largest variance", "heuristic", Published(14141.246, 8084.68, 0.006)),
     Row("m-LinGapE", "optimized", "heuristic", Published(11094.532, 6741.893, 0.014)),
 ))

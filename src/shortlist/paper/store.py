@@ -6,7 +6,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -14,45 +14,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.files.writing import PART, make_folder, new_file
-from shortlist.paper.writing import going_on
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KEY = b"shortlist key"
 ROWS = b"shortlist rows"  # a digest of them: Parquet itself does not notice every flipped bit
-FORGOTTEN = 600.0  # seconds after which nobody is writing it any more
+FORGOTTEN = 600.0  # seconds after which nobody is writing a draft any more
 # What a run depends on; an edit elsewhere leaves finished runs valid.
 ROOMS = (
-    "core",
-    "rules",
-    "problem.py",
-    "algorithms",
-    "simulation/comparison.py",
-    "simulation/instances.py",
-    "simulation/rewards.py",
+    *("numerics", "noise.py", "posterior", "rules", "problem.py", "allocations", "designs"),
+    *("theory", "engine", "plans", "catalog", "simulation"),
 )
 
 
 class Store:
-    """A folder of Parquet files, one a task, each under a digest of all that it depends on.
+    """A folder of Parquet files of rows, each under a digest of all that its rows depend on.
 
-    A file that cannot be read, or that belongs to another task, is set aside with a message: the
-    runs are made again.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when it is needed.
+    A file that cannot be read, or whose rows are others, is not used, with a message: the rows are
+    made again.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self, name: str, key: str, valid: Callable[[pd.DataFrame], bool]) -> Any:
-        """The rows kept for a task, or None; ``valid`` says whether they can be its rows."""
+        """The rows kept under a name and a key, or None; ``valid`` says whether they fit."""
         from shortlist.files.arrow import read_table
 
         path = self._path(name, key)
@@ -75,28 +64,27 @@ class Store:
         return None
 
     def write(self, name: str, key: str, frame: pd.DataFrame) -> None:
-        """Keep the rows of a task; an interruption leaves the old file or the new one, whole."""
+        """Keep rows; an interruption leaves the old file or the new one, whole."""
         import pyarrow
         from pyarrow import parquet
 
         table = pyarrow.Table.from_pandas(frame, preserve_index=False)
         # Without pandas' own metadata: what the digest covers is then all that is read back.
         metadata = {KEY: key.encode(), ROWS: _rows_digest(table)}
-        path = self._path(name, key)
-        with going_on():
-            make_folder(path.parent)
-            with new_file(path, replace=True) as file:
+        with finished_runs_are_kept():
+            make_folder(self._folder)
+            with new_file(self._path(name, key), replace=True) as file:
                 # The types are then read back under the names that they have in the digest.
                 whole = table.replace_schema_metadata(metadata)
                 parquet.write_table(whole, file, use_compliant_nested_type=False)
 
     def sweep(self) -> None:
-        """Remove what a process that was killed had begun to write, long ago."""
-        for beside in self._folder.glob(f"*{PART}"):
+        """Remove the drafts of processes that were killed long ago."""
+        for draft in self._folder.glob(f"*{PART}"):
             with suppress(OSError):
                 # A younger one may be another process's, which is writing it right now.
-                if time.time() - beside.stat().st_mtime > FORGOTTEN:
-                    beside.unlink()
+                if time.time() - draft.stat().st_mtime > FORGOTTEN:
+                    draft.unlink()
 
     def _path(self, name: str, key: str) -> Path:
         return self._folder / f"{name}-{key[:12]}.parquet"
@@ -105,6 +93,24 @@ class Store:
 def _rows_digest(table: Any) -> bytes:
     types = [str(kind) for kind in table.schema.types]
     return digest(repr(types), repr(table.to_pydict())).encode()
+
+
+@contextmanager
+def finished_runs_are_kept() -> Iterator[None]:
+    """Add to the error of a file that cannot be written that no finished run is lost.
+
+    Examples
+    --------
+    >>> with finished_runs_are_kept():
+    ...     raise InvalidSetting("results cannot be written (No space left on device).")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: results cannot be written (No space left on device). Finished runs are kept: run it again to go on.
+    """
+    try:
+        yield
+    except InvalidSetting as error:
+        raise InvalidSetting(f"{error} Finished runs are kept: run it again to go on.") from None
 
 
 def digest(*parts: object) -> str:
@@ -133,9 +139,7 @@ def _bytes(part: object) -> Iterator[bytes]:
         yield f"{part.dtype} {part.shape}".encode()
         yield np.ascontiguousarray(part).tobytes()
     elif is_dataclass(part) and not isinstance(part, type):
-        for each in fields(part):
-            yield each.name.encode()
-            yield from _bytes(getattr(part, each.name))
+        yield from _bytes({each.name: getattr(part, each.name) for each in fields(part)})
     elif isinstance(part, dict):
         for name, value in part.items():
             yield str(name).encode()
@@ -150,12 +154,14 @@ def _bytes(part: object) -> Iterator[bytes]:
 
 
 @cache
-def code(*more: str) -> str:
-    """A digest of the sources that a run depends on, and of more rooms: other code, other runs."""
+def code() -> str:
+    """A digest of the sources that a run depends on: other code, other runs."""
     root = Path(__file__).parents[1]
     state = hashlib.sha256()
-    for room in (*ROOMS, *more):
-        place = root / room
-        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+    for room in ROOMS:
+        files = [root / room] if room.endswith(".py") else sorted((root / room).rglob("*.py"))
+        if not files:
+            raise FileNotFoundError(f"{root / room} holds no sources.")
+        for path in files:
             state.update(path.read_bytes())
     return state.hexdigest()

@@ -1,11 +1,12 @@
-"""The arms of a study in a picture: which are shown, how they are called and coloured."""
+"""The arms of a study in a picture: which are shown, their names and colours, and the title."""
 
 from __future__ import annotations
 
+import functools
+import unicodedata
 from typing import TYPE_CHECKING
 
 from shortlist.plot.figure import COLOURS
-from shortlist.plot.names import drawn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 ROWS_SHOWN = 30
+NAME_WIDTH = 28  # letters of a name before its middle is left out; a Chinese character is two wide
+MISSING = "□"
 INSIDE, CHALLENGER, OUTSIDE = COLOURS[0], COLOURS[1], "#666666"
 
 
@@ -23,8 +26,7 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
     An arm is the nearer to the boundary the larger the gap index that the stopping rule reads of
     it. The shortlist takes two places of three at most.
     """
-    table = look.table
-    by_gap = look.by_gap
+    table, by_gap = look.table, look.by_gap
     inside = table["in_shortlist"].to_numpy()
     nearest = by_gap[inside[by_gap]][: 2 * most // 3]
     outside = by_gap[~inside[by_gap]][:most]
@@ -34,7 +36,7 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
 
 
 def label(look: Look, arm: int) -> str:
-    """★ for the shortlist, and which one is b or c."""
+    """The name of an arm, with ★ for the shortlist and its role in the boundary pair."""
     star = "★ " if look.table["in_shortlist"].iloc[arm] else ""
     parts = {"b": look.b, "c": look.c, "boundary": look.boundary}
     if look.boundary == look.b:
@@ -44,33 +46,21 @@ def label(look: Look, arm: int) -> str:
 
 
 def colour(look: Look, arm: int) -> str:
-    """By side of the boundary, the challenger apart."""
+    """The colour of an arm: by its side of the boundary, and one for the challenger."""
     if arm == look.c:
         return CHALLENGER
     return INSIDE if look.table["in_shortlist"].iloc[arm] else OUTSIDE
 
 
 def left_out(shown: int, table: pd.DataFrame) -> str:
-    """How many arms are not in the picture."""
+    """How many arms are not in the picture, as a sentence; empty if all are."""
     rest = len(table) - shown
-    if rest == 0:
-        return ""
-    return f"{rest:,} of the {len(table):,} arms are left out, those farthest from the boundary. "
-
-
-def number(value: float) -> str:
-    """Four digits, with a minus sign.
-
-    Examples
-    --------
-    >>> number(-0.123456)
-    '−0.1235'
-    """
-    return f"{value:.4g}".replace("-", "−")
+    words = f"{rest:,} of the {len(table):,} arms are left out, those farthest from the boundary. "
+    return words if rest else ""
 
 
 def headline(study: Study, evaluations: int) -> str:
-    """What is looked for, by what, and how far it is."""
+    """The title: what is looked for, by which algorithm, and the state of the study."""
     problem = study.problem
     until = f"δ = {problem.delta:g}" if study.budget is None else f"budget {study.budget:,}"
     state = "still running"
@@ -88,7 +78,7 @@ def headline(study: Study, evaluations: int) -> str:
 
 
 def after_stop(study: Study) -> int:
-    """How many results were told after the stop, but for an audit's: it does not rest on them."""
+    """How many results were told after the stop, without those of an audit."""
     from shortlist.study.insight.audit import audit_results
 
     if not study.model.stopped:
@@ -97,13 +87,8 @@ def after_stop(study: Study) -> int:
     return len(later) - audit_results(later)
 
 
-def past_of(study: Study, history: History | None) -> History:
-    """The history at hand, or made."""
-    return study.history() if history is None else history
-
-
 def look_of(study: Study, history: History | None) -> Look | None:
-    """What the stopping rule last read, from the history if it is at hand; None before a result."""
+    """What the stopping rule last read, from the history if it is given; None before a result."""
     from shortlist.study.insight.history import last_look
 
     if study.evaluations == 0:
@@ -112,9 +97,65 @@ def look_of(study: Study, history: History | None) -> Look | None:
 
 
 def nothing_yet(study: Study) -> str:
-    """Why there is nothing to draw."""
+    """Why there is nothing to draw, as a sentence."""
     if study.evaluations == 0:
         return "Nothing to draw yet: no result has been told."
     from shortlist.study.stage import before_the_rounds
 
     return f"Nothing to draw yet: intervals come later. {before_the_rounds(study)}"
+
+
+def drawn(name: str, width: int = NAME_WIDTH) -> str:
+    r"""A name on one line, its middle left out if it is long.
+
+    The middle, because the names of a series differ at their ends. A character that the font lacks
+    is drawn as a box, unless text stays text (``svg.fonttype``): then the reader's font shows it.
+
+    Examples
+    --------
+    >>> drawn("a name\nof two lines")
+    'a name of two lines'
+    >>> drawn("N-acetyl-5-methoxytryptamine, batch 17")
+    'N-acetyl-5-met…ine, batch 17'
+    >>> len(drawn(28 * "酸"))
+    14
+    """
+    line = " ".join(name.split())
+    if _width(line) > width:
+        tail = (width - 1) // 2
+        line = f"{_start(line, width - 1 - tail)}…{_start(line[::-1], tail)[::-1]}"
+    known = _drawable()
+    return "".join(
+        each if each.isprintable() and (known is None or ord(each) in known) else MISSING
+        for each in line
+    )
+
+
+def _width(line: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in line)
+
+
+def _start(line: str, width: int) -> str:
+    """The start of a line that is at most so wide."""
+    line = line[:width]
+    while _width(line) > width:
+        line = line[:-1]
+    return line
+
+
+def _drawable() -> frozenset[int] | None:
+    """The characters that the fonts in use can draw; None if text stays text."""
+    import matplotlib as mpl
+    from matplotlib.font_manager import FontProperties, findfont
+
+    if mpl.rcParams["svg.fonttype"] == "none":
+        return None
+    families = mpl.rcParams["font.family"]
+    return _characters_of(tuple(findfont(FontProperties(family=[name])) for name in families))
+
+
+@functools.cache
+def _characters_of(fonts: tuple[str, ...]) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    return frozenset().union(*(get_font(font).get_charmap() for font in fonts))

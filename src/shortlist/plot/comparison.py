@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InvalidSetting
-from shortlist.plot.figure import COLOURS, axes_for, two_and_five, whole
-from shortlist.plot.rows import box, label_rows, mark_published
+from shortlist.plot.figure import (
+    COLOURS,
+    axes_for,
+    box,
+    label_rows,
+    mark_published,
+    two_and_five,
+    whole,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,14 +75,10 @@ def samples(
     jitter = np.random.default_rng(0)
     for name, place, values in zip(names, places.tolist(), groups, strict=True):
         heights = place + jitter.uniform(-0.28, 0.28, len(values))
-        # As pixels, or five hundred dots a row make a heavy SVG.
-        ax.plot(
-            values, heights, ".", color="0.6", markersize=3, alpha=0.4, zorder=1, rasterized=True
-        )
+        style = {"color": "0.6", "markersize": 3, "alpha": 0.4, "zorder": 1}
+        ax.plot(values, heights, ".", rasterized=True, **style)  # or 500 dots a row are a heavy SVG
         colour = COLOURS[families.index(family[name]) % len(COLOURS)]
         box(ax, values, place, colour, hatched=family[name] != name)
-        mean = values.mean()
-        ax.plot([mean], [place], "D", color=colour, markeredgecolor="white", markersize=6, zorder=3)
     marks = mark_published(ax, names, places, published or {})
     label_rows(ax, [_broken(name, family[name]) for name in names], places)
     whiskers = [np.quantile(values, [0.05, 0.95]) for values in groups]

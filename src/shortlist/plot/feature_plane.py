@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,12 @@ from shortlist.plot.arms import (
     OUTSIDE,
     after_stop,
     colour,
+    drawn,
     headline,
     label,
     look_of,
 )
 from shortlist.plot.figure import axes_for, say, write_around
-from shortlist.plot.names import drawn, place_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 NAMED = 25  # arms: of more, only the shortlist and the boundary pair have their names drawn
 DOTS = 10_000  # arms: of more, so many are drawn
 PIXELS_FROM = 1000  # arms: more dots than these are drawn as pixels, or they make a heavy SVG
+RING = 8.0  # pixels between a name and a point, which has a size
+BEHIND = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5}  # a name
+# Where a name may stand from its point, in points, and which side of it is meant.
+SIDES = (
+    *((10, 0, "left", "center"), (-10, 0, "right", "center")),
+    *((0, 9, "center", "bottom"), (0, -9, "center", "top")),
+    *((8, 7, "left", "bottom"), (-8, 7, "right", "bottom")),
+    *((8, -7, "left", "top"), (-8, -7, "right", "top")),
+    *((0, 20, "center", "bottom"), (0, -20, "center", "top")),
+)
 
 
 def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
@@ -63,8 +74,8 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     places, shares = components(study.problem.features)
     _, ax = axes_for(ax, 9 if shares[1] else 4)
     if is_classical(study.problem):
-        nobody = "nothing is known of these arms, so none is nearer to another."
-        return say(ax, f"No plane to draw: {nobody}")
+        why = "nothing is known of these arms, so none is nearer to another."
+        return say(ax, f"No plane to draw: {why}")
     if not shares.any():
         return say(ax, "No plane to draw: all arms have the same features.")
     table = study.table()
@@ -86,6 +97,7 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
 
 
 def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
+    """Draw the arms, coloured by their means; returns what the caption says of them."""
     many, words = len(places) > NAMED, ""
     if len(places) > DOTS:
         words = f"{DOTS:,} of the {len(places):,} arms are drawn, by chance, and the shortlist. "
@@ -102,6 +114,7 @@ def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
 
 
 def _boundary(ax: Any, places: np.ndarray, look: Look) -> str:
+    """Mark the shortlist and the boundary pair; returns what the caption says of them."""
     size = 90 if len(places) > NAMED else 150
     inside = look.table["in_shortlist"].to_numpy()
     style = {"facecolor": "none", "linewidth": 1.6, "zorder": 4}
@@ -126,14 +139,13 @@ def _axes(ax: Any, shares: np.ndarray) -> None:
 
 
 def _names(ax: Any, places: np.ndarray, names: list[str], look: Look | None) -> int:
-    """Name the boundary pair, the shortlist, and the others if they are few."""
+    """Name the boundary pair, the shortlist, and the others if they are few; returns how many."""
     chosen: list[int] = []
     others = np.empty((0, 2))
     if look is not None:
         inside = np.flatnonzero(look.table["in_shortlist"])
         chosen = [look.b, look.c, *inside.tolist()]
         others = np.vstack([places[inside], np.linspace(places[look.b], places[look.c], 40)])
-    needed = len(chosen[:2])
     if len(names) <= NAMED:
         chosen += range(len(names))
     chosen = list(dict.fromkeys(chosen))[:NAMED]
@@ -143,14 +155,54 @@ def _names(ax: Any, places: np.ndarray, names: list[str], look: Look | None) -> 
         [drawn(names[arm]) if look is None else label(look, arm) for arm in chosen],
         [OUTSIDE if look is None else colour(look, arm) for arm in chosen],
         others=others,
-        needed=needed,
+        needed=0 if look is None else 2,
     )
 
 
+def place_names(
+    ax: Any,
+    points: np.ndarray,
+    names: Sequence[str],
+    colours: Sequence[str],
+    *,
+    others: np.ndarray,
+    needed: int,
+) -> int:
+    """Write each name beside its point, where it covers no name, no point and none of the others.
+
+    Earlier names choose first. A name that finds no place is left out, but for the first
+    ``needed``. Returns how many were written. Call it last: what changes the layout moves points.
+    """
+    ax.get_figure(root=True).draw_without_rendering()
+    around = ax.transData.transform(np.vstack([points, others]))
+    frame = ax.get_window_extent()
+    taken: list[Any] = []
+    for k, (point, name, ink) in enumerate(zip(points, names, colours, strict=True)):
+        tries = []
+        for x, y, ha, va in SIDES:
+            style = {"color": ink, "fontsize": 8, "ha": ha, "va": va, "zorder": 5, "bbox": BEHIND}
+            text = ax.annotate(
+                name, point, (x, y), textcoords="offset points", parse_math=False, **style
+            )
+            box = text.get_window_extent()
+            outside = box.x0 < frame.x0 or box.x1 > frame.x1
+            outside |= box.y0 < frame.y0 or box.y1 > frame.y1
+            covered = box.padded(RING).count_contains(around) + 10 * box.count_overlaps(taken)
+            tries.append((covered + 100 * outside, text, box))
+            if tries[-1][0] == 0:
+                break
+        least = min(tries, key=lambda each: each[0])
+        if least[0] == 0 or k < needed:
+            taken.append(least[2])
+        for _, text, box in tries:
+            if not taken or box is not taken[-1]:
+                text.remove()
+    return len(taken)
+
+
 def _without_names(arms: int, written: int) -> str:
-    if written == arms:
-        return ""
-    return f"{arms - written:,} of the {arms:,} arms are drawn without their names. "
+    words = f"{arms - written:,} of the {arms:,} arms are drawn without their names. "
+    return words if written < arms else ""
 
 
 def _percent(share: float) -> str:

@@ -1,10 +1,11 @@
-"""The sheet of paper: colours, sizes, panels, and how a picture is saved."""
+"""What all pictures share: colours, sizes, panels, rows with their labels, captions, and saving."""
 
 from __future__ import annotations
 
 import io
+import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 ROW, SHARE_ROW, FRAME = 0.55, 0.34, 1.2  # inches: a row of a picture, and what is around them
 WIDTH = 8.0  # inches
-LONGEST, SHORTEST = 96, 20  # signs of a line around a panel
+LONGEST, SHORTEST = 96, 20  # characters of a line around a panel
 
 
 def panels_for(
@@ -85,8 +86,57 @@ def axes_for(ax: Any, rows: int, row: float = ROW) -> tuple[Figure, Any]:
     return figure, axes[0]
 
 
+def box(ax: Any, values: np.ndarray, place: float, colour: str, *, hatched: bool) -> None:
+    """Draw a box from quartile to quartile, whiskers at 5 % and 95 %, and a diamond at the mean."""
+    ax.boxplot(
+        [values],
+        positions=[place],
+        orientation="horizontal",
+        widths=0.6,
+        showfliers=False,
+        whis=(5, 95),
+        patch_artist=True,
+        boxprops={
+            "facecolor": colour,
+            "alpha": 0.5,
+            "edgecolor": colour,
+            "hatch": "////" if hatched else None,
+        },
+        medianprops={"color": "black"},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+        zorder=2,
+    )
+    diamond = {"color": colour, "markeredgecolor": "white", "markersize": 6, "zorder": 3}
+    ax.plot([values.mean()], [place], "D", **diamond)
+
+
+def mark_published(
+    ax: Any, names: Sequence[str], places: np.ndarray, published: Mapping[str, float]
+) -> list[float]:
+    """Mark the published figures above their rows, since ours may lie at the very same place."""
+    marks = []
+    for name, place in zip(names, places, strict=True):
+        if name in published:
+            ax.plot([published[name]], [place + 0.38], "v", color="black", markersize=6, zorder=4)
+            marks.append(published[name])
+    return marks
+
+
+def label_rows(
+    ax: Any, labels: Sequence[str], places: np.ndarray, colours: Sequence[str] | None = None
+) -> None:
+    """Name the rows, in their colours if they have any, and clear the frame around them."""
+    ax.set_yticks(places, labels, parse_math=False)  # a name may hold a dollar sign
+    ax.set_ylim(0.4, len(labels) + 0.6)
+    ax.grid(axis="x", color="0.9", zorder=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    for text, colour in zip(ax.get_yticklabels(), colours or (), strict=False):
+        text.set(color=colour, fontsize=9)
+
+
 def say(ax: Any, sentence: str) -> Figure:
-    """A sentence where there is nothing to draw."""
+    """Write a sentence where there is nothing to draw."""
     words = textwrap.fill(sentence, 64)
     where = {"ha": "center", "va": "center", "transform": ax.transAxes}
     ax.text(0.5, 0.5, words, color="0.3", parse_math=False, **where)
@@ -102,26 +152,18 @@ def write_around(
     *,
     above_all: bool = False,
 ) -> Figure:
-    """A title above the first panel and a caption below each, no line wider than its panel.
+    """Write a title above the first panel and a caption below each, no line wider than its panel.
 
-    Parameters
-    ----------
-    panels : sequence of Axes
-        With all that is drawn in them: names beside the rows leave a panel the less width.
-    title : str
-        In a line or more.
-    captions : sequence of (what, sentence)
-        For each panel what its axis shows, and how to read it.
-    above_all : bool
-        Whether the title stands above the whole figure, not above the first panel.
-
-    Returns
-    -------
-    Figure
-        The panels'.
+    A caption says what the axis shows, and how to read it. With ``above_all`` the title stands
+    above the whole figure. All else must be drawn before: names take from the width of a panel.
     """
     figure: Figure = panels[0].figure
-    _lay_out(panels[0].get_figure(root=True))  # the widths are known from here on
+    whole_figure = panels[0].get_figure(root=True)
+    engine = whole_figure.get_layout_engine()
+    if engine is None:
+        whole_figure.draw_without_rendering()
+    else:
+        engine.execute(whole_figure)  # a drawing would begin with it, and take as long again
     # No mathematics: the name of an arm may hold a dollar sign.
     plain: dict[str, Any] = {"parse_math": False}
     if above_all:
@@ -135,14 +177,6 @@ def write_around(
     return figure
 
 
-def _lay_out(figure: Figure) -> None:
-    engine = figure.get_layout_engine()
-    if engine is None:
-        figure.draw_without_rendering()
-    else:
-        engine.execute(figure)  # a drawing would begin with it, and take as long again
-
-
 def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
     """Break paragraphs so that no line is wider than the room, in pixels."""
     for width in range(LONGEST, SHORTEST, -2):
@@ -151,8 +185,19 @@ def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
             return
 
 
+def number(value: float, form: str = ".4g") -> str:
+    """A number with a minus sign, by default with four digits; a dash where it is not finite.
+
+    Examples
+    --------
+    >>> number(-0.123456), number(2.0, ".1f"), number(float("nan"))
+    ('−0.1235', '2.0', '–')
+    """
+    return format(value, form).replace("-", "−") if math.isfinite(value) else "–"
+
+
 def whole(value: float, _: object) -> str:
-    """A number of evaluations beside its tick."""
+    """The label of a tick: a number of evaluations."""
     return f"{value:,.0f}"
 
 
@@ -163,7 +208,7 @@ def two_and_five(value: float, _: object) -> str:
 
 
 def load_pyplot() -> Any:
-    """Matplotlib, when a picture is drawn and not before."""
+    """Matplotlib's pyplot, loaded when a picture is drawn and not before."""
     try:
         import matplotlib.pyplot as pyplot
     except ImportError:

@@ -10,17 +10,15 @@ from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,
     colour,
+    drawn,
     headline,
     label,
     left_out,
     look_of,
     most_contested,
     nothing_yet,
-    number,
 )
-from shortlist.plot.figure import FRAME, panels_for, say, write_around
-from shortlist.plot.names import drawn
-from shortlist.plot.rows import label_rows
+from shortlist.plot.figure import FRAME, label_rows, number, panels_for, say, write_around
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,7 +71,9 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
-    words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
+    words = _stop(study, look, alone) + left_out(len(arms), look.table)
+    late = study.evaluations - look.evaluation
+    words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
         _draw(panels[0], look, arms, OWN)
         _shade(panels[0], study, look)
@@ -91,7 +91,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
 
 
 def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
-    """Side by side; of axes that are given the last ones."""
+    """Panels side by side; the last of the axes that are given."""
     size = (2.5 + 4.0 * panels, FRAME + 0.9 + INTERVAL_ROW * rows)
     return panels_for(ax, size, columns=panels)[1][-panels:]
 
@@ -108,7 +108,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
 
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
-    """From L_j to the other end: with individual indices B_ij = U_i − L_j."""
+    """Shade the band from L_j that is as wide as the statistic: B_ij = U_i − L_j."""
     if not study.bound.engine.setup.lagged:
         end = look.table["lower"].iloc[look.boundary]
         ax.axvspan(end, end + look.statistic, color="#FBE3D6", zorder=1)
@@ -117,13 +117,13 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
 
 
 def _stop(study: Study, look: Look, alone: bool) -> str:
-    """What stops the study, in words."""
-    engine, m = study.bound.engine, study.problem.m
+    """What stops the study, as sentences."""
+    setup, m = study.bound.engine.setup, study.problem.m
     verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
-    if engine.setup.stop == "ugape":
+    if setup.stop == "ugape":
         name = drawn(look.table["name"].iloc[look.boundary])
         rows = "" if alone else f"Every row is the arm minus {name}. "
         upper = f"the m-th largest upper end (m = {m})"
@@ -132,22 +132,17 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
     rows = "★: c minus the arm; others: the arm minus b. "
     if alone:
         rows = ""
-    if engine.setup.budget is not None:
+    if setup.budget is not None:
         return (
             f"{rows}Each interval would hold the difference of two arms named beforehand with "
             f"probability {1 - study.problem.delta:g}; of arms chosen by the results it holds less "
             f"often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
-            f"after {engine.setup.budget:,} evaluations, wherever they are. "
+            f"after {setup.budget:,} evaluations, wherever they are. "
         )
-    if engine.setup.lagged:
+    if setup.lagged:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
         return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"
-    if engine.setup.stop == "lucb":
+    if setup.stop == "lucb":
         upper = "U_c − L_b" if alone else "the upper end of c"
         return f"{rows}The study {verb} when {upper} {figure} {until}"
-    return f"{rows}The study {verb} when the user's own rule {engine.setup.stop!r} {figure} {until}"
-
-
-def _since(study: Study, look: Look) -> str:
-    late = study.evaluations - look.evaluation
-    return f"{late:,} results that came in since are not in the picture. " if late else ""
+    return f"{rows}The study {verb} when the user's own rule {setup.stop!r} {figure} {until}"

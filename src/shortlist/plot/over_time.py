@@ -16,10 +16,8 @@ from shortlist.plot.arms import (
     left_out,
     most_contested,
     nothing_yet,
-    past_of,
 )
 from shortlist.plot.figure import WIDTH, panels_for, say, two_and_five, whole, write_around
-from shortlist.plot.names import spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +59,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     >>> [text.get_text() for text in arms.texts]
     ['★ 2 (b)', '1 (c)']
     """
-    past = past_of(study, history)
+    past = study.history() if history is None else history
     look = past.last if study.evaluations else None
     alone, signs = study.bound.engine.setup.alone, study.bound.interval_words
     panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
@@ -95,12 +93,13 @@ def mark_stop(panels: Sequence[Any], study: Study) -> str:
         ax.axvline(study.answered_at, color="0.35", linestyle="--", linewidth=1.2, zorder=2.6)
     late = after_stop(study)
     results = "1 result told after it does" if after == 1 else f"{after:,} results told after it do"
-    words = f"Vertical dashes: the stop, after {study.answered_at:,}; the {results} not change the answer"
+    words = f"Vertical dashes: the stop, after {study.answered_at:,}; "
+    words += f"the {results} not change the answer"
     return f"{words}. " if late == after else f"{words}, {after - late:,} of them test linearity. "
 
 
 def _nearest(look: Look) -> list[int]:
-    """The boundary pair, and the candidates of lowest mean."""
+    """The boundary pair and the candidates of lowest mean, up to ``BANDS`` arms."""
     table = look.table[look.table["in_shortlist"]].sort_values("mean", kind="stable")
     ranked = [look.b, look.c, look.boundary, *table.index.tolist()]
     return list(dict.fromkeys(ranked))[:BANDS]
@@ -120,7 +119,8 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
             _band(ax, times, low[:, k], mean[:, k], high[:, k], shade)
         else:
             shade = "#B9D5E8" if inside[arm] else "0.82"
-            ax.plot(times, mean[:, k], _point(times), color=shade, linewidth=0.9, zorder=1.6)
+            mark = "o" if len(times) == 1 else "-"
+            ax.plot(times, mean[:, k], mark, color=shade, linewidth=0.9, zorder=1.6)
             ax.fill_between(times, low[:, k], high[:, k], color="0.96", zorder=0.6)
     _time_axis(ax, times)
     ends = [(label(look, arm), float(mean[-1, place[arm]]), colour(look, arm)) for arm in near]
@@ -131,11 +131,13 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
 def _band(
     ax: Any, times: np.ndarray, low: np.ndarray, middle: np.ndarray, high: np.ndarray, shade: str
 ) -> None:
+    mark = "-"
     if len(times) == 1:  # a moment has no width
+        mark = "o"
         ax.vlines(times, low, high, color=shade, linewidth=3, alpha=0.4, zorder=2)
     ax.fill_between(times, low, high, color=shade, alpha=0.13, linewidth=0, zorder=2)
     ax.plot(times, low, times, high, color=shade, linewidth=0.7, zorder=2.2)
-    ax.plot(times, middle, _point(times), color=shade, linewidth=1.8, zorder=3)
+    ax.plot(times, middle, mark, color=shade, linewidth=1.8, zorder=3)
 
 
 def _difference(ax: Any, study: Study, past: History) -> str:
@@ -156,10 +158,6 @@ def _difference(ax: Any, study: Study, past: History) -> str:
     )
 
 
-def _point(times: np.ndarray) -> str:
-    return "o" if len(times) == 1 else "-"
-
-
 def _time_axis(ax: Any, times: np.ndarray) -> None:
     first, last = float(times[0]), float(times[-1])
     if last > LOG_TIME_FROM * first:
@@ -176,7 +174,7 @@ def _time_axis(ax: Any, times: np.ndarray) -> None:
 
 
 def _name_lines(ax: Any, lines: list[tuple[str, float, str]]) -> None:
-    """Each line's name at its end, moved where it would cover another."""
+    """Write each line's name at its end, moved where it would cover another."""
     low, high = ax.get_ylim()
     points = 72.0 * ax.get_window_extent().height / ax.get_figure(root=True).dpi
     apart = LINE * (high - low) / points
@@ -189,12 +187,7 @@ def _name_lines(ax: Any, lines: list[tuple[str, float, str]]) -> None:
             (1.03, place),
             xycoords=where,
             textcoords=where,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": shade,
-                "linewidth": 0.7,
-                "relpos": (0.0, 0.5),
-            },
+            arrowprops={"arrowstyle": "-", "color": shade, "linewidth": 0.7, "relpos": (0, 0.5)},
             color=shade,
             fontsize=8,
             va="center",
@@ -203,6 +196,28 @@ def _name_lines(ax: Any, lines: list[tuple[str, float, str]]) -> None:
 
 
 def _panels(ax: Any, heights: list[float]) -> list[Any]:
-    """One below the other; of axes that are given the first ones."""
+    """Panels one below the other; the first of the axes that are given."""
     size = (WIDTH, 1.2 + sum(heights) + 0.4 * len(heights))
     return panels_for(ax, size, heights)[1][: len(heights)]
+
+
+def spread(heights: Sequence[float], apart: float) -> list[float]:
+    """The heights, moved as little as needed to lie so far apart, in the same order.
+
+    Examples
+    --------
+    >>> spread([1.0, 1.0, 5.0], apart=2.0)
+    [0.0, 2.0, 5.0]
+    """
+    order = np.argsort(heights, kind="stable")
+    blocks: list[list[float]] = []  # of heights that touch: the lowest place, and how many
+    for height in np.asarray(heights, float)[order]:
+        blocks.append([float(height), 1.0])
+        while len(blocks) > 1 and blocks[-2][0] + apart * blocks[-2][1] > blocks[-1][0]:
+            low, size = blocks.pop()
+            below, many = blocks.pop()
+            lowest = (below * many + (low - apart * many) * size) / (many + size)
+            blocks.append([lowest, many + size])
+    places = np.empty(len(order))
+    places[order] = [low + apart * k for low, size in blocks for k in range(int(size))]
+    return places.tolist()

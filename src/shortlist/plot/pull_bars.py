@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.plot.arms import INSIDE, OUTSIDE, ROWS_SHOWN, after_stop, headline
-from shortlist.plot.figure import COLOURS, axes_for, say, write_around
-from shortlist.plot.names import drawn
-from shortlist.plot.rows import label_rows
+from shortlist.plot.arms import INSIDE, OUTSIDE, ROWS_SHOWN, after_stop, drawn, headline
+from shortlist.plot.figure import COLOURS, axes_for, label_rows, say, write_around
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +47,10 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     told [1, 0]
     pending [2, 2]
     """
-    counts = {state: _count(study, state) for state in STATES}
+    counts = {}
+    for state in STATES:
+        pulled = [trial.arm for trial in study.trials if trial.state == state]
+        counts[state] = np.bincount(np.array(pulled, np.int64), minlength=study.problem.arms)
     total = np.sum(list(counts.values()), axis=0)
     if not total.any():
         _, ax = axes_for(ax, 4, PULLS_ROW)
@@ -82,13 +83,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     return write_around([ax], headline(study, study.evaluations), captions)
 
 
-def _count(study: Study, state: str) -> np.ndarray:
-    arms = [trial.arm for trial in study.trials if trial.state == state]
-    return np.bincount(np.array(arms, np.int64), minlength=study.problem.arms)
-
-
 def _shown(total: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """The arms of most evaluations, and of the shortlist up to ten even if they had none."""
+    """The arms with most evaluations, and up to ten of the shortlist even if they had none."""
     by_total = np.argsort(-total, kind="stable")
     ranked = [*by_total[inside[by_total]][: ROWS_SHOWN // 3], *by_total]
     return np.sort(np.array(list(dict.fromkeys(ranked))[:ROWS_SHOWN]))
@@ -113,7 +109,7 @@ def _legend(study: Study, counts: dict[str, np.ndarray], arms: np.ndarray) -> st
     if rest:
         told_there = told - int(counts["told"][arms].sum())
         words += (
-            f"{rest:,} of the {study.problem.arms:,} arms are left out, with {told_there:,} results "
-            "between them."
+            f"{rest:,} of the {study.problem.arms:,} arms are left out, with {told_there:,} "
+            "results between them."
         )
     return words

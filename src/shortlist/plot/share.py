@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shortlist.errors import InvalidSetting
-from shortlist.plot.figure import COLOURS, SHARE_ROW, axes_for
-from shortlist.plot.rows import label_rows, mark_published
+from shortlist.plot.figure import COLOURS, SHARE_ROW, axes_for, label_rows, mark_published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

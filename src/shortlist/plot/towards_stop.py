@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet, number, past_of
-from shortlist.plot.figure import axes_for, say, whole, write_around
+from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet
+from shortlist.plot.figure import axes_for, number, say, whole, write_around
 from shortlist.plot.over_time import mark_stop
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def stopping(
     >>> bool(ax.lines[0].get_ydata()[-1] == study.statistic)
     True
     """
-    past = past_of(study, history)
+    past = study.history() if history is None else history
     _, ax = axes_for(ax, 7)
     if past.last is None or study.evaluations == 0:
         return say(ax, nothing_yet(study))
@@ -81,9 +81,8 @@ def stopping(
         known = known[known["evaluation"] <= study.answered_at]
     times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
     epsilon = study.problem.epsilon
-    ax.plot(
-        times, values, ".-" if len(times) < MANY else "-", color=INSIDE, linewidth=1.5, zorder=3
-    )
+    mark = ".-" if len(times) < MANY else "-"
+    ax.plot(times, values, mark, color=INSIDE, linewidth=1.5, zorder=3)
     ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
     if study.budget is not None:
@@ -115,7 +114,7 @@ def stopping(
 
 
 def _spend(ax: Any, study: Study, value: float) -> tuple[float, str]:
-    """Where the budget ends; returns how far it reaches, and what the picture shows then."""
+    """Draw where the budget ends; returns how far it reaches, and what the picture shows."""
     budget = study.budget or 0
     ax.axvline(budget, color=CHALLENGER, linewidth=1.5, linestyle="--", zorder=2)
     return float(max(budget, study.evaluations)), (
@@ -144,8 +143,7 @@ def _project(
 ) -> tuple[float, str]:
     """Draw the projected stop; returns how far it reaches, and what it says."""
     if isinstance(projection, str):
-        own = getattr(study, "remaining", None)
-        projection = None if own is None else own()
+        projection = study.remaining()
     if projection is None:
         return now, ""
     guess, low, high = (
@@ -171,7 +169,7 @@ def _project(
 
 
 def _rounded(count: float | None) -> str:
-    """Two digits that count: more would pretend.
+    """A count rounded to two digits: more would pretend to be known.
 
     Examples
     --------

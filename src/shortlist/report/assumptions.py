@@ -14,12 +14,11 @@ from shortlist.study.guarantee import (
 from shortlist.study.insight.feature_health import is_classical
 
 if TYPE_CHECKING:
-    from shortlist.noise import Noise
     from shortlist.study.study import Study
 
 
 def assumptions(study: Study) -> list[tuple[str, str]]:
-    """A word and a sentence for each assumption.
+    """A word and a sentence for each assumption of the guarantee.
 
     Examples
     --------
@@ -28,53 +27,43 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     >>> [word for word, _ in assumptions(study)]
     ['Noise', 'Model', 'Independence', 'Order']
     """
-    problem, bound = study.problem, study.bound
-    found = [("Noise", _noise(study)), ("Model", _model(study))]
-    if bound.threshold.needs_S:
-        found.append(
-            (
-                "Size of θ",
-                f"‖θ‖ ≤ S = {problem.S:g}. S was given, not estimated. If θ is longer, the "
-                "claim does not hold.",
-            )
+    found = {"Noise": _noise(study), "Model": _model(study)}
+    if study.bound.threshold.needs_S:
+        found["Size of θ"] = (
+            f"‖θ‖ ≤ S = {study.problem.S:g}. S was given, not estimated. If θ is longer, the claim "
+            "does not hold."
         )
-    found += [
-        (
-            "Independence",
-            "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of "
-            "mean zero. The means do not drift while the study runs.",
-        ),
-    ]
+    found["Independence"] = (
+        "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of "
+        "mean zero. The means do not drift while the study runs."
+    )
     if not out_of_order(study):
-        found.append(
-            (
-                "Order",
-                "No result was taken in before one that was asked for earlier, so it does not "
-                "matter which were ready first.",
-            )
+        found["Order"] = (
+            "No result was taken in before one that was asked for earlier, so it does not matter "
+            "which were ready first."
         )
-    return found + conditions(study)
+    return [*found.items(), *conditions(study)]
 
 
 def _noise(study: Study) -> str:
-    noise: Noise = study.problem.noise
+    noise = study.problem.noise
     if study.bound.reward_range is not None:
         low, high = study.bound.reward_range
         return (
-            f"Every result lies between {low:g} and {high:g}; one that did not was refused. Nothing "
-            "else is assumed of the noise, and σ was not used."
+            f"Every result lies between {low:g} and {high:g}; one that did not was refused. "
+            "Nothing else is assumed of the noise, and σ was not used."
         )
     if noise.each is not None:
         return (
             "The noise of every result is sub-Gaussian with the σ of its arm, from "
             f"{noise.each.min():g} to {noise.each.max():g}: for normal noise its standard "
-            "deviation. These were given, not estimated. If the true noise of an arm is larger, the "
-            "claim does not hold."
+            "deviation. These were given, not estimated. If the true noise of an arm is larger, "
+            "the claim does not hold."
         )
     if noise.range is not None:
         return (
-            f"Every result lies between {noise.range[0]:g} and {noise.range[1]:g}; one that did not "
-            "was refused. So the noise is σ-sub-Gaussian with half the range for σ, "
+            f"Every result lies between {noise.range[0]:g} and {noise.range[1]:g}; one that did "
+            "not was refused. So the noise is σ-sub-Gaussian with half the range for σ, "
             f"{noise.sigma:g}, whatever its distribution (Hoeffding 1963)."
         )
     if noise.kind == "estimate":
@@ -85,9 +74,9 @@ def _noise(study: Study) -> str:
             f"degrees of freedom, and σ ≤ {noise.sigma:.4g}."
         )
         return (
-            "The noise of every result is normal with the same standard deviation σ for all arms. σ "
-            "is bounded from above (χ²) by the replicates among the initial pulls, and a share of "
-            f"{noise.share:g} δ is paid for that bound. {found} If the noise is not normal, or "
+            "The noise of every result is normal with the same standard deviation σ for all arms. "
+            "σ is bounded from above (χ²) by the replicates among the initial pulls, and a share "
+            f"of {noise.share:g} δ is paid for that bound. {found} If the noise is not normal, or "
             "larger for some arms than for others, the claim does not hold."
         )
     return (
@@ -111,8 +100,9 @@ def _model(study: Study) -> str:
     if study.bound.misspecification:
         return (
             "The mean of every arm is within c = "
-            f"{study.bound.misspecification:g} of θ·x, linear in {features}, with one unknown θ for all "
-            "arms. c was given, not estimated. If a mean departs further, the claim does not hold."
+            f"{study.bound.misspecification:g} of θ·x, linear in {features}, with one unknown θ "
+            "for all arms. c was given, not estimated. If a mean departs further, the claim does "
+            "not hold."
         )
     words = (
         f"The mean of every arm is linear in {features}: θ·x, with one unknown θ for all arms. If "

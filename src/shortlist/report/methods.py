@@ -10,30 +10,26 @@ import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
 from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, works
-from shortlist.report.markup import printable
 from shortlist.report.reading import Reading
-from shortlist.report.settings import software
+from shortlist.report.rendering import displayable
+from shortlist.report.sections import software
 from shortlist.study.guarantee import departure, out_of_order
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.stage import makes_plans
 
 if TYPE_CHECKING:
-    from shortlist.engine.bound_algorithm import BoundAlgorithm
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
-RULES = {  # the kinds of rules in the words of the paper
-    "candidates": "candidates",
-    "ambiguous": "ambiguous arm",
-    "selection": "selection",
-    "stopping": "stop",
-    "indices": "indices",
+KINDS = {  # of rules, in the words of the paper
+    **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
+    **{"stopping": "stop", "indices": "indices"},
 }
-AS_PRINTED = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
+RULES = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
 
 
 def methods(reading: Reading) -> str:
-    """The text, a line a paragraph, without markup.
+    """The text without markup: four paragraphs, each one line.
 
     Examples
     --------
@@ -46,7 +42,12 @@ def methods(reading: Reading) -> str:
     worth = [named(study.shortlist.guarantee)]
     if reading.warned:
         worth.append(f"The data spoke against what this assumes ({', '.join(reading.warned)}).")
-    paragraphs = (_design(study), _course(reading), worth, _tools(study))
+    own, *others = (f"{name} {version}" for name, version in software().items())
+    tools = [
+        f"Computed with {own} ({', '.join(others)}), seed {study.seed}.",
+        f"Hash of settings, features and results: {study.fingerprint}.",
+    ]
+    paragraphs = (_design(study), _course(reading), worth, tools)
     return "\n\n".join(" ".join(sentences) for sentences in paragraphs)
 
 
@@ -58,33 +59,31 @@ def cited(study: Study) -> list[Work]:
 
 
 def named(words: str) -> str:
-    """Words in which "the paper" has its name."""
+    """The words with "the paper" replaced by its name."""
     return words.replace("of the paper", "of Réda et al. 2021")
 
 
 def plain(name: str) -> str:
-    r"""A name for the middle of a sentence: one line, no sign that turns the reading direction.
+    r"""A name for the middle of a sentence: one line, no character that turns its direction.
 
     Examples
     --------
     >>> plain("aspirin\n  \u202eevil")
     'aspirin evil'
     """
-    kept = (sign for sign in printable(name) if unicodedata.category(sign) != "Cf")
+    kept = (each for each in displayable(name) if unicodedata.category(each) != "Cf")
     return " ".join("".join(kept).split())
 
 
 def _design(study: Study) -> list[str]:
     problem, bound = study.problem, study.bound
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
-    parts = bound.engine.setup.parts
-    rules = ", ".join(f"{words}: {_rule(parts[kind])}" for kind, words in RULES.items() if parts)
-    whose = "; ".join(filter(None, [algorithm_work(bound.name).short, rules]))
+    c = bound.misspecification
     model = (
         "No model related the means of the arms."
         if bound.setting.classical
         else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
-        f"means were modelled as linear in them{_within(bound.misspecification)}."
+        f"means were modelled as linear in them{f' to within c = {c:g}' if c else ''}."
     )
     if study.budget is not None:
         return [
@@ -98,6 +97,16 @@ def _design(study: Study) -> list[str]:
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
+    whose, parts = algorithm_work(bound.name).short, bound.engine.setup.parts
+    if parts:
+        rules = {kind: RULES.get(parts[kind], parts[kind].replace("_", " ")) for kind in KINDS}
+        said = [f"{words}: {plain(rules[kind])}" for kind, words in KINDS.items()]
+        whose = f"{whose}; {', '.join(said)}"
+    if bound.reward_range is not None:
+        noise = "results from {:g} to {:g}".format(*bound.reward_range)
+    else:
+        kind = "normal" if problem.noise.kind == "estimate" else "σ-sub-Gaussian"
+        noise = f"{kind} noise with {problem.noise.figure}"
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [
         f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "
@@ -106,53 +115,44 @@ def _design(study: Study) -> list[str]:
         f"The algorithm was {plain(bound.name)} ({whose}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, {_noise(bound)}{S}.",
+        f"ε = {problem.epsilon:g}, {noise}{S}.",
     ]
 
 
-def _within(misspecification: float) -> str:
-    return f" to within c = {misspecification:g}" if misspecification else ""
-
-
-def _noise(bound: BoundAlgorithm) -> str:
-    if bound.reward_range is not None:
-        return "results from {:g} to {:g}".format(*bound.reward_range)
-    noise = bound.problem.noise
-    kind = "normal" if noise.kind == "estimate" else "σ-sub-Gaussian"
-    return f"{kind} noise with {noise.figure}"
-
-
-def _rule(name: str) -> str:
-    return AS_PRINTED.get(name, plain(name.replace("_", " ")))
-
-
 def _course(reading: Reading) -> list[str]:
-    """What was done, of the evaluations that the answer rests on; each only where it holds."""
+    """What was done, sentence by sentence, as far as it was done in this study."""
     study = reading.study
     words = _origins(study)
     if out_of_order(study):
         words.append(
-            "Results were taken in as they came, some before others that had been asked for earlier."
+            "Results were taken in as they came, some before others that had been asked for "
+            "earlier."
         )
-    words += _reopenings(study)
+    kinds = study.all_steps().kinds
+    told = np.cumsum(kinds == TAKE)[kinds == REOPEN].tolist()
+    if told:
+        after = ", ".join(f"{count:,}" for count in told)
+        words.append(
+            f"An earlier stop was taken back and the study reopened (after evaluations: {after})."
+        )
     if study.done:
         words.append(f"The study stopped after {_counted(study.answered_at, 'evaluation')}.")
     else:
         words.append(
-            f"After {_counted(study.evaluations, 'evaluation')} the study had not stopped: the list "
-            "is a guess."
+            f"After {_counted(study.evaluations, 'evaluation')} the study had not stopped: the "
+            "list is a guess."
         )
     words += _audit(study)
     if reading.late:
         words.append(
-            f"{_counted(reading.late, 'result')} {_were(reading.late)} told after the stop; the list "
-            "and what it is worth do not rest on that."
+            f"{_counted(reading.late, 'result')} {_were(reading.late)} told after the stop; the "
+            "list and what it is worth do not rest on that."
         )
     states = Counter(trial.state for trial in study.trials)
     if states["failed"] or states["cancelled"]:
         words.append(
-            f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made up "
-            "for these."
+            f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made "
+            "up for these."
         )
     names = [plain(name) for name in study.shortlist.names]
     if 0 < len(names) <= NAMES_LISTED:
@@ -170,8 +170,9 @@ def _audit(study: Study) -> list[str]:
         return []
     tested = _counted(len({trial.arm for trial in results}), "arm")
     return [
-        f"Before the list was final, {_counted(len(results), 'fresh evaluation')} of {tested} tested "
-        f"whether the means are linear in the features, and did not reject it at level {LEVEL:g}."
+        f"Before the list was final, {_counted(len(results), 'fresh evaluation')} of {tested} "
+        "tested whether the means are linear in the features, and did not reject it at level "
+        f"{LEVEL:g}."
     ]
 
 
@@ -192,19 +193,10 @@ def _origins(study: Study) -> list[str]:
     aside = study.model.posterior.aside
     if aside:
         words.append(
-            f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and the "
-            "means and intervals rest on the evaluations after it."
+            f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and "
+            "the means and intervals rest on the evaluations after it."
         )
     return words
-
-
-def _reopenings(study: Study) -> list[str]:
-    kinds = study.all_steps().kinds
-    told = np.cumsum(kinds == TAKE)[kinds == REOPEN]
-    if not len(told):
-        return []
-    after = ", ".join(f"{count:,}" for count in told.tolist())
-    return [f"An earlier stop was taken back and the study reopened (after evaluations: {after})."]
 
 
 def _were(number: int) -> str:
@@ -213,13 +205,3 @@ def _were(number: int) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _tools(study: Study) -> list[str]:
-    versions = dict(software())
-    own = versions.pop("shortlist")
-    others = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return [
-        f"Computed with shortlist {own} ({others}), seed {study.seed}.",
-        f"Hash of settings, features and results: {study.fingerprint}.",
-    ]

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jinja2 import Template
+from markupsafe import Markup
+
 from shortlist._version import __version__
-from shortlist.report.markup import Markup, element, joined, name_of
-from shortlist.report.methods import plain
+from shortlist.files.writing import write_file
+from shortlist.report.arms import arms
+from shortlist.report.assumptions import assumptions
+from shortlist.report.methods import cited, methods, named, plain
 from shortlist.report.pictures import pictures
-from shortlist.report.policy import content_policy
 from shortlist.report.reading import Reading
-from shortlist.report.records import arms, data_hash, failures, methods_text, setup
-from shortlist.report.sections import answer, guarantee, health, progress, state, worth
-from shortlist.report.settings import utc
+from shortlist.report.rendering import content_policy, environment
+from shortlist.report.sections import LEVELS, answer, failures, progress, specification, state, utc
+from shortlist.report.tables import ROWS_SHOWN
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 UNNAMED = "study"  # the name of a study that was given none
-SECTIONS: tuple[tuple[str, str, Callable[[Reading], Markup]], ...] = (
-    ("answer", "The answer", answer),
-    ("guarantee", "The guarantee", guarantee),
-    ("progress", "Progress", progress),
-    ("health", "Health of features and model", health),
-    ("pictures", "Pictures", pictures),
-    ("arms", "Arms", arms),
-    ("failures", "Failures", failures),
-    ("settings", "Settings", setup),
-    ("hash", "Hash of the data", data_hash),
-    ("methods", "Methods", methods_text),
-)
 
 
 def html(study: Study) -> str:
@@ -56,64 +50,72 @@ def html(study: Study) -> str:
     >>> "&lt;script&gt;" in page
     True
     """
-    links = [element("li", element("a", title, href=f"#{key}")) for key, title, _ in SECTIONS]
-    script, reading = _own("script.js") + _own("search.js"), Reading(study)
-    body = element(
-        "body",
-        _header(reading),
-        element("nav", element("ul", *links), aria_label="Sections"),
-        element("main", *(_section(reading, *each) for each in SECTIONS)),
-        element("footer", f"Written by shortlist {__version__}.", class_="quiet"),
-        element("script", Markup(script)),
-    )
-    return f"<!DOCTYPE html>\n{element('html', _head(study, script), body, lang='en')}\n"
-
-
-def _title(study: Study) -> str:
-    if study.name != UNNAMED:
-        return study.name
-    K, m = study.problem.arms, study.problem.m
-    return f"The {m:,} best of {K:,} arms" if m > 1 else f"The best of {K:,} arms"
-
-
-def _head(study: Study, script: str) -> Markup:
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element(
-            "meta", http_equiv="Content-Security-Policy", content=content_policy(script=script)
-        ),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", f"{plain(_title(study))}: {state(study)[0].lower()}"),
-        element("style", Markup(_own("style.css"))),
+    reading, problem = Reading(study), study.problem
+    script = _own("script.js") + _own("search.js")
+    title = f"The {problem.m:,} best of" if problem.m > 1 else "The best of"
+    title = f"{title} {problem.arms:,} arms" if study.name == UNNAMED else study.name
+    return _template().render(
+        study=study,
+        problem=problem,
+        reading=reading,
+        title=title,
+        plain_title=plain(title),
+        state=state(study),
+        answer=answer(study),
+        guarantee=named(study.shortlist.guarantee).split(":", 1),
+        assumptions=assumptions(study),
+        progress=progress(reading),
+        findings=sorted(reading.findings, key=lambda finding: LEVELS.index(finding.level)),
+        pictures=pictures(reading),
+        arms=arms(reading),
+        failures=failures(study),
+        failed=sum(trial.state == "failed" for trial in study.trials),
+        specification=specification(study),
+        methods=methods(reading),
+        works=cited(study),
+        rows_shown=ROWS_SHOWN,
+        now=utc(time.time()),
+        version=__version__,
+        policy=content_policy(script=script),
+        script=script,
+        style=_own("style.css"),
     )
 
 
-def _header(reading: Reading) -> Markup:
-    study = reading.study
-    badges = [
-        element("span", word, class_=f"badge {kind}")
-        for word, kind in (state(study), worth(reading))
-    ]
-    K, m = study.problem.arms, study.problem.m
-    late = f" to the stop and {reading.late:,} after it" if reading.late else ""
-    evaluations = f"{study.evaluations - reading.late:,} evaluations{late}"
-    figures = f" m = {m:,} of K = {K:,} arms, {evaluations}, {utc(time.time())}"
-    return element(
-        "header",
-        element("h1", name_of(_title(study))),
-        element("p", joined(badges, " "), figures),
-    )
+def write(study: Study, path: str | PathLike[str]) -> Path:
+    """Write the report of a study.
+
+    Parameters
+    ----------
+    study : Study
+        In whatever state.
+    path : path
+        The HTML file. It is replaced when the new page is complete, so a reader never sees half.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from shortlist import Study
+    >>> study = Study(arms=["a", "b"], m=1, sigma=0.5, seed=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     write(study, Path(folder, "report.html")).stat().st_size > 1000
+    True
+    """
+    return write_file(path, html(study).encode())
 
 
-def _section(
-    reading: Reading, key: str, title: str, content: Callable[[Reading], Markup]
-) -> Markup:
-    heading = element("h2", title, id=f"{key}-title")
-    inside = joined(["\n", heading, content(reading)])
-    return element("section", inside, id=key, aria_labelledby=f"{key}-title")
+@cache
+def _template() -> Template:
+    templates = environment("shortlist.report")
+    templates.filters |= {"count": "{:,}".format, "utc": utc}
+    return templates.get_template("page.html")
 
 
-def _own(name: str) -> str:
-    return files("shortlist.report").joinpath(name).read_text(encoding="utf-8")
+def _own(name: str) -> Markup:
+    """A script or style sheet of the package, which the page holds as it is."""
+    return Markup(files("shortlist.report").joinpath(name).read_text("utf-8"))  # noqa: S704

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from markupsafe import Markup
+
 from shortlist import plot
 from shortlist.plot.figure import load_pyplot
-from shortlist.report.markup import Markup, element, joined, printable
 from shortlist.report.reading import Reading
+from shortlist.report.rendering import displayable
 from shortlist.study.insight.feature_health import is_classical
 from shortlist.study.stage import before_the_rounds
 
@@ -25,45 +27,31 @@ TAGS = frozenset(
 )
 ATTRIBUTES = frozenset(
     {
-        "clip-path",
-        "d",
-        "fill",
-        "height",
-        "href",
-        "id",
-        "patternTransform",
-        "patternUnits",
-        "preserveAspectRatio",
-        "style",
-        "transform",
-        "width",
-        "x",
-        "y",
+        *("clip-path", "d", "fill", "height", "href", "id", "patternTransform", "patternUnits"),
+        *("preserveAspectRatio", "style", "transform", "width", "x", "y"),
     }
 )
-INSIDE = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]+")
+EMBEDDED = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]+")
 # Text stays text: the reader's own fonts show names that matplotlib has no glyphs for.
-SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shortlist"}
+SVG = {"svg.fonttype": "none", "svg.hashsalt": "shortlist"}
 DPI = 150  # of layers drawn as pixels
 
 
-def pictures(reading: Reading) -> Markup:
-    """Every picture that there is something to draw for, each with what it shows."""
-    found = []
+def pictures(reading: Reading) -> dict[str, Any]:
+    """A title, a sentence and an SVG element for each picture, and a note on those left out."""
+    drawn = []
     for name, title, shows, draw in _drawings(reading):
         try:
-            drawn = svg(draw, label=f"{title}. {shows}", prefix=name)
+            drawn.append((title, shows, svg(draw, label=f"{title}. {shows}", prefix=name)))
         except ImportError as error:
-            return element("p", f"No pictures: {error}", class_="note")
-        caption = element("figcaption", element("b", f"{title}."), f" {shows}")
-        found.append(element("figure", element("div", drawn, class_="card"), caption))
+            return {"drawn": [], "note": f"No pictures: {error}"}
+    note = ""
     if reading.study.statistic is None:
-        words = (
+        note = (
             "The means, their intervals and the way to the stop are drawn once the stop is looked "
             f"for. {before_the_rounds(reading.study)}"
         )
-        found.append(element("p", words, class_="note"))
-    return joined(found, "\n")
+    return {"drawn": drawn, "note": note}
 
 
 def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Figure]]]:
@@ -110,20 +98,14 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
 def svg(draw: Callable[[], Figure], *, label: str, prefix: str) -> Markup:
     """What ``draw`` draws, as an SVG element without a script, a link or a style sheet.
 
-    Parameters
-    ----------
-    draw : callable
-        Makes a matplotlib figure; it is closed here.
-    label : str
-        The picture in words, for those who do not see it.
-    prefix : str
-        Put before every id, so that the pictures of a page do not share any.
+    The label says what it shows, for those who do not see it. The prefix is put before every id, so
+    that the pictures of a page do not share any.
     """
     pyplot = load_pyplot()
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     page = io.StringIO()
-    with warnings.catch_warnings(), pyplot.rc_context(SETTINGS):
+    with warnings.catch_warnings(), pyplot.rc_context(SVG):
         # The reader's fonts may have what ours lack.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing", category=UserWarning)
         figure = draw()
@@ -132,30 +114,27 @@ def svg(draw: Callable[[], Figure], *, label: str, prefix: str) -> Markup:
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(page, metadata={"Date": None, "Creator": None})
         pyplot.close(figure)
-    # What matplotlib wrote is well-formed but for signs that no XML may hold.
-    root = ElementTree.fromstring(printable(page.getvalue()))  # noqa: S314
-    return element(
-        "svg",
-        *(_copied(child, prefix) for child in root),
-        viewBox=root.attrib["viewBox"],
-        width=root.attrib["width"],
-        height=root.attrib["height"],
-        role="img",
-        aria_label=label,
-    )
+    # What matplotlib wrote is well-formed but for characters that no XML may hold.
+    root = ElementTree.fromstring(displayable(page.getvalue()))  # noqa: S314
+    size = {key: root.attrib[key] for key in ("viewBox", "width", "height")}
+    clean = ElementTree.Element("svg", {**size, "role": "img", "aria-label": displayable(label)})
+    _copy(root, clean, prefix)
+    # Every element has an end tag, since the page is HTML and not XML.
+    return Markup(ElementTree.tostring(clean, "unicode", short_empty_elements=False))  # noqa: S704
 
 
-def _copied(node: ElementTree.Element, prefix: str) -> Markup:
-    tag = _local(node.tag)
-    if tag not in TAGS:
-        return Markup()
-    attributes = {}
-    for key, value in node.attrib.items():
-        kept = _attribute(_local(key), value, prefix)
-        if kept is not None:
-            attributes[_local(key)] = kept
-    words = (node.text or "") if tag in ("text", "tspan") else ""
-    return element(tag, words, *(_copied(child, prefix) for child in node), **attributes)
+def _copy(source: ElementTree.Element, target: ElementTree.Element, prefix: str) -> None:
+    """Copy the children with the tags, attributes and words that are wanted."""
+    for node in source:
+        tag = _local(node.tag)
+        if tag in TAGS:
+            copy = ElementTree.SubElement(target, tag)
+            copy.text = node.text if tag in ("text", "tspan") else None
+            for key, value in node.attrib.items():
+                kept = _attribute(_local(key), value, prefix)
+                if kept is not None:
+                    copy.set(_local(key), kept)
+            _copy(node, copy, prefix)
 
 
 def _attribute(key: str, value: str, prefix: str) -> str | None:
@@ -167,9 +146,10 @@ def _attribute(key: str, value: str, prefix: str) -> str | None:
     if key == "href":
         if value.startswith("#"):
             return f"#{prefix}-{value[1:]}"
-        return value if INSIDE.fullmatch(value) else None
+        return value if EMBEDDED.fullmatch(value) else None
     return value.replace("url(#", f"url(#{prefix}-")
 
 
 def _local(name: str) -> str:
+    """The name of a tag or an attribute without its namespace."""
     return name.rpartition("}")[2]

@@ -1,4 +1,4 @@
-"""A study as its page reads it: what takes long is computed once, when it is first wanted."""
+"""A study as its page reads it: what takes long is computed once, when it is first needed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from shortlist.study.insight.feature_health import Finding
     from shortlist.study.study import Study
 
@@ -31,21 +29,12 @@ class Reading:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """Every arm, as ``Study.table``."""
-        return self.study.table()
+        self.late = after_stop(study)  # results told after the stop, on which no answer rests
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """Of the features, the noise and the model."""
+        """What was found about the features, the noise and the model."""
         return examine(self.study)
-
-    @cached_property
-    def worth(self) -> Worth:
-        """What the answer is worth."""
-        return worth(self.study, self.study.shortlist.error)
 
     @property
     def warned(self) -> list[str]:
@@ -53,16 +42,16 @@ class Reading:
         return [finding.name for finding in self.findings if finding.level == "warning"]
 
     @cached_property
+    def worth(self) -> Worth:
+        """What the answer is worth."""
+        return worth(self.study, self.study.shortlist.error)
+
+    @cached_property
     def past(self) -> History:
-        """What the study looked like after every evaluation."""
+        """The study after every evaluation."""
         return history(self.study)
 
     @cached_property
     def remaining(self) -> Projection:
         """How many more evaluations the stop may be away."""
         return remaining(self.study)
-
-    @property
-    def late(self) -> int:
-        """How many results were told after the stop; the answer does not rest on them."""
-        return after_stop(self.study)

@@ -1,38 +1,37 @@
-"""The sections that say what was found, and what it is worth."""
+"""What the sections of the page say, for the template to lay out."""
 
 from __future__ import annotations
 
+import datetime
+import platform
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shortlist.report.assumptions import assumptions
-from shortlist.report.markup import Markup, element, joined, name_of
-from shortlist.report.methods import named
-from shortlist.report.numbers import count, decimals, number
+import numba
+import numpy
+
+from shortlist._version import __version__
 from shortlist.report.reading import Reading
-from shortlist.report.tables import EVERY_ARM, ROWS_SHOWN, beyond, pairs, table
+from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
 from shortlist.study.budget import rounded
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.stage import before_the_rounds, next_look
+from shortlist.study.stage import before_the_rounds, makes_plans, next_look
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
 
-REASON_SHOWN = 300  # signs of a failure's reason
-LEVELS = {
-    "warning": "warn",
-    "untested": "plain",
-    "note": "plain",
-    "fine": "good",
-}  # the worst first
+FAILURES_SHOWN = 200
+REASONS_SHOWN = 5
+REASON_LENGTH = 300  # characters of a failure's reason
+LEVELS = ("warning", "untested", "note", "fine")  # of findings, the worst first
 AFTER_STOP = (
-    "this changes neither the shortlist with its means and intervals nor the guarantee. It is in the "
-    "table of the arms, in the health of the model and in the pictures of the evaluations."
+    "this changes neither the shortlist with its means and intervals nor the guarantee. It is in "
+    "the table of the arms, in the health of the model and in the pictures of the evaluations."
 )
 
 
 def state(study: Study) -> tuple[str, str]:
-    """Where the study stands in a word, and the class of its badge."""
+    """The state of the study in a word or two, and the class of its badge."""
     if study.done:
         return "Stopped", "good"
     if study.audit.rejection is not None:
@@ -42,55 +41,36 @@ def state(study: Study) -> tuple[str, str]:
     return ("Running", "plain") if study.trials else ("Not started", "plain")
 
 
-def worth(reading: Reading) -> tuple[str, str]:
-    """What the answer is worth in a word or two, and the class of its badge."""
-    return reading.worth.badge, reading.worth.level
-
-
-def answer(reading: Reading) -> Markup:
-    """The shortlist, best estimated mean first."""
-    study = reading.study
+def answer(study: Study) -> dict[str, Any]:
+    """The shortlist, best estimated mean first; without a table while there is none."""
     found = study.shortlist
     if not found.names:
-        return element("p", f"No shortlist yet: {before_the_rounds(study)}")
+        return {"table": None, "waiting": before_the_rounds(study)}
     places = decimals(found.table)
-    rows: list[list[object]] = [
+    rows = [
         [
-            count(rank),
-            name_of(arm["name"]),
+            f"{rank:,}",
+            arm["name"],
             number(arm["mean"], places),
             f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
-            count(arm["pulls"]),
+            f"{arm['pulls']:,}",
         ]
         for rank, arm in enumerate(found.table[:ROWS_SHOWN].to_dict(orient="records"), start=1)
     ]
     K, m = study.problem.arms, study.problem.m
-    what = f"The shortlist: {count(m)} of {count(K)} arms" if found.final else "The current guess"
-    caption = f"{what}, best estimated mean first, after {count(found.evaluations)} evaluations."
-    columns = [
-        ("Rank", "number"),
-        ("Name", "name"),
-        ("Mean", "number"),
-        ("Interval", "number"),
-        ("Evaluations", "number"),
-    ]
+    what = f"The shortlist: {m:,} of {K:,} arms" if found.final else "The current guess"
+    caption = f"{what}, best estimated mean first, after {found.evaluations:,} evaluations."
+    columns = dict.fromkeys(("Rank", "Name", "Mean", "Interval", "Evaluations"), "number")
     unseen = int((found.table["pulls"] == 0).sum())
-    note = (
-        f" {count(unseen)} of the list {'was' if unseen == 1 else 'were'} never evaluated: what is "
-        "known of them comes from the features and the other arms."
-        if unseen
-        else ""
-    )
-    return joined(
-        [
-            table(caption, columns, rows),
-            beyond(m, EVERY_ARM),
-            element("p", f"{_intervals(study)}{note}", class_="note"),
-        ]
-    )
+    return {
+        "table": Table(caption, {**columns, "Name": "name"}, rows),
+        "intervals": intervals(study),
+        "unseen": unseen,
+    }
 
 
-def _intervals(study: Study) -> str:
+def intervals(study: Study) -> str:
+    """What the intervals of the shortlist are, and what the stop compares."""
     own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
     if study.bound.reward_range is not None:
         own = (
@@ -102,9 +82,9 @@ def _intervals(study: Study) -> str:
     if study.budget is not None:
         return (
             f"{own} For normal noise it holds the mean of an arm named beforehand with probability "
-            f"{1 - study.problem.delta:g}, or about that. These arms are listed because they came out "
-            "best: their intervals hold their means less often. Differences of two means are known "
-            "more precisely."
+            f"{1 - study.problem.delta:g}, or about that. These arms are listed because they came "
+            "out best: their intervals hold their means less often. Differences of two means are "
+            "known more precisely."
         )
     return (
         f"{own} The stop compares differences of two means, which are known more precisely. So "
@@ -112,69 +92,25 @@ def _intervals(study: Study) -> str:
     )
 
 
-def guarantee(reading: Reading) -> Markup:
-    """What the answer is worth, in words and in colour, and what that rests on."""
-    study, bound = reading.study, reading.study.bound
-    verdict, words = named(study.shortlist.guarantee).split(":", 1)
-    box = [element("p", element("strong", f"{verdict}:"), words)]
-    if study.done and bound.proven:
-        box.append(
-            element(
-                "p",
-                "Read it so: of many studies run like this one, at most a share of "
-                f"δ = {study.problem.delta:g} end with a list that holds such an arm. Nothing is "
-                "said about the order within the list.",
-            )
-        )
-    if reading.warned:
-        box.append(
-            element(
-                "p",
-                element("strong", "Mind the warnings"),
-                f" ({', '.join(reading.warned)}) under ",
-                element("a", "health", href="#health"),
-                ": what they speak against is assumed here.",
-            )
-        )
-    if bound.proven:
-        lead = "It rests on these assumptions. Tests may speak against them; nothing proves them:"
-    else:
-        lead = "No set of assumptions is known to make this answer certain. It uses these:"
-    terms = [
-        joined([element("dt", word), element("dd", sentence)])
-        for word, sentence in assumptions(study)
-    ]
-    return joined(
-        [
-            element("div", *box, class_=f"box {worth(reading)[1]}"),
-            element("h3", "Assumptions"),
-            element("p", lead),
-            element("dl", *terms),
-        ]
-    )
-
-
-def progress(reading: Reading) -> Markup:
-    """How far it has come, what is under way, what failed, and how long it may still take."""
+def progress(reading: Reading) -> list[tuple[str, Any]]:
+    """What was told, is pending, failed and was cancelled, and how long it may still take."""
     study = reading.study
-    states = Counter(trial.state for trial in study.trials)
-    statistic, epsilon = study.statistic, study.problem.epsilon
-    rows: list[tuple[str, object]] = [
-        ("Results taken in", count(study.evaluations)),
-    ]
+    cancelled = sum(trial.state == "cancelled" for trial in study.trials)
+    rows: list[tuple[str, Any]] = [("Results taken in", f"{study.evaluations:,}")]
     audited = audit_results(study.taken)
     if audited:
-        rows.append(("To test linearity", f"{count(audited)} of them"))
+        rows.append(("To test linearity", f"{audited:,} of them"))
     if reading.late:
-        rows.append(("Told after the stop", f"{count(reading.late)}; {AFTER_STOP}"))
+        rows.append(("Told after the stop", f"{reading.late:,}; {AFTER_STOP}"))
     rows += [
-        ("Told, waiting for an earlier one", count(len(study.waiting))),
-        ("Pending", count(len(study.pending))),
-        ("Failed", _failed(study)),
-        ("Cancelled", count(states["cancelled"])),
+        ("Told, waiting for an earlier one", f"{len(study.waiting):,}"),
+        ("Pending", f"{len(study.pending):,}"),
+        ("Failed", _reasons(study)),
+        ("Cancelled", f"{cancelled:,}"),
     ]
+    statistic = study.statistic
     if study.budget is not None:
-        rows.append(("Budget", f"{count(study.budget)} evaluations, all of which are made"))
+        rows.append(("Budget", f"{study.budget:,} evaluations, all of which are made"))
         error = study.shortlist.error
         found = before_the_rounds(study) if error is None else rounded(error)
         rows.append(("Estimated probability of a wrong list", found))
@@ -182,47 +118,107 @@ def progress(reading: Reading) -> Markup:
         rows.append(("Stopping statistic", before_the_rounds(study)))
     else:
         done = "has fallen to" if study.model.stopped else "must fall to"
-        rows.append(("Stopping statistic", f"{number(statistic)}; it {done} ε = {epsilon:g}"))
+        epsilon = f"ε = {study.problem.epsilon:g}"
+        rows.append(("Stopping statistic", f"{number(statistic)}; it {done} {epsilon}"))
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:
         rows.append(("Still to come", str(reading.remaining)))
-    return pairs("Where the study stands.", rows)
+    return rows
 
 
-def _failed(study: Study) -> Markup:
+def _reasons(study: Study) -> dict[str, Any]:
+    """How many evaluations failed, their most frequent reasons, and how many other reasons."""
     reasons = Counter(trial.reason or "" for trial in study.trials if trial.state == "failed")
-    if not reasons:
-        return element("span", "0")
-    lines = [
-        element("li", f"{count(times)} × ", name_of(shortened(reason) or "no reason given"))
-        for reason, times in reasons.most_common(5)
+    return {
+        "total": reasons.total(),
+        "reasons": [
+            (_shortened(reason) or "no reason given", times)
+            for reason, times in reasons.most_common(REASONS_SHOWN)
+        ],
+        "others": len(reasons) - REASONS_SHOWN,
+    }
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= REASON_LENGTH else reason[: REASON_LENGTH - 1] + "…"
+
+
+def failures(study: Study) -> Table:
+    """Evaluations that failed, the latest first."""
+    failed = [trial for trial in reversed(study.trials) if trial.state == "failed"]
+    rows = [
+        [f"{trial.number:,}", trial.name, utc(trial.closed_at), _shortened(trial.reason or "–")]
+        for trial in failed[:FAILURES_SHOWN]
     ]
-    if len(reasons) > 5:
-        lines.append(element("li", f"and {count(len(reasons) - 5)} other reasons"))
-    return joined([count(reasons.total()), element("ul", *lines)])
+    columns = {"Trial": "number", "Arm": "name", "When": "words", "Reason": "quoted"}
+    return Table(f"{len(failed):,} failed evaluations, the latest first.", columns, rows)
 
 
-def shortened(words: str) -> str:
-    """The beginning of words that may be a whole log."""
-    return words if len(words) <= REASON_SHOWN else words[: REASON_SHOWN - 1] + "…"
-
-
-def health(reading: Reading) -> Markup:
-    """What the features look like, and whether the results speak against σ or the model."""
-    levels = list(LEVELS)
-    findings = sorted(reading.findings, key=lambda finding: levels.index(finding.level))
-    items = [
-        joined(
-            [
-                element(
-                    "dt",
-                    element("span", finding.level, class_=f"badge {LEVELS[finding.level]}"),
-                    f" {finding.name}",
-                ),
-                element("dd", f"{finding.words} {finding.meaning}"),
-            ]
-        )
-        for finding in findings
+def specification(study: Study) -> list[tuple[str, str]]:
+    """What the study was told to do, and the software that read it: names and values."""
+    problem, bound = study.problem, study.bound
+    S = "not given" if problem.S is None else f"{problem.S:g}"
+    if problem.S is not None and not bound.threshold.needs_S:
+        S += " (not used by this threshold)"
+    delta = f"{problem.delta:g}"
+    if study.budget is not None:
+        delta += " (of the interval of an arm named beforehand; it decides nothing)"
+    sigma = problem.noise.figure.removeprefix("σ = ")
+    if bound.reward_range is not None:
+        sigma += " (not used by this algorithm)"
+    features = f"{problem.dimension:,} (rank {problem.rank:,})"
+    pulls = "Pulls of the first plan" if makes_plans(study) else "Initial pulls"
+    rows = [
+        ("Algorithm", bound.name),
+        ("Threshold", bound.threshold.name),
+        ("Risk, δ", delta),
+        ("Slack, ε", f"{problem.epsilon:g}"),
+        ("Noise, σ", sigma),
+        ("Bound on ‖θ‖, S", S),
+        ("Arms to find, m", f"{problem.m:,}"),
+        ("Arms, K", f"{problem.arms:,}"),
+        ("Features, N", "none used" if bound.setting.classical else features),
+        ("Regularisation, λ", f"{bound.setting.regularization:g}"),
+        (pulls, f"{len(bound.engine.setup.initial):,}"),
+        ("Seed", str(study.seed)),
     ]
-    return element("dl", *items)
+    if study.budget is not None:
+        rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
+    if bound.misspecification:
+        rows.append(("Misspecification, c", f"{bound.misspecification:g}"))
+    if study.storage is not None:
+        rows.append(("Storage", study.storage))
+    return rows + [(f"Version of {name}", version) for name, version in software().items()]
+
+
+def software() -> dict[str, str]:
+    """The versions of the software, by name.
+
+    Examples
+    --------
+    >>> list(software())
+    ['shortlist', 'Python', 'NumPy', 'Numba']
+    """
+    return {
+        "shortlist": __version__,
+        "Python": platform.python_version(),
+        "NumPy": numpy.__version__,
+        "Numba": numba.__version__,
+    }
+
+
+def utc(seconds: float | None) -> str:
+    """A time in UTC, to the second.
+
+    Examples
+    --------
+    >>> utc(0.0)
+    '1970-01-01 00:00:00 UTC'
+    >>> utc(None)
+    '–'
+    """
+    if seconds is None:
+        return "–"
+    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,91 +1,53 @@
-"""Tables: a caption, a heading for every column, names to the left and numbers to the right."""
+"""Tables of the page, and the numbers in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from typing import NamedTuple
 
-from shortlist.report.markup import Markup, element, joined
-from shortlist.report.numbers import count
+import numpy as np
+import pandas as pd
+
+from shortlist.plot.figure import number as plain_number
 
 ROWS_SHOWN = 1000
-EVERY_ARM = ("shortlist export --table", "study.table()")  # where to get all rows
-EVERY_TRIAL = ("shortlist export", "study.trials")
+LARGEST = 1e7  # beyond, and where more decimals are wanted than these, powers of ten are shorter
+MOST_DECIMALS = 6
 
 
-def table(
-    caption: str,
-    columns: Sequence[tuple[str, str]],
-    rows: Sequence[Sequence[object]],
-    *,
-    marked: Sequence[bool] = (),
-    sortable: bool = False,
-) -> Markup:
-    """A table that scrolls by itself where the page is narrow.
+class Table(NamedTuple):
+    """A table with a caption; the template ``macros.html`` lays it out."""
 
-    Parameters
-    ----------
-    caption : str
-        What it shows.
-    columns : sequence of (heading, kind)
-        The kind is ``"name"``, ``"number"`` or ``"words"``.
-    rows : sequence of sequences
-        The cells, markup or words.
-    marked : sequence of bool
-        Which rows stand out; none by default.
-    sortable : bool
-        Whether a click on a heading sorts it, where scripts run.
+    caption: str
+    # From a heading to a kind: "name", "number", "words", or "quoted" for words from outside.
+    columns: dict[str, str]
+    rows: list[list[str]]
+    marked: list[bool] | None = None  # which rows stand out
+
+
+def number(value: float, decimals: int | None = None) -> str:
+    """A number with so many decimals, else with four digits; a dash where nothing is known.
+
+    Examples
+    --------
+    >>> number(-0.123456), number(0.5, 3), number(123456.0), number(float("nan"))
+    ('−0.1235', '0.500', '1.235e+05', '–')
     """
-    kinds = [kind for _, kind in columns]
-    head = element("tr", *(element("th", title, scope="col", class_=k) for title, k in columns))
-    body = []
-    for index, row in enumerate(rows):
-        cells = [
-            element("th", cell, scope="row", class_=kind)
-            if kind == "name"
-            else element("td", cell, class_=kind)
-            for cell, kind in zip(row, kinds, strict=True)
-        ]
-        body.append(element("tr", *cells, class_="marked" if marked and marked[index] else None))
-    whole = element(
-        "table",
-        element("caption", element("span", caption)),
-        element("thead", head),
-        element("tbody", joined(body, "\n")),
-        class_="sortable" if sortable else None,
-    )
-    return _scrolling(whole, caption)
+    rough = decimals is None or abs(value) >= LARGEST
+    return plain_number(value, ".4g" if rough else f".{decimals}f")
 
 
-def pairs(caption: str, rows: Sequence[tuple[str, object]]) -> Markup:
-    """A table of two columns, a name and what it is."""
-    lines = [
-        element("tr", element("th", key, scope="row"), element("td", value)) for key, value in rows
-    ]
-    whole = element(
-        "table",
-        element("caption", element("span", caption)),
-        element("tbody", *lines),
-        class_="pairs",
-    )
-    return _scrolling(whole, caption)
+def decimals(table: pd.DataFrame) -> int | None:
+    """How many decimals the means of a table deserve: two digits of the narrowest interval.
 
-
-def beyond(rows: int, everything: tuple[str, str], shown: int = ROWS_SHOWN) -> Markup:
-    """How many rows a table does not list and where all are; nothing if it lists them all."""
-    if rows <= shown:
-        return Markup()
-    command, call = everything
-    return element(
-        "p",
-        f"{count(rows - shown)} of {count(rows)} are not listed. All are written by ",
-        element("code", command),
-        ", and in Python they are ",
-        element("code", call),
-        ".",
-        class_="note",
-    )
-
-
-def _scrolling(whole: Markup, label: str) -> Markup:
-    # Reached by the keyboard, or it could be scrolled by the mouse only.
-    return element("div", whole, class_="wide", tabindex="0", role="group", aria_label=label)
+    Examples
+    --------
+    >>> decimals(pd.DataFrame({"lower": [0.0, 1.0], "upper": [0.03, 4.0]}))
+    3
+    """
+    widths = (table["upper"] - table["lower"]).to_numpy()
+    widths = widths[np.isfinite(widths) & (widths > 0.0)]
+    if not len(widths):
+        return None
+    wanted = 1 - math.floor(math.log10(widths.min()))
+    return max(wanted, 0) if wanted <= MOST_DECIMALS else None

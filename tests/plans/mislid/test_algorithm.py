@@ -22,7 +22,7 @@ from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
 from shortlist.report.page import html
 from shortlist.report.reading import Reading
-from shortlist.report.settings import settings
+from shortlist.report.sections import specification
 from shortlist.simulation.instances import Instance
 
 
@@ -202,7 +202,7 @@ def test_guarantee_and_reports_name_c() -> None:
     assert words.startswith("Proven: with probability at least 0.95")
     assert "no mean is further than c = 0.15 from linear in the features" in words
     assert "within c = 0.15 of θ·x" in dict(assumptions(study))["Model"]
-    assert dict(settings(study))["Misspecification, c"] == "0.15"
+    assert dict(specification(study))["Misspecification, c"] == "0.15"
     written = methods(Reading(study))
     assert "linear in them to within c = 0.15" in written
     assert "Tirinzoni" in written

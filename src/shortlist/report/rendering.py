@@ -1,0 +1,62 @@
+"""Templates rendered as pages that load nothing from outside and escape every name."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+# Characters that no HTML page may hold, or that UTF-8 cannot encode.
+_FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+
+
+def displayable(words: object) -> str:
+    r"""The words with control characters and lone surrogates replaced by �.
+
+    Examples
+    --------
+    >>> displayable("C07\x1b")
+    'C07�'
+    """
+    return _FORBIDDEN.sub("\ufffd", str(words))
+
+
+def environment(package: str) -> Environment:
+    """The HTML templates of a package: what they print is made displayable and escaped.
+
+    Examples
+    --------
+    >>> templates = environment("shortlist.report")
+    >>> templates.from_string("<p>{{ name }}</p>").render(name="<img src=x onerror=alert(1)>")
+    '<p>&lt;img src=x onerror=alert(1)&gt;</p>'
+    """
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else displayable(value),
+        keep_trailing_newline=True,
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+
+
+def content_policy(*, script: str = "", images: str = "data:") -> str:
+    """A policy that allows nothing from outside: no script but the given one, and these images.
+
+    Examples
+    --------
+    >>> content_policy()
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = f"script-src 'sha256-{digest}'; " if script else ""
+    return (
+        f"default-src 'none'; {scripts}style-src 'unsafe-inline'; img-src {images}; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,86 @@
+"""The intervals that are drawn are those of the study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as pyplot
+import pytest
+
+from drawn_studies import ONCE, name_of, study, tell_some, texts
+from shortlist import plot
+from shortlist.study.insight.history import last_look
+
+
+def rows_drawn(ax: Any) -> dict[str, tuple[float, float, float]]:
+    """By label: the dot and the two ends of the bar in its row."""
+    labels = {
+        tick: text.get_text()
+        for tick, text in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
+    }
+    found: dict[float, list[float]] = {}
+    for line in ax.lines:
+        heights = set(line.get_ydata())
+        if len(heights) == 1 and (height := heights.pop()) in labels:
+            found.setdefault(height, []).extend(line.get_xdata())
+    return {labels[height]: (xs[2], xs[0], xs[1]) for height, xs in found.items()}
+
+
+def dotted_ends(band: Any) -> list[float]:
+    """Where a band begins and ends."""
+    return [float(band.get_x()), float(band.get_x() + band.get_width())]
+
+
+@pytest.mark.parametrize(
+    "algorithm", [ONCE, "LinGIFA", "LinGIFA (individual)", "LUCB", "UGapE"], ids=name_of
+)
+def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: object) -> None:
+    s = tell_some(study(algorithm, m=3), 110)
+    look = last_look(s)
+    assert look is not None
+    figure = plot.intervals(s)
+    paired = s.bound.engine.rules["indices"].name == "paired"
+    assert len(figure.axes) == 1 + paired
+    own = rows_drawn(figure.axes[0])
+    table = s.table()
+    by_mean = table.sort_values("mean", ascending=False)
+    assert [label.removeprefix("★ ").split()[0] for label in own] == by_mean["name"].tolist()
+    for label, drawn in own.items():
+        row = table.iloc[int(label.removeprefix("★ ").split()[0])]
+        assert drawn == (row["mean"], row["lower"], row["upper"])
+        assert label.startswith("★") == row["in_shortlist"]
+    assert any(label.endswith("(b)") or "(b," in label for label in own)
+    words = texts(figure)
+    if paired:
+        labels = list(own)
+        figure.axes[1].set_yticklabels(labels)
+        gaps = rows_drawn(figure.axes[1])
+        for label, drawn in gaps.items():
+            row = look.table.iloc[int(label.removeprefix("★ ").split()[0])]
+            expected = (row["gap"], row["gap_lower"], row["gap_upper"])
+            assert drawn == pytest.approx(expected, nan_ok=True)
+        verticals = {
+            line.get_xdata()[0] for line in figure.axes[1].lines if set(line.get_ydata()) == {0, 1}
+        }
+        assert verticals == {s.problem.epsilon, s.statistic}
+        assert "These intervals do not stop the study" in words
+    else:
+        (band,) = figure.axes[0].patches
+        lower = table["lower"].iloc[look.boundary]
+        ends = sorted([band.get_x(), band.get_x() + band.get_width()])
+        assert ends == pytest.approx(sorted([lower, lower + s.statistic]))
+        dotted = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+        assert [line.get_xdata() for line in dotted] == [[end, end] for end in dotted_ends(band)]
+        assert all(line.get_ydata() == [0, 1] for line in dotted)
+        if algorithm == "LUCB":
+            assert lower + s.statistic == pytest.approx(table["upper"].iloc[look.c])
+    assert f"at most ε = {s.problem.epsilon:g}" in words
+
+
+def test_intervals_on_axes_that_are_given() -> None:
+    s = tell_some(study(), 30)
+    figure, axes = pyplot.subplots(1, 3)
+    assert plot.intervals(s, ax=axes[:2]) is figure
+    assert plot.intervals(s, ax=axes[2]) is figure
+    assert rows_drawn(axes[2]).keys() == rows_drawn(axes[0]).keys()
+    assert "difference" in axes[2].get_xlabel()
