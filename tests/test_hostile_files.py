@@ -495,10 +495,10 @@ def test_a_version_of_the_tables_has_an_end(version: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("choices", ["[" * 100_000, '{"m":' * 100_000, f'{{"m": {DIGITS}}}'])
 def test_settings_that_are_too_deep_are_damaged(choices: str) -> None:
-    from shortlist.study.definition import Settings
+    from shortlist.study.definition import Definition
 
     with pytest.raises(DamagedStorage):
-        Settings.read(choices, '["a", "b"]', None)
+        Definition.read(choices, '["a", "b"]', None)
 
 
 def test_nobodys_home_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from shortlist.rules import initialization
 from shortlist.simulation import instances
 from shortlist.simulation import piece as sending
 from shortlist.simulation.piece import Sender
-from shortlist.study.insight.feature_health import examine_features
+from shortlist.study.insight.health import examine_features
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

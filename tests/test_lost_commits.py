@@ -15,7 +15,8 @@ import shortlist
 from history import check_history
 from proxy import Proxy, Side
 from shortlist.errors import OutcomeUnknown, StorageError, TrialClosed
-from shortlist.study.storage import session, storage
+from shortlist.study.storage import storage
+from shortlist.study.storage import storage as session
 
 X = np.random.default_rng(5).normal(size=(6, 3))
 VALUES = count(1)

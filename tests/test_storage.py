@@ -35,7 +35,9 @@ from shortlist.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from shortlist.study.storage import database, schema, worker
+from shortlist.study.storage import opening as database
+from shortlist.study.storage import process as worker
+from shortlist.study.storage import schema
 from shortlist.study.storage.storage import StoredTransaction, study_names
 
 RNG = np.random.default_rng(5)
@@ -1069,7 +1071,7 @@ def test_results_in_turn_wait_for_those_before_them(
         assert {t.number for t in study.waiting} == {
             k for k in closed if states[k] == "told"
         } - set(expected)
-    from shortlist.study.ledger import Ledger
+    from shortlist.study.journal import Ledger
 
     book = Ledger(study.problem.names, study.seed, journal._settings.digest)
     book.take_over([t.row for t in study.trials], [], journal.ledger.changes)

@@ -11,7 +11,7 @@ from shortlist.cli.screen_toml import ScreenFile
 from shortlist.errors import InvalidFeatures, InvalidInput, StudyMismatch, StudyNotFound
 
 if TYPE_CHECKING:
-    from shortlist.study.definition import Settings
+    from shortlist.study.definition import Definition
 
 ASKED = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")
 
@@ -37,18 +37,18 @@ def check_agreement(screen: ScreenFile, settings: dict[str, Any]) -> None:
         given.check_same(stored, screen.name)
 
 
-def _described(settings: dict[str, Any], stored: Settings) -> Settings:
+def _described(settings: dict[str, Any], stored: Definition) -> Definition:
     """The settings as ``Study`` would make them; a seed that is not given is the stored one."""
     from shortlist.catalog.recommendation import is_left_open, meant
     from shortlist.problem import Problem, checked_seed
-    from shortlist.study.definition import Settings, checked_flag, checked_lease
+    from shortlist.study.definition import Definition, checked_flag, checked_lease
 
     asked = {key: settings[key] for key in ASKED if key in settings}
     problem = Problem.of(sigma=settings.get("sigma"), **asked)
     seed, algorithm, budget = (settings.get(key) for key in ("seed", "algorithm", "budget"))
     named = settings.get("threshold")
     chosen, threshold = meant(algorithm, named, problem, budget)
-    given = Settings.of(
+    given = Definition.of(
         problem,
         algorithm=chosen,
         threshold=threshold,
@@ -61,7 +61,7 @@ def _described(settings: dict[str, Any], stored: Settings) -> Settings:
     return given
 
 
-def _check_features(screen: ScreenFile, given: Settings, stored: Settings) -> None:
+def _check_features(screen: ScreenFile, given: Definition, stored: Definition) -> None:
     """Name a changed number by its heading, or counted from 1; other changes are named elsewhere."""
     import numpy as np
 

@@ -158,7 +158,7 @@ def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) ->
 def _outlook_words(
     described: ScreenFile, study: Study, outlook: Outlook
 ) -> Iterator[tuple[str, str]]:
-    from shortlist.study.stage import makes_plans
+    from shortlist.study.view import makes_plans
 
     problem = study.problem
     m = problem.m

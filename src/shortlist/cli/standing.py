@@ -38,7 +38,7 @@ def standing(study: Study) -> dict[str, Any]:
 def standing_words(study: Study) -> str:
     """The same in a sentence or two."""
     from shortlist.study.guarantee import departure
-    from shortlist.study.stage import before_the_rounds, next_look
+    from shortlist.study.view import before_the_rounds, next_look
 
     taken = count(study.evaluations, "evaluation")
     if study.done:

@@ -58,7 +58,7 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     >>> ax.get_xlabel().splitlines()[0]
     'first principal component of the features (98 % of their variance)'
     """
-    from shortlist.study.insight.feature_health import is_classical
+    from shortlist.study.insight.health import is_classical
 
     places, shares = components(study.problem.features)
     _, ax = axes_for(ax, 9 if shares[1] else 4)

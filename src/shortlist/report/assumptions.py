@@ -11,7 +11,7 @@ from shortlist.study.guarantee import (
     out_of_order,
     passed,
 )
-from shortlist.study.insight.feature_health import is_classical
+from shortlist.study.insight.health import is_classical
 
 if TYPE_CHECKING:
     from shortlist.noise import Noise

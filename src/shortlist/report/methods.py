@@ -15,7 +15,7 @@ from shortlist.report.reading import Reading
 from shortlist.report.settings import software
 from shortlist.study.guarantee import departure, out_of_order
 from shortlist.study.insight.linearity import LEVEL
-from shortlist.study.stage import makes_plans
+from shortlist.study.view import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.engine.bound_algorithm import BoundAlgorithm

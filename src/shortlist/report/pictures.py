@@ -13,8 +13,8 @@ from shortlist import plot
 from shortlist.plot.figure import load_pyplot
 from shortlist.report.markup import Markup, element, joined, printable
 from shortlist.report.reading import Reading
-from shortlist.study.insight.feature_health import is_classical
-from shortlist.study.stage import before_the_rounds
+from shortlist.study.insight.health import is_classical
+from shortlist.study.view import before_the_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,7 @@ from shortlist.study.insight.remaining import Projection, remaining
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shortlist.study.insight.feature_health import Finding
+    from shortlist.study.insight.health import Finding
     from shortlist.study.study import Study
 
 

@@ -10,7 +10,7 @@ import numba
 import numpy
 
 from shortlist._version import __version__
-from shortlist.study.stage import makes_plans
+from shortlist.study.view import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study

@@ -30,7 +30,7 @@ KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed",
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class Definition:
     """What makes a study that study.
 
     Attributes
@@ -58,7 +58,7 @@ class Settings:
         lease: float | None,
         classical: bool,
         audit: bool = True,
-    ) -> Settings:
+    ) -> Definition:
         """The settings of a study."""
         choices = {
             "m": problem.m,
@@ -75,7 +75,7 @@ class Settings:
         return cls(choices, problem.names, None if classical else problem.features)
 
     @classmethod
-    def read(cls, choices: str, names: str, features: bytes | None) -> Settings:
+    def read(cls, choices: str, names: str, features: bytes | None) -> Definition:
         """What :meth:`written` wrote."""
         try:
             read, listed = json.loads(choices), tuple(json.loads(names))
@@ -95,7 +95,7 @@ class Settings:
         """Whether linearity is tested; it was not in studies that were begun before audits were."""
         return bool(self.choices.get("audit", False))
 
-    def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
+    def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take from what is stored the choices that were left to us; a budget never is."""
         if "audit" not in stored.choices:
             self.choices.pop("audit", None)
@@ -137,7 +137,7 @@ class Settings:
             (json.dumps(self.choices, sort_keys=True) + self.features_hash).encode()
         ).digest()
 
-    def check_same(self, stored: Settings, name: str) -> None:
+    def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
         for key, value in self.choices.items():
             was = stored.choices.get(key)
@@ -280,7 +280,7 @@ def _shown(value: Any) -> str:
     return repr(value)
 
 
-def _difference(given: Settings, stored: Settings) -> str:
+def _difference(given: Definition, stored: Definition) -> str:
     if given.names != stored.names:
         if len(given.names) != len(stored.names):
             return f"{len(stored.names)} arms, not {len(given.names)}"

@@ -15,7 +15,7 @@ from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
 
 if TYPE_CHECKING:
     from shortlist.study.insight.audit import Rejection
-    from shortlist.study.insight.feature_health import Finding
+    from shortlist.study.insight.health import Finding
     from shortlist.study.trial import Trial
     from shortlist.study.view import View
 

@@ -28,13 +28,12 @@ from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.budget import check_reopening, nothing_to_ask
-from shortlist.study.definition import Settings, checked_flag, checked_lease, checked_patience
+from shortlist.study.definition import Definition, checked_flag, checked_lease, checked_patience
 from shortlist.study.guarantee import advice, doubts
-from shortlist.study.insight.feature_health import warn_of_features
-from shortlist.study.journal import Journal
-from shortlist.study.ledger import checked_key
-from shortlist.study.running.call import checked_value, storable
-from shortlist.study.running.evaluation import Objective, evaluate
+from shortlist.study.insight.health import warn_of_features
+from shortlist.study.journal import Journal, checked_key
+from shortlist.study.running.objective import checked_value, storable
+from shortlist.study.running.run import Objective, evaluate
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -124,7 +123,7 @@ class Study(View):
         problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
         problem = problem.locked()
         chosen, wide = meant(algorithm, threshold, problem, budget)
-        settings = Settings.of(
+        settings = Definition.of(
             problem,
             algorithm=chosen,
             threshold=wide,
@@ -290,7 +289,7 @@ class Study(View):
         self.refresh()
 
     def _begin(
-        self, problem: Problem, settings: Settings, algorithm: str | Algorithm, threshold: Any
+        self, problem: Problem, settings: Definition, algorithm: str | Algorithm, threshold: Any
     ) -> None:
         self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()

@@ -1,4 +1,7 @@
-"""What a study shows of itself."""
+"""What a study shows of itself.
+
+What a study does between two looks at the stop, in words.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from shortlist.engine.bound_algorithm import BoundAlgorithm
@@ -18,14 +22,15 @@ from shortlist.study.guarantee import doubts, worth
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.journal import Journal
 from shortlist.study.model import Model
-from shortlist.study.stage import makes_plans
 from shortlist.study.trial import Reason, Trial, Trials
 
 if TYPE_CHECKING:
     from shortlist.study.insight.audit import Audit
-    from shortlist.study.insight.feature_health import Finding
+    from shortlist.study.insight.health import Finding
     from shortlist.study.insight.history import History
     from shortlist.study.insight.remaining import Projection
+
+    pass
 
 
 class View:
@@ -238,3 +243,49 @@ class View:
             return reason
         doubt = f"The results speak against what the guarantee assumes: {names}."
         return replace(reason, words=f"{reason.words} {doubt}")
+
+
+def makes_plans(study: View) -> bool:
+    """Whether the algorithm goes plan by plan: only those are not composed of rules."""
+    return not study.bound.engine.parts
+
+
+def next_look(study: View) -> str:
+    """When the stop is looked for again, as a sentence; empty if that is after every result.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> next_look(study)
+    'It looks again when 9 more are in.'
+    """
+    left = study.bound.engine.until_look(study.round)
+    return f"It looks again when {left:,} more are in." if left > 1 else ""
+
+
+def before_the_rounds(study: View) -> str:
+    """Why nothing is certified yet, as a sentence.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, threshold="pilot")
+    >>> before_the_rounds(study)
+    '0 of 21 initial pulls are told.'
+    """
+    if study.stage == "pilot":
+        return (
+            "The pilot is under way: it chooses evaluations as ever, and nothing is certified "
+            "before it is set aside."
+        )
+    opening, pulled = study.bound.engine.opening(study.model.posterior)
+    told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
+    if study.model.posterior.aside:
+        return (
+            f"The pilot is over ({study.model.posterior.aside:,} evaluations, set aside); {told:,} of "
+            f"the {len(opening):,} pulls that follow it are told."
+        )
+    if makes_plans(study):
+        return f"{told:,} of the {len(opening):,} pulls of the first plan are told."
+    return f"{told:,} of {len(opening):,} initial pulls are told."

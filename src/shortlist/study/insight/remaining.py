@@ -24,7 +24,7 @@ from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.posterior.posterior import Posterior
 from shortlist.study.budget import evaluations_left
 from shortlist.study.insight.audit import audit_size, is_audited
-from shortlist.study.stage import makes_plans
+from shortlist.study.view import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.view import View

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.printable import on_one_line
-from shortlist.study.stage import makes_plans
+from shortlist.study.view import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study

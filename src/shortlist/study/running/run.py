@@ -13,14 +13,13 @@ from uuid import uuid4
 from shortlist.errors import BudgetSpent, InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
 from shortlist.study.budget import no_room
-from shortlist.study.journal import Journal, is_free
-from shortlist.study.running.call import Objective as Objective
-from shortlist.study.running.call import Outcome, evaluate_trial, place
+from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
+from shortlist.study.running.objective import Objective as Objective
+from shortlist.study.running.objective import Outcome, evaluate_trial, place
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.untold import Untold
-from shortlist.study.storage.contract import Transaction
-from shortlist.study.storage.worker import running
+from shortlist.study.storage.process import running
 from shortlist.study.trial import Trial
 
 if TYPE_CHECKING:
