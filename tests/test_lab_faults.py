@@ -17,7 +17,7 @@ import pytest
 
 import forks
 import shortlist
-from shortlist.study.storage import opening as database
+from shortlist.study.storage import database
 from test_cli import fails, run
 from test_lab import (  # noqa: F401 - fixtures
     GOOD,

@@ -35,10 +35,8 @@ from shortlist.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from shortlist.study.storage import opening as database
-from shortlist.study.storage import process as worker
-from shortlist.study.storage import schema
-from shortlist.study.storage.storage import StoredTransaction, study_names
+from shortlist.study.storage import database, opening, process, schema
+from shortlist.study.storage.opening import study_names
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(8, 3))
@@ -58,13 +56,13 @@ def begin(storage: str | None = None, **given: object) -> shortlist.Study:
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Put both clocks on: this machine's, and the server's as it is read here."""
-    now, clock = time.time, StoredTransaction.now.fget
+    now, clock = time.time, database._Transaction.now.fget
     monkeypatch.setattr(time, "time", lambda: now() + seconds)
 
-    def put_on(self: StoredTransaction) -> float:
+    def put_on(self: database._Transaction) -> float:
         return clock(self) + (0.0 if self._ahead is None else seconds)  # type: ignore[misc]
 
-    monkeypatch.setattr(StoredTransaction, "now", property(put_on))
+    monkeypatch.setattr(database._Transaction, "now", property(put_on))
 
 
 def assert_same(one: shortlist.Study, other: shortlist.Study) -> None:
@@ -420,15 +418,15 @@ def test_the_trials_of_a_run_before_a_restart_are_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = begin(str(tmp_path / "study.db"))
-    here = worker._here()
+    here = process._here()
     assert here is not None
-    with worker.running(time.time()) as run:
+    with process.running(time.time()) as run:
         study._journal.ask(1, in_turn=True, process=run)
         assert study.ask().number == 1  # it is at work
-        monkeypatch.setattr(worker, "_here", lambda: ("elsewhere", *here[1:]))
+        monkeypatch.setattr(process, "_here", lambda: ("elsewhere", *here[1:]))
         assert study.ask().number == 2  # so is one on another machine
-        monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
-        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)  # started after the run began
+        monkeypatch.setattr(process, "_here", lambda: (here[0], "another boot", here[2]))
+        monkeypatch.setattr(process, "_uptime", lambda: -10.0)  # started after the run began
         assert study.ask().number == 0
         monkeypatch.undo()
 
@@ -439,16 +437,16 @@ def test_a_machine_of_the_same_name_keeps_its_live_trials(
     """Machines made from one image: equal host name and machine-id, and each its own start."""
     storage = new_storage()
     one = begin(storage)
-    here = worker._here()
+    here = process._here()
     assert here is not None
-    with worker.running(one._journal.now) as run:
+    with process.running(one._journal.now) as run:
         one._journal.ask(3, in_turn=True, process=run)
-        monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
+        monkeypatch.setattr(process, "_here", lambda: (here[0], "another boot", here[2]))
         other = shortlist.Study.load(storage)
         assert [t.number for t in other.ask(2)] == [3, 4]
         # Started after the run of the other began, so that it might be the same machine, restarted.
         # A server sees that the other is still connected. A file is on one machine by its contract.
-        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)
+        monkeypatch.setattr(process, "_uptime", lambda: -10.0)
         again = [t.number for t in other.ask(2)]
         assert again == ([5, 6] if "://" in storage else [0, 1])
 
@@ -475,7 +473,7 @@ def test_a_clock_that_is_ahead_takes_no_leased_trial(
 def test_a_run_that_ended_badly_leaves_no_orphans(tmp_path: Path) -> None:
     """Its process lives on, as a notebook does, and the storage was away when it ended."""
     study = begin(str(tmp_path / "study.db"))
-    with worker.running(time.time()) as run:
+    with process.running(time.time()) as run:
         study._journal.ask(2, in_turn=True, process=run)
     assert [t.number for t in study.ask(3)] == [0, 1, 2]
 
@@ -717,7 +715,7 @@ def file(tmp_path: Path) -> Path:
     study.run(result, max_evaluations=120, progress=False)
     study.ask(2)
     study.close()
-    database._OURS.clear()  # as another process would find the file
+    opening._OURS.clear()  # as another process would find the file
     return path
 
 
@@ -941,7 +939,7 @@ def test_studies_written_by_version_2_go_on_as_they_would_have(
     path = tmp_path / "study.db"
     connection = sqlite3.connect(path)
     connection.executescript((Path(__file__).parent / "fixtures/studies_version_2.sql").read_text())
-    connection.execute(f"PRAGMA application_id = {database.APPLICATION_ID}")
+    connection.execute(f"PRAGMA application_id = {opening.APPLICATION_ID}")
     connection.close()
     for _ in range(2):
         study, stopped = (shortlist.Study.load(path, name) for name in ("study", "stopped"))
@@ -992,7 +990,7 @@ def test_a_full_or_broken_disk_changes_nothing(
         raise sqlalchemy.exc.OperationalError("x", {}, sqlite3.OperationalError("disk is full"))
 
     with monkeypatch.context() as patched:
-        patched.setattr("shortlist.study.storage.storage.StoredTransaction.seal", broken)
+        patched.setattr("shortlist.study.storage.database._Transaction.seal", broken)
         with pytest.raises(StorageError, match="disk is full"):
             study.tell(trial, 1.0)
     study.refresh()
@@ -1073,7 +1071,7 @@ def test_results_in_turn_wait_for_those_before_them(
         } - set(expected)
     from shortlist.study.journal import Ledger
 
-    book = Ledger(study.problem.names, study.seed, journal._settings.digest)
+    book = Ledger(study.problem.names, study.seed, journal._definition.digest)
     book.take_over([t.row for t in study.trials], [], journal.ledger.changes)
     steps = book.settle()
     assert [t.number for t in book.taken] == expected

@@ -29,7 +29,7 @@ from shortlist.printable import CONTROL, on_one_line, printable
 from shortlist.repurposing.rewards import RewardCache
 from shortlist.study.running.progress import describe
 from shortlist.study.storage.address import check_address, shown, without_secrets
-from shortlist.study.storage.storage import study_names
+from shortlist.study.storage.opening import study_names
 
 SECRET = "s3cret"
 TITLE = "\x1b]0;owned\x07"  # sets the title of a terminal's window

@@ -19,10 +19,10 @@ ASKED = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")
 def check_agreement(screen: ScreenFile, settings: dict[str, Any]) -> None:
     """Raise where the study of a screen.toml is not there, or was begun with other settings."""
     from shortlist.study.storage.address import shown
-    from shortlist.study.storage.storage import StoredStudy
+    from shortlist.study.storage.opening import open_storage
 
     try:
-        kept = StoredStudy(screen.storage, create=False)
+        kept = open_storage(screen.storage, create=False)
         stored = kept.open(screen.name)
     except StudyNotFound:
         raise StudyNotFound(

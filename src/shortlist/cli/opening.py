@@ -82,7 +82,7 @@ def is_screen_file(place: str) -> bool:
 
 def names_in(storage: str) -> list[str]:
     """The studies in a storage, none if there is no such file yet."""
-    from shortlist.study.storage.storage import study_names
+    from shortlist.study.storage.opening import study_names
 
     try:
         return study_names(storage)

@@ -1,8 +1,8 @@
-"""What a study needs of the place where it is kept.
+"""The log of a study: every trial and every change, in step with the model and with the storage.
 
-The book of trials: who was asked, who has answered, and in what order answers are taken in.
-
-Ledger, model and storage kept in step: every change is one transaction, on top of all others'.
+The :class:`Ledger` holds the trials and counts their changes. The :class:`Journal` makes every
+change one transaction, on top of what others have done: ledger, model and storage change together
+or not at all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import gc
 import hashlib
 import numbers
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -38,11 +37,31 @@ from shortlist.study.trial import (
     State,
     Trial,
     all_fields,
-    become,
     make_trial,
     put_back,
     set_field,
 )
+
+Event = Literal["renewed", "reopened"]
+Mark = tuple[Any, ...]  # what a ledger was at one moment
+Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
+Result = TypeVar("Result")
+# The fields of a trial, then those of its cause, then its changes; name and seed are not kept.
+ROW = (
+    *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
+    *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
+    *("opened", "closed", "key"),
+)
+CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
+
+# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
+ONE_CHANGE = struct.Struct("<4qd")
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
+CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
+PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
+EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
+SEEDS_AT_ONCE = 64
+NEVER = int(np.iinfo(np.int64).max)
 
 
 class Standing(NamedTuple):
@@ -72,7 +91,7 @@ class Transaction(Protocol):
     def now(self) -> float:
         """Seconds since 1970, by the clock that all who share the storage go by."""
 
-    def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+    def news(self, known: Known) -> tuple[Sequence[Row], list[tuple[int, Event, int]]]:
         """The trials changed since then, by number, and the events since."""
 
     def unclaimed(self) -> set[int]:
@@ -84,8 +103,8 @@ class Transaction(Protocol):
     def insert(self, trials: Sequence[Trial]) -> None:
         """Keep new trials."""
 
-    def update(self, trials: Sequence[Trial], change: int) -> None:
-        """Keep what has become of trials."""
+    def update(self, trial: Trial, change: int) -> None:
+        """Keep what this change has made of a trial."""
 
     def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
         """Keep an event."""
@@ -110,72 +129,47 @@ class Storage(Protocol):
         """Let go of the connection; it is made again when it is needed."""
 
 
-class Unstored:
-    """The storage of a study that is only in memory: nothing to keep, nobody else's news."""
+class _Memory:
+    """The storage of a study that is only in memory, and its transactions: nothing is kept."""
 
     where: str | None = None
     address: Any = None
     standing: Standing | None = None
     now = 0.0
 
-    def transaction(self, *, writing: bool, known: Callable[[], Known] | None = None) -> Unstored:
-        """Itself, with the time at which it begins, by this machine's clock."""
+    def transaction(self, *, writing: bool, known: Callable[[], Known] | None = None) -> _Memory:
         self.now = time.time()
         return self
 
-    def __enter__(self) -> Unstored:
+    def __enter__(self) -> _Memory:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing to do."""
+        pass
 
     def close(self) -> None:
-        """Nothing to do."""
+        pass
 
-    def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
-        """None."""
+    def news(self, known: Known) -> tuple[Sequence[Row], list[tuple[int, Event, int]]]:
         return [], []
 
     def unclaimed(self) -> set[int]:
-        """None."""
         return set()
 
     def is_connected(self, process: str) -> bool:
-        """Nobody is."""
         return False
 
     def insert(self, trials: Sequence[Trial]) -> None:
-        """Nothing to do."""
+        pass
 
-    def update(self, trials: Sequence[Trial], change: int) -> None:
-        """Nothing to do."""
+    def update(self, trial: Trial, change: int) -> None:
+        pass
 
     def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
-        """Nothing to do."""
+        pass
 
     def seal(self, standing: Standing) -> None:
-        """Nothing to do."""
-
-
-Event = Literal["renewed", "reopened"]
-Mark = tuple[Any, ...]  # what a ledger was at one moment
-Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
-# The fields of a trial, then those of its cause, then its changes; name and seed are not kept.
-ROW = (
-    *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
-    *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
-    *("opened", "closed", "key"),
-)
-CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
-
-# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
-ONE_CHANGE = struct.Struct("<4qd")
-ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
-CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
-PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
-EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
-SEEDS_AT_ONCE = 64
-NEVER = int(np.iinfo(np.int64).max)
+        pass
 
 
 class Ledger:
@@ -197,7 +191,7 @@ class Ledger:
         self.changes = 0
         self.taken: list[Trial] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
-        self._keyed: dict[str, Trial] = {}
+        self.keyed: dict[str, Trial] = {}  # the trials that were told with a key, by it
         self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
         self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self._hash = hashlib.blake2b(settings, digest_size=16)
@@ -217,11 +211,6 @@ class Ledger:
     def waiting(self) -> list[Trial]:
         """The told trials that wait for an earlier one, oldest first."""
         return [trial for trial in list(self.unsettled.values()) if trial.state == "told"]
-
-    @property
-    def unsettled_arms(self) -> list[int]:
-        """The arms of which results are still to be taken in."""
-        return [trial.arm for trial in list(self.unsettled.values())]
 
     @property
     def fingerprint(self) -> str:
@@ -251,7 +240,7 @@ class Ledger:
             put_back(trial, before)
         for trial in self.trials[trials:]:
             if trial.key is not None:
-                self._keyed.pop(trial.key, None)
+                self.keyed.pop(trial.key, None)
         del self.trials[trials:], self.taken[taken:], self._events[events:]
         self._moves, self._reopened = moves[:moved], reopened[:times]
         self.seconds, unsettled, digest, self.changes, self.has_news = others
@@ -275,22 +264,18 @@ class Ledger:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
+        first, seeds = self._seeds
+        if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
+            first, seeds = number, run_seeds(self._seed, SEEDS_AT_ONCE, number).tolist()
+            self._seeds = first, seeds
         trial = make_trial(
-            *(number, arm, self._names[arm], self._seed_of(number)),
+            *(number, arm, self._names[arm], seeds[number - first]),
             *("pending", None, None, at, None, expires, worker, process, in_turn),
             *(cause, self.changes, None, key),
         )
         self._enter(trial)
         self._note(_asked(trial), number, arm, _besides(trial))
         return trial
-
-    def _seed_of(self, number: int) -> int:
-        """A new trial's own; made many at a time, since most of it is the call."""
-        first, seeds = self._seeds
-        if not first <= number < first + len(seeds):
-            first, seeds = number, run_seeds(self._seed, SEEDS_AT_ONCE, number).tolist()
-            self._seeds = first, seeds
-        return seeds[number - first]
 
     def close(
         self,
@@ -303,7 +288,10 @@ class Ledger:
     ) -> None:
         """End a pending trial."""
         if trial.state != "pending":
-            raise not_pending(trial)
+            remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
+            raise TrialClosed(
+                f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
+            )
         self._touched.append((trial, all_fields(trial)))
         self.changes += 1
         set_field(trial, "state", state)
@@ -338,7 +326,7 @@ class Ledger:
         self.trials.append(trial)
         self.unsettled[trial.number] = trial
         if trial.key is not None:
-            self._keyed[trial.key] = trial
+            self.keyed[trial.key] = trial
         if trial.cause.origin == "second of a round":
             self.seconds = self.seconds[1:]
             self._moves.append((trial.opened, -1))
@@ -384,8 +372,9 @@ class Ledger:
             if new:
                 self._enter(trial)
             else:
-                self._touched.append((self.trials[number], all_fields(self.trials[number])))
-                become(self.trials[number], trial)
+                own = self.trials[number]
+                self._touched.append((own, all_fields(own)))
+                put_back(own, all_fields(trial))
             touched.append(trial)
         return touched
 
@@ -469,15 +458,9 @@ class Ledger:
 
     def all_steps(self) -> Steps:
         """Everything that the model was ever to take in, from the first."""
-        book = Ledger(self._names, self._seed)
-        book.take_over([trial.row for trial in self.trials], self._events, self.changes)
-        return book.settle()
-
-    # Looking up
-
-    def keyed(self, key: str) -> Trial | None:
-        """The trial that was told with this key."""
-        return self._keyed.get(key)
+        again = Ledger(self._names, self._seed)
+        again.take_over([trial.row for trial in self.trials], self._events, self.changes)
+        return again.settle()
 
     def find(self, trial: Trial | int | None) -> Trial:
         """The trial meant by itself or by its number."""
@@ -529,24 +512,6 @@ def _check_state(trial: Trial, arms: int) -> None:
         )
 
 
-def not_pending(trial: Trial) -> TrialClosed:
-    """The error for a trial that is closed already."""
-    remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
-    return TrialClosed(
-        f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
-    )
-
-
-def check_same_result(trial: Trial, arm: int, value: float) -> None:
-    """Raise where a key that has been told is given to another result."""
-    if (trial.arm, trial.value) != (arm, value):
-        raise TrialClosed(
-            f"key={trial.key!r} was told before as trial {trial.number}, with value {trial.value!r} for "
-            f"arm {trial.name!r}, and now comes with {value!r} for row {arm}: nothing was told. Give "
-            "another result a key of its own."
-        )
-
-
 def checked_key(key: object) -> str | None:
     """What tells a result from others.
 
@@ -572,9 +537,6 @@ def is_text(words: str) -> bool:
     return "\x00" not in words and not any("\ud800" <= sign <= "\udfff" for sign in words)
 
 
-Result = TypeVar("Result")
-
-
 class Journal:
     """What a study has asked and been told, the same for all who share its storage.
 
@@ -582,7 +544,7 @@ class Journal:
     ----------
     bound : BoundAlgorithm
         The algorithm on its problem.
-    settings : Settings
+    definition : Definition
         Of the study.
     at_stop : callable
         Called at every stop, before anything later is taken in.
@@ -593,13 +555,13 @@ class Journal:
     def __init__(
         self,
         bound: BoundAlgorithm,
-        settings: Definition,
+        definition: Definition,
         at_stop: Callable[[], None],
         at_begin: Callable[[], None],
     ) -> None:
-        self._bound, self._settings = bound, settings
+        self._bound, self._definition = bound, definition
         self._at_stop, self._at_begin = at_stop, at_begin
-        self.storage: Storage = Unstored()
+        self.storage: Storage = _Memory()
         self._lock = threading.RLock()
         keep_whole(self)
         self._at_work = False  # in a change, or in mending
@@ -614,8 +576,8 @@ class Journal:
 
     def begin(self) -> None:
         """Start from nothing."""
-        seed = self._settings.choices["seed"]
-        self._ledger = Ledger(self._settings.names, seed, self._settings.digest)
+        seed = self._definition.choices["seed"]
+        self._ledger = Ledger(self._definition.names, seed, self._definition.digest)
         self._mark: Mark | None = None  # before the change that is being made
         self._is_stale = True  # model and audit: they have not taken in what the ledger says
         self._mend()
@@ -623,8 +585,7 @@ class Journal:
     @property
     def ledger(self) -> Ledger:
         """The trials."""
-        if self._is_stale or self._mark is not None:
-            self._mend()
+        self._mend()
         return self._ledger
 
     @property
@@ -637,21 +598,19 @@ class Journal:
     @property
     def audit(self) -> Audit:
         """Whether the results speak against means that are linear in the features."""
-        if self._is_stale or self._mark is not None:
-            self._mend()
+        self._mend()
         return self._audit
 
     @property
     def stopped(self) -> bool:
         """Whether there is an answer, and nothing left to test of what it assumes."""
-        if self._is_stale or self._mark is not None:
-            self._mend()
+        self._mend()
         return self._model.stopped and not self._audit.is_open and not self.is_rejected
 
     @property
     def lease(self) -> float | None:
         """Seconds after which a trial may be asked for again."""
-        lease: float | None = self._settings.choices["lease"]
+        lease: float | None = self._definition.choices["lease"]
         return lease
 
     def _mend(self) -> None:
@@ -672,8 +631,8 @@ class Journal:
 
     def _replay(self) -> None:
         self._at_begin()
-        self._audit = Audit(self._settings.audit)
-        self._model = Model(self._bound, self._settings.choices["seed"])
+        self._audit = Audit(self._definition.audit)
+        self._model = Model(self._bound, self._definition.choices["seed"])
         self._model.take(Steps.supposing([]), self._stop)
         self._take(self._ledger.all_steps())
 
@@ -692,8 +651,8 @@ class Journal:
     def standing(self) -> Standing:
         """How far the study is."""
         state = "stopped" if self.stopped else "running"
-        digests = (self.ledger.fingerprint, self.model.digest(), machine())
-        return Standing(self.ledger.changes, *digests, state)
+        digests = (self._ledger.fingerprint, self._model.digest(), machine())
+        return Standing(self._ledger.changes, *digests, state)
 
     def change(self, act: Callable[[Transaction], Result], *, writing: bool = True) -> Result:
         """Do ``act`` in one transaction, begun with what others have done since the last.
@@ -714,7 +673,9 @@ class Journal:
                 with self.storage.transaction(writing=writing, known=self._known) as transaction:
                     self._ahead = transaction.now - time.time()
                     self._mark = self._ledger.mark()
-                    if transaction.standing is not None and self._catch_up(transaction):
+                    if transaction.standing is not None and self._catch_up(
+                        transaction, transaction.standing
+                    ):
                         self._mark, self._is_stale = self._ledger.mark(), False
                     kept = self._ledger.changes
                     result = act(transaction)
@@ -739,47 +700,41 @@ class Journal:
         self._is_stale = True  # until the change has been made
         self._take(steps)
 
-    def _catch_up(self, transaction: Transaction) -> bool:
-        """Take in what others have done; whether there was anything."""
-        stored = transaction.standing
-        if stored is None:
-            return False
-        # A million new trials are no garbage, and would be looked at again and again.
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            return self._compare(transaction, stored)
-        finally:
-            if collects:
-                gc.enable()
-
     def _known(self) -> Known:
         pending = [trial.number for trial in self._ledger.pending]
         return Known(self._ledger.changes, len(self._ledger.trials), pending)
 
-    def _compare(self, transaction: Transaction, stored: Standing) -> bool:
-        is_earlier = stored.changes < self.ledger.changes
-        if is_earlier:  # the storage was put back to an earlier copy
-            self.begin()
-            self._replay()
-        news = stored.changes > self.ledger.changes
-        if news:
-            rows, events = transaction.news(self._known())
-            self.ledger.take_over(rows, events, stored.changes)
-        if self.ledger.fingerprint != stored.fingerprint:
-            raise DamagedStorage(
-                f"{self.storage.where}: the stored trials do not have the fingerprint that they "
-                "had when they were written. They were altered; restore them from a copy."
-            )
-        if news:
-            self._take_in()
-            own = self.standing
-            if own.machine == stored.machine and own.posterior != stored.posterior:
+    def _catch_up(self, transaction: Transaction, stored: Standing) -> bool:
+        """Take in what others have done; whether there was anything."""
+        # A million new trials are no garbage, and would be looked at again and again.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            is_earlier = stored.changes < self._ledger.changes
+            if is_earlier:  # the storage was put back to an earlier copy
+                self.begin()
+                self._replay()
+            has_news = stored.changes > self._ledger.changes
+            if has_news:
+                rows, events = transaction.news(self._known())
+                self._ledger.take_over(rows, events, stored.changes)
+            if self._ledger.fingerprint != stored.fingerprint:
                 raise DamagedStorage(
-                    f"{self.storage.where}: what is stored gives other means than it gave when it "
-                    "was written. It was altered; restore it from a copy."
+                    f"{self.storage.where}: the stored trials do not have the fingerprint that they "
+                    "had when they were written. They were altered; restore them from a copy."
                 )
-        return news or is_earlier
+            if has_news:
+                self._take_in()
+                own = self.standing
+                if own.machine == stored.machine and own.posterior != stored.posterior:
+                    raise DamagedStorage(
+                        f"{self.storage.where}: what is stored gives other means than it gave when it "
+                        "was written. It was altered; restore it from a copy."
+                    )
+        finally:
+            if collects:
+                gc.enable()
+        return has_news or is_earlier
 
     def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
@@ -791,7 +746,7 @@ class Journal:
             model, ledger, me = self._model, self._ledger, worker()
             if self.is_rejected or (model.stopped and not self._audit.is_open):
                 return None
-            now, lease = transaction.now, self._settings.choices["lease"]
+            now, lease = transaction.now, self._definition.choices["lease"]
             expires = None if lease is None else now + lease
             again = self._unattended(transaction)[:count] if ledger.unsettled else []
             for trial in again:
@@ -826,33 +781,29 @@ class Journal:
                 count -= 1
         if model.stopped:
             return
+        budget = self._bound.engine.budget
+        if budget is not None:  # those under way are counted as told
+            count = min(count, budget - len(ledger.taken) - len(ledger.unsettled))
         ahead: Ahead | None = None
-        for _ in range(min(count, self._room())):
+        for _ in range(count):
             if model.initialized and not ledger.unsettled and not ledger.seconds:
                 decision = model.decision
                 if decision is not None and not decision.stop:
                     yield decision.arm, Cause.of(decision)
                     continue
             if ahead is None:
-                ahead = Ahead(model, ledger.unsettled_arms)
+                ahead = Ahead(model, [trial.arm for trial in ledger.unsettled.values()])
             arm, cause = self._next(ahead)
             yield arm, cause
             ahead.suppose(arm)
-
-    def _room(self) -> int:
-        """How many trials may still be opened, with those under way counted as told."""
-        budget = self._bound.engine.budget
-        if budget is None:
-            return sys.maxsize
-        return budget - len(self.ledger.taken) - len(self.ledger.unsettled_arms)
 
     def _next(self, ahead: Ahead) -> tuple[int, Cause]:
         """The next arm, as if those under way had come out at their means."""
         initial = ahead.initial()
         if initial is not None:
             return initial, Cause("initial")
-        if self.ledger.seconds:
-            cause = self.ledger.seconds[0]
+        if self._ledger.seconds:
+            cause = self._ledger.seconds[0]
             return cause.second, cause._replace(origin="second of a round", second=NO_ARM)
         decision = ahead.decide()
         return decision.arm, Cause.of(decision)
@@ -868,11 +819,16 @@ class Journal:
         def act(transaction: Transaction) -> list[Trial]:
             added = []
             for arm, value in results:
-                known = None if key is None else self.ledger.keyed(key)
-                if known is not None:
-                    check_same_result(known, arm, value)
+                known = None if key is None else self._ledger.keyed.get(key)
+                if known is not None and (known.arm, known.value) == (arm, value):
                     return [known]
-                trial = self.ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
+                if known is not None:
+                    raise TrialClosed(
+                        f"key={known.key!r} was told before as trial {known.number}, with value "
+                        f"{known.value!r} for arm {known.name!r}, and now comes with {value!r} for "
+                        f"row {arm}: nothing was told. Give another result a key of its own."
+                    )
+                trial = self._ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
                 transaction.insert([trial])
                 self.close(transaction, trial, "told", value=value)
                 added.append(trial)
@@ -900,7 +856,7 @@ class Journal:
         """End a pending trial without a result."""
 
         def act(transaction: Transaction) -> Trial:
-            ended = self.ledger.find(trial)
+            ended = self._ledger.find(trial)
             self.close(transaction, ended, state, reason=reason)
             return ended
 
@@ -910,7 +866,7 @@ class Journal:
         """End those of the trials that are pending."""
 
         def act(transaction: Transaction) -> None:
-            for trial in map(self.ledger.find, trials):
+            for trial in map(self._ledger.find, trials):
                 if trial.state == "pending":
                     self.close(transaction, trial, "cancelled")
 
@@ -927,13 +883,13 @@ class Journal:
     ) -> None:
         """End a pending trial."""
         self._ledger.close(trial, state, value, at=transaction.now, reason=reason)
-        transaction.update([trial], self._ledger.changes)
+        transaction.update(trial, self._ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
         """Give back trials that nobody evaluates any more, to be asked for again at once."""
 
         def act(transaction: Transaction) -> None:
-            for trial in map(self.ledger.find, trials):
+            for trial in map(self._ledger.find, trials):
                 if trial.state == "pending":
                     self._renew(transaction, trial, trial.worker, None, transaction.now)
 
@@ -947,15 +903,15 @@ class Journal:
         process: str | None,
         expires: float | None,
     ) -> None:
-        change = self.ledger.renew(trial, whose, process, expires)
+        change = self._ledger.renew(trial, whose, process, expires)
         transaction.note(change, "renewed", trial.number, worker())
-        transaction.update([trial], change)
+        transaction.update(trial, change)
 
     def reopen(self) -> None:
         """Take a stop back."""
 
         def act(transaction: Transaction) -> None:
-            transaction.note(self.ledger.reopen(), "reopened", NO_ARM, worker())
+            transaction.note(self._ledger.reopen(), "reopened", NO_ARM, worker())
 
         self.change(act)
 

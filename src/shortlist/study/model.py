@@ -6,7 +6,7 @@ import hashlib
 import platform
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,14 @@ from shortlist.noise import first_of_each
 from shortlist.posterior.state import FLOOR, LAGGING
 
 
+class Decided(NamedTuple):
+    """What a round decided, as ``decision_of`` reads it: arms, numbers, whether to stop."""
+
+    pair: list[int]
+    figures: list[float]
+    stop: bool
+
+
 class Model:
     """The algorithm as it stands after the results taken in so far.
 
@@ -42,7 +50,7 @@ class Model:
         self.bound = bound
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
-        self.decision: Decision | None = None
+        self.decided: Decided | None = None  # in the last round; None before the first
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
         self._sigma_is_open = bound.problem.noise.is_open
@@ -50,10 +58,15 @@ class Model:
         self._digest: str | None = None
 
     @property
+    def decision(self) -> Decision | None:
+        """What to evaluate next and why, or why to stop; None before the first round."""
+        return None if self.decided is None else decision_of(self.decided, stop=self.decided.stop)
+
+    @property
     def looks(self) -> bool:
         """Whether the stop has been looked for: neither in a pilot nor before the pulls after it."""
-        if self.decision is None or not self.bound.engine.has_pilot:
-            return self.decision is not None
+        if self.decided is None or not self.bound.engine.has_pilot:
+            return self.decided is not None
         return self.initialized and self.posterior.aside > 0
 
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
@@ -70,7 +83,8 @@ class Model:
             standing = marks.tolist()  # numbers of Python's own are read sooner
             self.initialized, self.stopped = standing[INITIALIZED] == 1, standing[STOPPED] == 1
             if standing[DECIDED_AT] != decided_at:
-                self.decision = decision_of(self.round, stop=self.stopped)
+                pair, figures = np.asarray(self.round.pair), np.asarray(self.round.figures)
+                self.decided = Decided(pair.tolist(), figures.tolist(), self.stopped)
                 if self.stopped:
                     at_stop()
 

@@ -38,7 +38,7 @@ from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
 if TYPE_CHECKING:
-    from shortlist.study.storage.storage import StoredStudy
+    from shortlist.study.storage.database import StoredStudy
 
 
 class Study(View):
@@ -138,9 +138,9 @@ class Study(View):
         if storage is None:
             self.name = "study" if name is None else name
             return
-        from shortlist.study.storage.storage import StoredStudy, checked_name
+        from shortlist.study.storage.opening import checked_name, open_storage
 
-        kept = StoredStudy(storage, create=True)
+        kept = open_storage(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
         auto = is_left_open(algorithm, threshold, budget)
         settings.leave_open(stored, seed=seed is None, algorithm=auto)
@@ -169,9 +169,9 @@ class Study(View):
         algorithm : GIFA, Planned or MisLid, optional
             Needed again if it has parts of your own: storage keeps names, never code.
         """
-        from shortlist.study.storage.storage import StoredStudy
+        from shortlist.study.storage.opening import open_storage
 
-        kept = StoredStudy(storage, create=False)
+        kept = open_storage(storage, create=False)
         settings = kept.open(name)
         study = cls.__new__(cls)
         try:

@@ -133,7 +133,8 @@ class View:
         With a budget it decides nothing: it is how much better the challenger may still be.
         """
         model = self._journal.model
-        return model.decision.statistic if model.decision is not None and model.looks else None
+        decision = model.decision
+        return decision.statistic if decision is not None and model.looks else None
 
     @property
     def stage(
@@ -147,7 +148,7 @@ class View:
             return "rounds"
         if model.posterior.aside:
             return "pulls after the pilot"
-        return "initial pulls" if model.decision is None else "pilot"
+        return "initial pulls" if model.decided is None else "pilot"
 
     @property
     def shortlist(self) -> Shortlist:
@@ -204,7 +205,7 @@ class View:
         and less often those of the shortlist, which was chosen because it came out best.
         """
         model = self._journal.model
-        now = None if model.decision is None else self.round
+        now = None if model.decided is None else self.round
         C = self.bound.engine.threshold(model.posterior, now) if model.looks else math.nan
         return arm_table(self.bound, model.posterior, C, now)
 

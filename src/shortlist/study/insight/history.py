@@ -184,10 +184,10 @@ class _Replay:
         """Halt after each of these evaluations."""
         for evaluation in evaluations:
             end = int(self._ends[evaluation])
-            before = self.model.decision
+            before = self.model.decided
             self._take(self._steps.part(self._at, end))
             self._at = end
-            if self.model.decision is not before:
+            if self.model.decided is not before:
                 self.looked = evaluation
             yield evaluation
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sqlite3
-import sys
 import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,24 +17,88 @@ import sqlalchemy as sql
 from sqlalchemy import event
 from sqlalchemy.pool import QueuePool
 
-from shortlist.errors import DamagedStorage, ForeignStorage, StorageError, StudyNotFound
-from shortlist.study.storage import schema
-from shortlist.study.storage.address import (
-    check_address,
-    is_url,
-    parsed_url,
-    shown,
-    without_secrets,
+from shortlist.errors import (
+    DamagedStorage,
+    ForeignStorage,
+    InvalidSetting,
+    StorageError,
+    StudyNotFound,
 )
+from shortlist.study.journal import is_text
+from shortlist.study.storage import database, schema
+from shortlist.study.storage.address import check_address, is_url, parsed_url, shown
+from shortlist.study.storage.database import (
+    StoredStudy,
+    begin_writing,
+    identity,
+    names_in,
+    reading,
+    translated,
+)
+from shortlist.study.storage.forking import working
 
+DEFAULT_NAME = "study"
 MAGIC = b"SQLite format 3\x00"
 APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
 APPLICATION_ID_AT = 68
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 HEADER = 100
-PATIENCE = 60.0  # seconds that a writer waits for another
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
 ADVISORY_LOCK = 0x53484C54
+
+
+def open_storage(storage: str | os.PathLike[str], *, create: bool) -> StoredStudy:
+    """A database in which a study is to be begun or found.
+
+    Parameters
+    ----------
+    storage : path or URL
+        A file (SQLite), or a PostgreSQL URL.
+    create : bool
+        Whether to make the database if there is none.
+    """
+    place = checked_storage(storage)
+    read_only = not is_url(place) and is_read_only(Path(place))
+    return StoredStudy(place, connect(place, create=create), read_only=read_only)
+
+
+def study_names(storage: str | os.PathLike[str]) -> list[str]:
+    """The studies in a database, in the order in which they began."""
+    place = checked_storage(storage)
+    with working():
+        engine = connect(place, create=False)
+        try:
+            with translated(place), reading(engine) as connection:
+                return names_in(connection)
+        finally:
+            engine.dispose()
+
+
+def checked_storage(storage: object) -> str:
+    """The full path, or the URL, of a storage."""
+    if not isinstance(storage, str | os.PathLike) or not str(storage):
+        kind = type(storage).__name__  # and not what it holds, which may be a password
+        raise InvalidSetting(
+            f"storage is a path or a postgresql:// URL as text, got an empty one or a {kind}."
+        )
+    if str(storage) == ":memory:":
+        raise InvalidSetting("leave storage= out to keep a study in memory only.")
+    place = os.fsdecode(storage)
+    check_address(place)
+    try:  # a path is meant as seen from here, wherever the process goes later
+        return place if is_url(place) else os.path.abspath(place)
+    except OSError as error:
+        raise StorageError(
+            f"{place!r} is a path from the current folder, which cannot be found: {error}."
+        ) from None
+
+
+def checked_name(name: object) -> str:
+    """The name of a study in its storage."""
+    if name is None:
+        return DEFAULT_NAME
+    if not isinstance(name, str) or not name.strip() or not is_text(name):
+        raise InvalidSetting(f"name must be a text that is not empty, got {name!r}.")
+    return name
 
 
 def connect(storage: str, *, create: bool) -> sql.Engine:
@@ -180,7 +240,7 @@ def _file_engine(url: sql.URL) -> sql.Engine:
         poolclass=QueuePool,
         pool_size=1,
         max_overflow=0,
-        connect_args={"timeout": PATIENCE, "check_same_thread": False},
+        connect_args={"timeout": database.PATIENCE, "check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")
@@ -196,49 +256,6 @@ def _file_engine(url: sql.URL) -> sql.Engine:
             begin_writing(connection.connection.dbapi_connection)
 
     return engine
-
-
-def begin_writing(connection: Any) -> None:
-    """Become the writer at once, so that two readers never both wait for it.
-
-    SQLite itself would wait in steps of up to a tenth of a second: with several processes one is
-    then left out for long.
-    """
-    connection.execute("PRAGMA busy_timeout = 0")
-    try:
-        wait_to_write(connection)
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
-
-
-def wait_to_write(connection: Any) -> None:
-    """Try to become the writer until it is so; the connection's own patience is 0."""
-    deadline, pause = time.monotonic() + PATIENCE, SHORTEST_PAUSE
-    while True:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-        time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 - no secret
-        pause = min(1.3 * pause, LONGEST_PAUSE)
-
-
-@contextmanager
-def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
-    """One consistent look, which keeps no writer waiting."""
-    options: dict[str, Any] = {"reading": True}
-    if engine.dialect.name == "postgresql":
-        options["isolation_level"] = "REPEATABLE READ"
-    with engine.execution_options(**options).begin() as connection:
-        yield connection
-
-
-def identity(path: Path | str) -> tuple[int, int]:
-    """Which file it is, whatever it is called."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
 
 
 def check_file(path: Path, *, create: bool) -> None:
@@ -325,7 +342,7 @@ def _use_wal(engine: sql.Engine) -> None:
 
     SQLite does not wait its usual time here when others have just opened the file too.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + database.PATIENCE
     while True:
         raw = engine.raw_connection()
         try:
@@ -356,50 +373,9 @@ def _postgres(storage: str) -> sql.Engine:
             connect_args={
                 "connect_timeout": 30,
                 "keepalives_idle": 30,
-                "options": f"-c lock_timeout={PATIENCE:.0f}s -c synchronous_commit=on "
-                f"-c idle_in_transaction_session_timeout={PATIENCE:.0f}s",
+                "options": f"-c lock_timeout={database.PATIENCE:.0f}s -c synchronous_commit=on "
+                f"-c idle_in_transaction_session_timeout={database.PATIENCE:.0f}s",
             },
         )
     except ModuleNotFoundError:
         raise ImportError("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'.") from None
-
-
-class translated:  # noqa: N801 - used as a function is
-    """The database's errors as ours."""
-
-    __slots__ = ("_storage",)
-
-    def __init__(self, storage: str) -> None:
-        self._storage = storage
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged table's definition
-            raise _translation("malformed text", shown(self._storage)) from error
-        driver = error.orig if isinstance(error, sql.exc.DBAPIError) else error
-        if isinstance(error, sqlite3.Error | sql.exc.DBAPIError) or _is_of_psycopg(driver):
-            said = without_secrets(str(driver), self._storage)
-            cause = error if said == str(driver) else None
-            raise _translation(said, shown(self._storage)) from cause
-
-
-def _is_of_psycopg(error: BaseException | None) -> bool:
-    """Whether it is an error of the driver's, told without loading it."""
-    psycopg = sys.modules.get("psycopg")
-    return psycopg is not None and isinstance(error, psycopg.Error)
-
-
-def _translation(words: str, where: str) -> StorageError:
-    said = " ".join(words.split())
-    if "malformed" in said or "not a database" in said or "no such" in said:
-        return DamagedStorage(
-            f"{where} is damaged: {said}. Restore it from a copy; nothing was changed."
-        )
-    if "locked" in said or "lock timeout" in said:
-        return StorageError(
-            f"{where} was locked by another process for more than {PATIENCE:g} seconds: nothing "
-            "was changed. Try again."
-        )
-    return StorageError(f"{where} could not be read or written: {said}. Nothing was changed.")

@@ -1,17 +1,17 @@
-"""One connection to a database, and one transaction at a time on it, with little in between.
+"""A study kept in a database: its statements, one transaction for every change, and the session.
 
 SQLAlchemy writes the statements, once; they then go to the driver itself. Through SQLAlchemy a
 small transaction takes four times as long.
-
-Where a study is kept: one transaction for every change, shared by all who work on it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import secrets
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -27,6 +27,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
+from shortlist._version import __version__
 from shortlist.errors import (
     DamagedStorage,
     InvalidSetting,
@@ -36,35 +37,99 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.study.definition import Definition
-from shortlist.study.journal import ROW, Event, Known, Standing, is_text
-from shortlist.study.storage import opening as database
-from shortlist.study.storage.address import check_address, is_url, shown, without_secrets
+from shortlist.study.journal import ROW, Event, Known, Standing
+from shortlist.study.storage.address import is_url, shown, without_secrets
 from shortlist.study.storage.forking import before_fork, working
-from shortlist.study.storage.opening import (
-    begin_writing,
-    connect,
-    identity,
-    is_read_only,
-    reading,
-    translated,
-    wait_to_write,
-)
 from shortlist.study.storage.process import process_name
 from shortlist.study.storage.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
 from shortlist.study.trial import Trial
 
+PATIENCE = 60.0  # seconds that a writer waits for another
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
+LOOK_AGAIN = 60.0  # seconds to ask for whether a commit was made, if its reply was lost
+
 Statement = sql.sql.expression.ClauseElement
-Values = dict[str, Any]
-Queries = Sequence[tuple[Statement, Values]]
+Queries = Sequence[tuple[Statement, dict[str, Any]]]
 Rows = list[tuple[Any, ...]]
-CLOCKS: dict[str, Any] = {  # the database's own, in seconds since 1970, if it has one
+
+_CLOCKS: dict[str, Any] = {  # the database's own, in seconds since 1970, if it has one
     "sqlite": sql.null(),
     "postgresql": sql.extract("epoch", sql.func.clock_timestamp()),
 }
+_OF_STUDY = TRIALS.c.study == sql.bindparam("study")
+_EVENT_OF_STUDY = EVENTS.c.study == sql.bindparam("study")
+_READ_ALL_TRIALS = (
+    sql.select(*(TRIALS.c[name] for name in ROW)).where(_OF_STUDY).order_by(TRIALS.c.number)
+)
+_READ_NEW_TRIALS = _READ_ALL_TRIALS.where(TRIALS.c.number >= sql.bindparam("known"))
+_LISTED = {  # the numbers in a list that is one parameter
+    "sqlite": sql.text("SELECT value FROM json_each(:pending)"),
+    "postgresql": sql.text("SELECT unnest(CAST(:pending AS BIGINT[]))"),
+}
+_READ_OPEN_TRIALS = {
+    dialect: _READ_ALL_TRIALS.where(
+        TRIALS.c.number.in_(listed), TRIALS.c.touched > sql.bindparam("since")
+    )
+    for dialect, listed in _LISTED.items()
+}
+_READ_EVENTS = sql.select(EVENTS.c.change, EVENTS.c.kind, EVENTS.c.trial).where(
+    _EVENT_OF_STUDY, EVENTS.c.change > sql.bindparam("since")
+)
+_INSERT_TRIAL, _INSERT_EVENT = TRIALS.insert(), EVENTS.insert()
+_MUTABLE = ("state", "value", "reason", "closed_at", "expires_at", "worker", "process", "closed")
+_NEW_TRIAL, _mutable = [f"new_{name}" for name in _MUTABLE], attrgetter(*_MUTABLE)
+_UPDATE = (
+    TRIALS.update()
+    .where(TRIALS.c.study == sql.bindparam("of"), TRIALS.c.number == sql.bindparam("which"))
+    .values({name: sql.bindparam(f"new_{name}") for name in (*_MUTABLE, "touched", "closed_by")})
+)
+_NEW_STANDING = [f"new_{name}" for name in Standing._fields]
+_WRITE_STANDING = (
+    STUDIES.update()
+    .where(STUDIES.c.id == sql.bindparam("study"))
+    .values({name: sql.bindparam(f"new_{name}") for name in Standing._fields})
+)
+# What a transaction has done, by its number: whether it has been committed, and what is still open.
+_MADE_BY: sql.BindParameter[int] = sql.bindparam("transaction")
+_IS_PENDING = TRIALS.c.state == sql.literal_column("'pending'")
+_FIND_TRIAL = sql.select(TRIALS.c.number).where(
+    _OF_STUDY, (TRIALS.c.opened_by == _MADE_BY) | (TRIALS.c.closed_by == _MADE_BY)
+)
+_FIND_EVENT = sql.select(EVENTS.c.trial).where(_EVENT_OF_STUDY, EVENTS.c.made_by == _MADE_BY)
+_FIND_OPENED = sql.select(TRIALS.c.number).where(
+    _OF_STUDY, TRIALS.c.opened_by == _MADE_BY, _IS_PENDING
+)
+_FIND_RENEWED = (
+    sql.select(TRIALS.c.number)
+    .join(EVENTS, (EVENTS.c.study == TRIALS.c.study) & (EVENTS.c.change == TRIALS.c.touched))
+    .where(_OF_STUDY, EVENTS.c.made_by == _MADE_BY, _IS_PENDING)
+)
+_FIND_PROCESS = sql.text("SELECT pid FROM pg_stat_activity WHERE application_name = :process")
+
+
+@cache
+def _read_standing(dialect: str, *, writing: bool) -> Any:
+    columns = [STUDIES.c[name] for name in Standing._fields]
+    query = sql.select(*columns, _CLOCKS[dialect]).where(STUDIES.c.id == sql.bindparam("study"))
+    return query.with_for_update() if writing else query
+
+
+# By places, which SQLite takes in half the time.
+_DIALECTS: dict[str, Any] = {
+    "sqlite": sqlite.dialect(paramstyle="qmark"),
+    "postgresql": postgresql.dialect(paramstyle="numeric_dollar"),  # type: ignore[no-untyped-call]
+}
+
+
+@cache
+def _compiled(statement: Statement, dialect: str) -> tuple[str, list[str]]:
+    """The text of a statement, and the names of its values in their order."""
+    compiled: Any = statement.compile(dialect=_DIALECTS[dialect])
+    return str(compiled), list(compiled.positiontup or [])
 
 
 class Session(ABC):
-    """A connection, made when it is needed.
+    """One connection to a database, made when it is needed, and one transaction at a time on it.
 
     Parameters
     ----------
@@ -85,10 +150,11 @@ class Session(ABC):
             taken = self._engine.raw_connection()
             self._connection = taken.dbapi_connection
             taken.detach()
-            self._made()
+            self._prepare()
         return self._connection
 
-    def _made(self) -> None:  # noqa: B027 - only SQLite has something to prepare
+    @abstractmethod
+    def _prepare(self) -> None:
         """Prepare a new connection."""
 
     def forget(self) -> None:
@@ -104,7 +170,7 @@ class Session(ABC):
 
     @abstractmethod
     def begin(self, queries: Queries, *, writing: bool) -> list[Rows]:
-        """Begin a transaction and read something in it."""
+        """Begin a transaction; returns the rows of some queries in it."""
 
     @abstractmethod
     def read(self, queries: Queries) -> list[Rows]:
@@ -137,21 +203,26 @@ class CommitLost(Exception):
     """The database did not say whether it has committed."""
 
 
-class SQLiteSession(Session):
+class _SQLite(Session):
     """A connection to a file."""
 
     dialect = "sqlite"
 
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        self._is_logging = execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        if self._is_logging:
+            execute("PRAGMA busy_timeout = 0")
+
     def begin(self, queries: Queries, *, writing: bool) -> list[Rows]:
-        """Begin a transaction and read something in it."""
         connection = self.connection
         if connection.in_transaction:  # one that was interrupted, and not ended
             connection.execute("ROLLBACK")
         if not writing:
-            connection.execute(f"PRAGMA busy_timeout = {self.patience * 1000:.0f}")
+            connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
             connection.execute("BEGIN")
         elif self._is_logging:  # then nothing but the beginning waits for others
-            wait_to_write(connection)
+            _wait_to_write(connection)
         else:
             begin_writing(connection)
         found = self.read(queries)
@@ -159,38 +230,53 @@ class SQLiteSession(Session):
             connection.execute("PRAGMA busy_timeout = 0")
         return found
 
-    @property
-    def patience(self) -> float:
-        """Seconds to wait for others."""
-        return database.PATIENCE
-
-    def _made(self) -> None:
-        execute = self._connection.execute
-        self._is_logging = execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-        if self._is_logging:
-            execute("PRAGMA busy_timeout = 0")
-
     def read(self, queries: Queries) -> list[Rows]:
-        """The rows of some queries."""
-        execute = self._connection.execute
-        return [execute(*_for_sqlite(query, values)).fetchall() for query, values in queries]
+        return [self._execute(query, values).fetchall() for query, values in queries]
+
+    def _execute(self, statement: Statement, values: dict[str, Any]) -> Any:
+        text, names = _compiled(statement, "sqlite")
+        return self._connection.execute(text, [values[name] for name in names])
 
     def listed(self, numbers: Sequence[int]) -> Any:
-        """Many numbers as one value."""
         return json.dumps(list(numbers))
 
     def commit(self, statements: Queries) -> None:
-        """Write, and end the transaction."""
-        execute = self._connection.execute
         for statement, values in statements:
-            execute(*_for_sqlite(statement, values))
+            self._execute(statement, values)
         try:
-            execute("COMMIT")
+            self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise CommitLost from error
 
 
-class PostgresSession(Session):
+def begin_writing(connection: Any) -> None:
+    """Become the writer at once, so that two readers never both wait for it.
+
+    SQLite itself would wait in steps of up to a tenth of a second: with several processes one is
+    then left out for long.
+    """
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        _wait_to_write(connection)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+def _wait_to_write(connection: Any) -> None:
+    """Try to become the writer until it is so; the connection's own patience is 0."""
+    deadline, pause = time.monotonic() + PATIENCE, SHORTEST_PAUSE
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311 - no secret
+        pause = min(1.3 * pause, LONGEST_PAUSE)
+
+
+class _Postgres(Session):
     """A connection to a server: statements go there together and are answered together.
 
     They are prepared once, and sent in the pipeline mode of libpq by psycopg's own binding of it.
@@ -200,7 +286,7 @@ class PostgresSession(Session):
 
     dialect = "postgresql"
 
-    def _made(self) -> None:
+    def _prepare(self) -> None:
         from psycopg.adapt import Transformer
 
         self._connection.autocommit = True  # transactions are begun and ended here
@@ -211,10 +297,14 @@ class PostgresSession(Session):
         self._connection.execute(named, [process_name()])  # others can see that it is at work
 
     def begin(self, queries: Queries, *, writing: bool) -> list[Rows]:
-        """Begin a transaction and read something in it; once more where the server was away."""
+        """Begin a transaction; once more where the server was away."""
+        kind = "READ COMMITTED" if writing else "REPEATABLE READ READ ONLY"
         for last in (False, True):
             try:
-                return self._begin(queries, writing=writing)
+                if self._connection is not None and not self._is_in("IDLE"):
+                    self.close()  # with a transaction that was interrupted, and not ended
+                given = self._texts(queries)
+                return self._exchange([(f"BEGIN ISOLATION LEVEL {kind}", []), *given])[1:]
             except Exception as error:
                 broken = self._connection is None or self._connection.closed
                 if last or not broken or getattr(error, "sqlstate", None) == "55P03":
@@ -222,25 +312,20 @@ class PostgresSession(Session):
                 self.close()
         raise AssertionError
 
-    def _begin(self, queries: Queries, *, writing: bool) -> list[Rows]:
-        kind = "READ COMMITTED" if writing else "REPEATABLE READ READ ONLY"
-        if self._connection is not None and not self._is_in("IDLE"):
-            self.close()  # with a transaction that was interrupted, and not ended
-        given = [_for_postgres(query, values) for query, values in queries]
-        return self._exchange([(f"BEGIN ISOLATION LEVEL {kind}", []), *given])[1:]
+    def _texts(self, statements: Queries) -> list[tuple[str, list[Any]]]:
+        """Statements as they are sent: their texts, and their values by place."""
+        texts = [(*_compiled(each, "postgresql"), values) for each, values in statements]
+        return [(text, [values[name] for name in names]) for text, names, values in texts]
 
     def read(self, queries: Queries) -> list[Rows]:
-        """The rows of some queries."""
-        return self._exchange([_for_postgres(query, values) for query, values in queries])
+        return self._exchange(self._texts(queries))
 
     def listed(self, numbers: Sequence[int]) -> Any:
-        """Many numbers as one value."""
         return list(numbers)
 
     def commit(self, statements: Queries) -> None:
-        """Write, and end the transaction."""
         connection = self._connection
-        written = [_for_postgres(statement, values) for statement, values in statements]
+        written = self._texts(statements)
         try:
             self._exchange([*written, ("COMMIT", [])])
         except Exception as error:
@@ -249,7 +334,6 @@ class PostgresSession(Session):
             raise  # the server has said what was wrong, and has not come to the commit
 
     def roll_back(self) -> None:
-        """End the transaction and undo it."""
         if self._connection is None or self._is_in("IDLE"):
             return
         if self._is_in("INTRANS", "INERROR"):
@@ -264,6 +348,10 @@ class PostgresSession(Session):
 
     def _exchange(self, statements: Sequence[tuple[str, list[Any]]]) -> list[Rows]:
         """Send statements, all at once; the rows of each. After one that fails none is executed."""
+        from psycopg.adapt import PyFormat
+        from psycopg.errors import error_from_result
+        from psycopg.pq import ExecStatus
+
         connection = self.connection
         line = connection.pgconn
         new: dict[str, bytes] = {}
@@ -275,19 +363,17 @@ class PostgresSession(Session):
                 name = new[text] = b"%d" % next(self._names)
                 line.send_prepare(name, text.encode())
                 asked.append(False)
-            line.send_query_prepared(name, self._as_text(values))
+            given = self._adapter.dump_sequence(values, [PyFormat.TEXT] * len(values))
+            line.send_query_prepared(name, given)
             asked.append(True)
         line.pipeline_sync()
         replies = connection.wait(_replies(line))
         line.exit_pipeline_mode()
-        _check(replies)
+        for reply in replies:
+            if reply.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
+                raise error_from_result(reply)
         self._prepared |= new  # not before: a name may have been given to one that was not reached
         return [self._rows(reply) for reply, wanted in zip(replies, asked, strict=True) if wanted]
-
-    def _as_text(self, values: list[Any]) -> Any:
-        from psycopg.adapt import PyFormat
-
-        return self._adapter.dump_sequence(values, [PyFormat.TEXT] * len(values))
 
     def _rows(self, reply: Any) -> Rows:
         self._adapter.set_pgresult(reply)
@@ -315,103 +401,60 @@ def _replies(line: Any) -> Generator[Any, Any, list[Any]]:
                     replies.append(reply)
 
 
-def _check(replies: list[Any]) -> None:
-    """Raise what the server says of a statement that failed."""
-    from psycopg.errors import error_from_result
-    from psycopg.pq import ExecStatus
+class translated:  # noqa: N801 - used as a function is
+    """The database's errors as ours."""
 
-    for reply in replies:
-        if reply.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
-            raise error_from_result(reply)
+    __slots__ = ("_storage",)
 
+    def __init__(self, storage: str) -> None:
+        self._storage = storage
 
-def _for_sqlite(statement: Statement, values: Values) -> tuple[str, list[Any]]:
-    """Values by their places: SQLite takes them so in half the time."""
-    text, names = _sqlite_text(statement)
-    return text, [values[name] for name in names]
+    def __enter__(self) -> None:
+        pass
 
-
-@cache
-def _sqlite_text(statement: Statement) -> tuple[str, list[str]]:
-    compiled: Any = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))
-    return str(compiled), list(compiled.positiontup)
-
-
-def _for_postgres(statement: Statement, values: Values) -> tuple[str, list[Any]]:
-    text, names = _postgres_text(statement)
-    return text, [values[name] for name in names]
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged table's definition
+            raise _translation("malformed text", shown(self._storage)) from error
+        driver = error.orig if isinstance(error, sql.exc.DBAPIError) else error
+        psycopg = sys.modules.get("psycopg")  # its errors are known without loading it
+        of_psycopg = psycopg is not None and isinstance(driver, psycopg.Error)
+        if isinstance(error, sqlite3.Error | sql.exc.DBAPIError) or of_psycopg:
+            said = without_secrets(str(driver), self._storage)
+            cause = error if said == str(driver) else None
+            raise _translation(said, shown(self._storage)) from cause
 
 
-@cache
-def _postgres_text(statement: Statement) -> tuple[str, list[str]]:
-    dialect: Any = postgresql.dialect
-    compiled: Any = statement.compile(dialect=dialect(paramstyle="numeric_dollar"))
-    return str(compiled), list(compiled.positiontup or [])
+def _translation(words: str, where: str) -> StorageError:
+    said = " ".join(words.split())
+    if "malformed" in said or "not a database" in said or "no such" in said:
+        return DamagedStorage(
+            f"{where} is damaged: {said}. Restore it from a copy; nothing was changed."
+        )
+    if "locked" in said or "lock timeout" in said:
+        return StorageError(
+            f"{where} was locked by another process for more than {PATIENCE:g} seconds: nothing "
+            "was changed. Try again."
+        )
+    return StorageError(f"{where} could not be read or written: {said}. Nothing was changed.")
 
 
-def session(engine: sql.Engine) -> Session:
-    """The session that fits an engine."""
-    return PostgresSession(engine) if engine.dialect.name == "postgresql" else SQLiteSession(engine)
+@contextmanager
+def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
+    """A connection with one consistent view of the database, which keeps no writer waiting."""
+    options: dict[str, Any] = {"reading": True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.execution_options(**options).begin() as connection:
+        yield connection
 
 
-DEFAULT_NAME = "study"
-LOOK_AGAIN = 60.0  # seconds to ask for whether a commit was made, if its reply was lost
-
-_STANDING = [STUDIES.c[name] for name in Standing._fields]
-_TRIAL = [TRIALS.c[name] for name in ROW]
-_OF_STUDY = TRIALS.c.study == sql.bindparam("study")
-_READ_ALL_TRIALS = sql.select(*_TRIAL).where(_OF_STUDY).order_by(TRIALS.c.number)
-_READ_NEW_TRIALS = _READ_ALL_TRIALS.where(TRIALS.c.number >= sql.bindparam("known"))
-_LISTED = {  # the numbers in a list that is one parameter
-    "sqlite": sql.text("SELECT value FROM json_each(:pending)"),
-    "postgresql": sql.text("SELECT unnest(CAST(:pending AS BIGINT[]))"),
-}
-_READ_OPEN_TRIALS = {
-    dialect: _READ_ALL_TRIALS.where(
-        TRIALS.c.number.in_(listed), TRIALS.c.touched > sql.bindparam("since")
-    )
-    for dialect, listed in _LISTED.items()
-}
-_READ_EVENTS = sql.select(EVENTS.c.change, EVENTS.c.kind, EVENTS.c.trial).where(
-    EVENTS.c.study == sql.bindparam("study"), EVENTS.c.change > sql.bindparam("since")
-)
-_MUTABLE = ("state", "value", "reason", "closed_at", "expires_at", "worker", "process", "closed")
-_INSERT_TRIAL, _INSERT_EVENT = TRIALS.insert(), EVENTS.insert()
-_UPDATE = (
-    TRIALS.update()
-    .where(TRIALS.c.study == sql.bindparam("of"), TRIALS.c.number == sql.bindparam("which"))
-    .values({name: sql.bindparam(f"new_{name}") for name in (*_MUTABLE, "touched", "closed_by")})
-)
-_SEAL = (
-    STUDIES.update()
-    .where(STUDIES.c.id == sql.bindparam("study"))
-    .values({name: sql.bindparam(f"new_{name}") for name in Standing._fields})
-)
-_NEW_STANDING = [f"new_{name}" for name in Standing._fields]
-_NEW_TRIAL, _mutable = [f"new_{name}" for name in _MUTABLE], attrgetter(*_MUTABLE)
-# Whether a transaction has been committed, by its number.
-_MADE_BY: sql.BindParameter[int] = sql.bindparam("transaction")
-_FIND_TRIAL = sql.select(TRIALS.c.number).where(
-    _OF_STUDY, (TRIALS.c.opened_by == _MADE_BY) | (TRIALS.c.closed_by == _MADE_BY)
-)
-_FIND_EVENT = sql.select(EVENTS.c.trial).where(
-    EVENTS.c.study == sql.bindparam("study"), EVENTS.c.made_by == _MADE_BY
-)
-_FIND_OPENED = sql.select(TRIALS.c.number).where(
-    _OF_STUDY, TRIALS.c.opened_by == _MADE_BY, TRIALS.c.state == sql.literal_column("'pending'")
-)
-_FIND_RENEWED = (
-    sql.select(TRIALS.c.number)
-    .join(EVENTS, (EVENTS.c.study == TRIALS.c.study) & (EVENTS.c.change == TRIALS.c.touched))
-    .where(
-        _OF_STUDY, EVENTS.c.made_by == _MADE_BY, TRIALS.c.state == sql.literal_column("'pending'")
-    )
-)
-
-_FIND_PROCESS = sql.text("SELECT pid FROM pg_stat_activity WHERE application_name = :process")
+def identity(path: Path | str) -> tuple[int, int]:
+    """Which file it is, whatever it is called."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
-class StoredTransaction:
+class _Transaction:
     """A transaction on a database; what it writes is sent with the commit."""
 
     def __init__(
@@ -428,7 +471,7 @@ class StoredTransaction:
         self.number = number  # to find it by, if its commit is lost
         self.writes: list[tuple[Any, dict[str, Any]]] = []
         self.found_news = False
-        query = (_standing(session.dialect, writing=writing), {"study": study})
+        query = (_read_standing(session.dialect, writing=writing), {"study": study})
         self._known, news = known, [] if known is None else self._queries(known)
         found, *self._news = session.begin([query, *news], writing=writing)
         if not found:
@@ -443,7 +486,6 @@ class StoredTransaction:
         return time.time() if self._ahead is None else self._ahead + time.monotonic()
 
     def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
-        """The trials changed since then, by number, and the events since."""
         self.found_news = True
         read = self._news if known == self._known else self._session.read(self._queries(known))
         rows, events, *old = read
@@ -462,85 +504,74 @@ class StoredTransaction:
         return queries
 
     def unclaimed(self) -> set[int]:
-        """The open trials that were asked for here, and of which the reply was lost."""
         found: set[int] = set()
         for number in self._lost:
-            place = {"study": self._study, "transaction": number}
-            rows = self._session.read([(_FIND_OPENED, place), (_FIND_RENEWED, place)])
-            found.update(row[0] for row in [*rows[0], *rows[1]])
+            opened, renewed = self._of_transaction(number, _FIND_OPENED, _FIND_RENEWED)
+            found.update(row[0] for row in [*opened, *renewed])
         return found
-
-    def is_connected(self, process: str) -> bool:
-        """Whether a process is connected to the server; a file does not know."""
-        if self._session.dialect == "sqlite":
-            return False
-        return bool(self._session.read([(_FIND_PROCESS, {"process": process})])[0])
 
     def was_made(self, number: int) -> bool:
         """Whether the transaction of this number has been committed."""
+        return any(self._of_transaction(number, _FIND_TRIAL, _FIND_EVENT))
+
+    def _of_transaction(self, number: int, *queries: Statement) -> list[Rows]:
         place = {"study": self._study, "transaction": number}
-        return any(self._session.read([(_FIND_TRIAL, place), (_FIND_EVENT, place)]))
+        return self._session.read([(query, place) for query in queries])
+
+    def is_connected(self, process: str) -> bool:
+        if self._session.dialect == "sqlite":  # a file does not know who has it open
+            return False
+        return bool(self._session.read([(_FIND_PROCESS, {"process": process})])[0])
 
     def insert(self, trials: Sequence[Trial]) -> None:
-        """Keep new trials."""
         for trial in trials:
             row = dict(zip(ROW, trial.row, strict=True))
             ours = {"opened_by": self.number, "closed_by": None, "touched": trial.opened}
             self.writes.append((_INSERT_TRIAL, {"study": self._study, **ours, **row}))
 
-    def update(self, trials: Sequence[Trial], change: int) -> None:
-        """Keep what has become of trials."""
-        for trial in trials:
-            new = dict(zip(_NEW_TRIAL, _mutable(trial), strict=True))
-            new["new_closed_by"] = None if trial.closed is None else self.number
-            place = {"of": self._study, "which": trial.number, "new_touched": change}
-            self.writes.append((_UPDATE, {**new, **place}))
+    def update(self, trial: Trial, change: int) -> None:
+        new = dict(zip(_NEW_TRIAL, _mutable(trial), strict=True))
+        new["new_closed_by"] = None if trial.closed is None else self.number
+        place = {"of": self._study, "which": trial.number, "new_touched": change}
+        self.writes.append((_UPDATE, {**new, **place}))
 
     def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
-        """Keep an event."""
         row = {"study": self._study, "change": change, "kind": kind, "trial": trial}
         ours = {"at": self.now, "worker": worker, "made_by": self.number}
         self.writes.append((_INSERT_EVENT, {**row, **ours}))
 
     def seal(self, standing: Standing) -> None:
-        """Keep how far the study is now."""
         new = dict(zip(_NEW_STANDING, standing, strict=True))
-        self.writes.append((_SEAL, {"study": self._study, **new}))
-
-
-@cache
-def _standing(dialect: str, *, writing: bool) -> Any:
-    query = sql.select(*_STANDING, CLOCKS[dialect]).where(STUDIES.c.id == sql.bindparam("study"))
-    return query.with_for_update() if writing else query
+        self.writes.append((_WRITE_STANDING, {"study": self._study, **new}))
 
 
 class StoredStudy:
-    """One study in a database.
+    """One study in a database, as ``opening.open_storage`` makes it.
 
     Parameters
     ----------
     storage : str
-        A path (SQLite), or a PostgreSQL URL.
-    create : bool
-        Whether to make the database if there is none.
+        The full path (SQLite), or a PostgreSQL URL.
+    engine : sqlalchemy.Engine
+        The database, with its tables.
+    read_only : bool
+        Whether it cannot be written.
     """
 
-    def __init__(self, storage: str | os.PathLike[str], *, create: bool) -> None:
-        self._storage = checked_storage(storage)
-        self.where: str | None = shown(self._storage)
-        self._read_only = not is_url(self._storage) and is_read_only(Path(self._storage))
-        self.address = self._storage
-        self._engine = connect(self._storage, create=create)
-        self._session = session(self._engine)
+    def __init__(self, storage: str, engine: sql.Engine, *, read_only: bool) -> None:
+        self.address, self._engine, self._read_only = storage, engine, read_only
+        self.where: str | None = shown(storage)
+        self._session = (
+            _Postgres(engine) if engine.dialect.name == "postgresql" else _SQLite(engine)
+        )
         self._lock = threading.RLock()
         self._numbers = _numbers()
         self._is_shared = False  # whether others were at work between the last two transactions
         self._lost: list[int] = []  # transactions of which it is not known whether they are in
         self._owner = [os.getpid()]
-        weakref.finalize(self, _close, self._engine, self._session, self._owner)
+        weakref.finalize(self, _close, engine, self._session, self._owner)
         _OPEN.add(self)
-        self._file = None if is_url(self._storage) else Path(self._storage)
-        self._identity = self._file and identity(self._file)
+        self._identity = None if is_url(storage) else identity(storage)
         self._study = -1
         self.name = ""
 
@@ -549,7 +580,7 @@ class StoredStudy:
         with working(), self._lock:
             self._check_place(writing=writing)
             begun = self._engine.begin() if writing else reading(self._engine)
-            with translated(self._storage), begun as connection:
+            with translated(self.address), begun as connection:
                 yield connection
 
     def _check_place(self, *, writing: bool) -> None:
@@ -565,31 +596,28 @@ class StoredStudy:
                 "that you can write to, with the -wal file beside it if there is one; to read it, "
                 "use Study.load."
             )
-        if writing and self._file is not None:
-            self._check_file_is_there(self._file)
-
-    def _check_file_is_there(self, file: Path) -> None:
-        """What is written to a file that was deleted is gone with this process."""
-        try:
-            there = identity(self._storage) == self._identity
-        except OSError:
-            there = False
-        if not there:
-            raise StorageError(
-                f"{file} was moved, deleted or replaced while the study was open: nothing was "
-                "changed. Put it back, or load the study from where it is now."
-            )
+        if writing and self._identity is not None:
+            # What is written to a file that was deleted is gone with this process.
+            try:
+                there = identity(self.address) == self._identity
+            except OSError:
+                there = False
+            if not there:
+                raise StorageError(
+                    f"{self.address} was moved, deleted or replaced while the study was open: nothing "
+                    "was changed. Put it back, or load the study from where it is now."
+                )
 
     @contextmanager
     def transaction(
         self, *, writing: bool, known: Callable[[], Known] | None = None
-    ) -> Iterator[StoredTransaction]:
+    ) -> Iterator[_Transaction]:
         """One change of the study, or one look at it.
 
         Where others are at work, what they did is asked for together with the lock: they wait for
         one exchange with the server less.
         """
-        with self._lock, translated(self._storage):
+        with self._lock, translated(self.address):
             begun = self._begin(
                 writing=writing, known=known() if known and self._is_shared else None
             )
@@ -607,20 +635,20 @@ class StoredStudy:
                 self._session.roll_back()
                 raise
 
-    def _begin(self, *, writing: bool, known: Known | None = None) -> StoredTransaction:
+    def _begin(self, *, writing: bool, known: Known | None = None) -> _Transaction:
         self._check_place(writing=writing)
         try:
             number = next(self._numbers)
             given = self._session, self._study, number, self._lost
-            return StoredTransaction(*given, writing=writing, known=known)
+            return _Transaction(*given, writing=writing, known=known)
         except BaseException:
             self._session.roll_back()
             raise
 
     def _said(self, error: BaseException) -> str:
-        return " ".join(without_secrets(str(error), self._storage).split())
+        return " ".join(without_secrets(str(error), self.address).split())
 
-    def _look_again(self, begun: StoredTransaction, lost: CommitLost) -> None:
+    def _look_again(self, begun: _Transaction, lost: CommitLost) -> None:
         """Find out whether a transaction was committed whose reply was lost.
 
         Who may write next may do so only when that transaction is over, in one way or the other:
@@ -631,7 +659,7 @@ class StoredStudy:
         while True:
             self._session.close()
             try:
-                with translated(self._storage):
+                with translated(self.address):
                     made = self._begin(writing=True).was_made(begun.number)
                     self._session.roll_back()
                 break
@@ -657,17 +685,15 @@ class StoredStudy:
         with working(), self._lock:
             _close(self._engine, self._session, self._owner)
 
-    def join(self, name: str, settings: Definition, standing: Standing) -> Definition:
-        """Begin the study of this name, or find the one that is there; returns its settings."""
-        from shortlist._version import __version__
-
+    def join(self, name: str, definition: Definition, standing: Standing) -> Definition:
+        """Begin the study of this name, or find the one that is there; returns its definition."""
         with self._connected(writing=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sql.text("LOCK TABLE shortlist_studies IN EXCLUSIVE MODE"))
             found = self._find(connection, name)
             if found is not None:
                 return found
-            values, arms, features = settings.written
+            values, arms, features = definition.written
             apart = len(arms) + len(features or b"") >= APART
             self._study = connection.execute(
                 STUDIES.insert()
@@ -676,7 +702,7 @@ class StoredStudy:
                     settings=values,
                     arms="" if apart else arms,
                     features=None if apart else features,
-                    features_hash=settings.features_hash,
+                    features_hash=definition.features_hash,
                     created_at=time.time(),
                     written_by=f"shortlist {__version__}",
                     **standing._asdict(),
@@ -687,12 +713,12 @@ class StoredStudy:
                 row = {"study": self._study, "arms": arms, "features": features}
                 connection.execute(TABLES.insert(), row)
             self.name = name
-            return settings
+            return definition
 
     def open(self, name: str | None) -> Definition:
         """Find a study that is there; its name may be left out where there is only one."""
         with self._connected() as connection:
-            known = _names(connection)
+            known = names_in(connection)
             if name is None and len(known) > 1:
                 raise InvalidSetting(
                     f"{self.where} holds {len(known)} studies: name one of {', '.join(known)}."
@@ -717,13 +743,13 @@ class StoredStudy:
         if not arms:
             apart = sql.select(TABLES.c.arms, TABLES.c.features).where(TABLES.c.study == row.id)
             arms, features = connection.execute(apart).one_or_none() or ("", None)
-        settings = Definition.read(row.settings, arms, features)
-        if settings.features_hash != row.features_hash:
+        definition = Definition.read(row.settings, arms, features)
+        if definition.features_hash != row.features_hash:
             raise DamagedStorage(
                 f"{self.where}: the features of the study {name!r} are not those that were stored."
             )
         self._study, self.name = row.id, name
-        return settings
+        return definition
 
     @property
     def created_at(self) -> float:
@@ -757,45 +783,6 @@ def _numbers() -> Iterator[int]:
     return count(secrets.randbits(62))
 
 
-def _names(connection: sql.Connection) -> list[str]:
+def names_in(connection: sql.Connection) -> list[str]:
+    """The names of the studies in a database, in the order in which they began."""
     return list(connection.execute(sql.select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
-
-
-def study_names(storage: str | os.PathLike[str]) -> list[str]:
-    """The studies in a database, in the order in which they began."""
-    place = checked_storage(storage)
-    with working():
-        engine = connect(place, create=False)
-        try:
-            with translated(place), reading(engine) as connection:
-                return _names(connection)
-        finally:
-            engine.dispose()
-
-
-def checked_storage(storage: object) -> str:
-    """A path or URL."""
-    if not isinstance(storage, str | os.PathLike) or not str(storage):
-        kind = type(storage).__name__  # and not what it holds, which may be a password
-        raise InvalidSetting(
-            f"storage is a path or a postgresql:// URL as text, got an empty one or a {kind}."
-        )
-    if str(storage) == ":memory:":
-        raise InvalidSetting("leave storage= out to keep a study in memory only.")
-    place = os.fsdecode(storage)
-    check_address(place)
-    try:  # a path is meant as seen from here, wherever the process goes later
-        return place if is_url(place) else os.path.abspath(place)
-    except OSError as error:
-        raise StorageError(
-            f"{place!r} is a path from the current folder, which cannot be found: {error}."
-        ) from None
-
-
-def checked_name(name: object) -> str:
-    """A study's name."""
-    if name is None:
-        return DEFAULT_NAME
-    if not isinstance(name, str) or not name.strip() or not is_text(name):
-        raise InvalidSetting(f"name must be a text that is not empty, got {name!r}.")
-    return name
