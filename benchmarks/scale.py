@@ -22,7 +22,7 @@ import shortlist
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
-from shortlist.engine.many.state import COMPANIONS, SPENT, SUSPECTED, testifying
+from shortlist.engine.many.state import COMPANIONS, SPENT, SUSPECTED, rows_read
 from shortlist.numerics.random import run_seeds
 from shortlist.posterior.state import OBSERVED, READY
 
@@ -134,10 +134,10 @@ class Player:
         self.engine, self.means, self.rng = engine, parameters[0], np.random.default_rng(0)
         self.posterior, self.now = engine.posterior(), engine.round()
         state = self.posterior.state
-        state.pulls[:] = np.bincount(engine.initial, minlength=len(self.means))
+        state.pulls[:] = np.bincount(engine.setup.initial, minlength=len(self.means))
         noise = np.sqrt(state.pulls) * self.rng.standard_normal(len(self.means))
         state.sums[:] = state.pulls * self.means + SIGMA * noise
-        state.clock[OBSERVED], state.clock[READY] = len(engine.initial), 0
+        state.clock[OBSERVED], state.clock[READY] = len(engine.setup.initial), 0
         self.posterior.refresh()
 
     def play(self) -> float:
@@ -151,14 +151,14 @@ class Player:
 
 def a_round(engine: Engine, parameters: np.ndarray, rounds: int, tries: int = 3) -> float:
     """Microseconds, ``AFTER`` rounds after the initial pulls."""
-    K = len(engine.features)
+    K = len(engine.setup.features)
     if K >= ALONE:
         player = Player(engine, parameters)
         for _ in range(AFTER):
             player.play()
         return sum(player.play() for _ in range(rounds)) / rounds * 1e6
     reward = shortlist.instances.classic(K=4, m=2, omega=1.0).reward
-    begun = len(engine.initial) + AFTER
+    begun = len(engine.setup.initial) + AFTER
 
     def run(most: int) -> Callable[[], int]:
         seeds = run_seeds(0, 1)
@@ -171,29 +171,31 @@ def a_round(engine: Engine, parameters: np.ndarray, rounds: int, tries: int = 3)
 
 def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
     """Bytes a round in passes, counted from what each round did to the arrays."""
-    K, N = engine.features.shape
+    K, N = engine.setup.features.shape
     player = Player(engine, parameters)
     state, rows = player.posterior.state, player.posterior.state.rows.shape[0]
     columns = 0.0  # vectors of K numbers, read or written; X is N of them
     for t in range(AFTER + rounds):
         if t == AFTER:
             columns = 0.0
-        screen = player.now.screen
+        screen = player.now.memory
         before = screen.figures.copy()
         anchor = state.lagging.anchor.copy() if state.lagging else np.zeros(0)
         owners = state.kept.owners.copy() if state.kept else np.zeros(0, np.int64)
         player.play()
         if rows == K:
-            columns += 2 * K + 5 * (engine.m + 1) + 4  # G, the columns of B, the greedy scan
+            columns += 2 * K + 5 * (engine.setup.m + 1) + 4  # G, the columns of B, the greedy scan
             columns += 3 * K if engine.flags & settings.MTH_GAPS else 0
         elif rows:
             # Rows and estimates updated, those of the candidates, b and c read, others made.
-            columns += 2 * rows + 4 + 3 * (engine.m + 1) + N * np.sum(owners != state.kept.owners)
+            columns += (
+                2 * rows + 4 + 3 * (engine.setup.m + 1) + N * np.sum(owners != state.kept.owners)
+            )
             if len(screen.pool):  # what the witnesses say of all, and of those under suspicion
-                columns += 3 * testifying(engine.m, K)
-                columns += max(player.now.screen.figures[SUSPECTED] - before[SUSPECTED], 0) * N / K
+                columns += 3 * rows_read(engine.setup.m, K)
+                columns += max(player.now.memory.figures[SUSPECTED] - before[SUSPECTED], 0) * N / K
         else:
-            after = player.now.screen.figures
+            after = player.now.memory.figures
             columns += 2 + 3  # means and deviations; these and the reach
             if np.any(anchor != state.lagging.anchor):
                 columns += N + 3  # a sweep: X, means, noise, deviations
@@ -207,10 +209,10 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
 def plain(name: str, engine: Engine, parameters: np.ndarray, rounds: int) -> float:
     """Microseconds a round of the same in NumPy, with V⁻¹ updated and the rest made anew."""
     rng = np.random.default_rng(0)
-    x, m = engine.features, engine.m
+    x, m = engine.setup.features, engine.setup.m
     K = len(x)
     posterior = engine.posterior()
-    for arm in engine.initial.tolist():
+    for arm in engine.setup.initial.tolist():
         posterior.observe(arm, parameters[0, arm] + SIGMA * rng.standard_normal())
     pulls, sums = posterior.pulls.astype(float), posterior.state.sums
     inverse = np.linalg.inv(x.T @ (pulls[:, None] * x))
@@ -250,7 +252,7 @@ def measured(name: str, start: str, K: int) -> Line:
     rounds = ROUNDS[K]
     if (name, start) == ("LinGIFA", "span"):
         rounds = LINGIFA_ROUNDS.get(K, rounds)
-    moved = one_pass(engine.features)
+    moved = one_pass(engine.setup.features)
     ours = a_round(engine, parameters, rounds)
     share = touched(engine, parameters, min(rounds, 100)) if K <= 100_000 else math.nan
     slow = math.nan

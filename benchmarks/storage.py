@@ -97,7 +97,9 @@ def fill(storage: str, told: int) -> None:
 
     study = begin(storage)
     journal, random = study._journal, np.random.default_rng(0)
-    arms = np.concatenate([journal.model.bound.engine.initial, random.integers(0, 10, told)])[:told]
+    arms = np.concatenate([journal.model.bound.engine.setup.initial, random.integers(0, 10, told)])[
+        :told
+    ]
     values = (MEANS[arms] + SIGMA * random.normal(size=told)).tolist()
     rows = [
         (

@@ -63,7 +63,7 @@ class TestContract:
 
     def test_it_says_whether_it_is_proven(self, name: str) -> None:
         bound = find_algorithm(name).bind(problem_for(name))
-        lagged = bound.engine.lagged
+        lagged = bound.engine.setup.lagged
         published_ridge = "m-LinGapE" in name and "as published" in name
         heuristic = name == "LinGame (as published)"
         assert bound.proven == (not lagged and not published_ridge and not heuristic)
@@ -237,9 +237,9 @@ def test_span_pulls_as_many_arms_as_dimensions() -> None:
     assert each(features).tolist() == list(range(50))
     problem = Problem.of(features, 3, sigma=1.0, S=1.0)
     algorithm = find_algorithm("m-LinGapE")
-    assert len(algorithm.bind(problem).engine.initial) == 4 * 10
-    assert len(algorithm.bind(problem, "determinant").engine.initial) == 4
-    assert len(find_algorithm("LUCB").bind(problem).engine.initial) == 50
+    assert len(algorithm.bind(problem).engine.setup.initial) == 4 * 10
+    assert len(algorithm.bind(problem, "determinant").engine.setup.initial) == 4
+    assert len(find_algorithm("LUCB").bind(problem).engine.setup.initial) == 50
 
 
 def test_designs_are_solved_once_a_pair_and_are_lightest() -> None:
@@ -311,9 +311,12 @@ def test_how_often_arms_are_pulled_first_is_what_the_documents_say() -> None:
     many = Problem.of(np.random.default_rng(0).standard_normal((9, 2)), 1, sigma=1.0)
     times = {"self_normalized": 10, "levels": 5, "all_arms": 1}
     for threshold, wanted in times.items():
-        assert shortlist.GIFA(threshold=threshold).bind(few).engine.wanted.tolist() == [wanted] * 8
-        spanning = shortlist.GIFA(threshold=threshold).bind(many).engine.wanted
+        assert (
+            shortlist.GIFA(threshold=threshold).bind(few).engine.setup.wanted.tolist()
+            == [wanted] * 8
+        )
+        spanning = shortlist.GIFA(threshold=threshold).bind(many).engine.setup.wanted
         assert sorted(spanning.tolist()) == [0] * 7 + [wanted] * 2
-    assert len(shortlist.GIFA(threshold="pilot").bind(many).engine.initial) == 20
+    assert len(shortlist.GIFA(threshold="pilot").bind(many).engine.setup.initial) == 20
     page = (DOCS / "feature-health.md").read_text()
     assert "\nm-LinGapE evaluates every arm ten times first" not in page

@@ -58,5 +58,5 @@ def test_the_loop_beside_which_speed_is_measured_pulls_as_often_as_asked() -> No
         )
         assert rounds == 30
         engine = speed.engine_of(name, instance, as_numpy=True)
-        assert not len(engine.initial)
-        assert engine.parts["threshold"] == "frequentist"
+        assert not len(engine.setup.initial)
+        assert engine.setup.parts["threshold"] == "frequentist"

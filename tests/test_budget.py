@@ -394,7 +394,7 @@ def test_asking_for_many_is_asking_again_and_again() -> None:
     assert [other.ask().arm for _ in range(55)] == together
     whole = begin(90)
     arms = [trial.arm for trial in whole.ask(90)]  # nothing is known: the first design again
-    share = whole.bound.engine.wanted / whole.bound.engine.wanted.sum()
+    share = whole.bound.engine.setup.wanted / whole.bound.engine.setup.wanted.sum()
     assert np.abs(np.bincount(arms, minlength=5) / 90 - share).max() < 0.02
 
 

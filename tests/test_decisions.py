@@ -229,7 +229,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     """Pull by pull: the study and the oracle choose alike."""
     study = case.study(algorithm)
     K = len(case.features)
-    initial = study.bound.engine.initial.tolist()
+    initial = study.bound.engine.setup.initial.tolist()
     if rules.initialization == "each":
         assert initial == list(range(K))
     elif rules.initialization is None:
@@ -394,7 +394,7 @@ def pulled(
 ) -> list[int]:
     """The arms that a study asks for, up to 60 after the initial ones if no limit is given."""
     if most is None:
-        most = len(study.bound.engine.initial) + 60
+        most = len(study.bound.engine.setup.initial) + 60
     while not study.done and study.evaluations < most:
         trial = study.ask()
         study.tell(trial, reward(trial.arm))
@@ -449,10 +449,10 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     settings: dict[str, Any] = {"sigma": 1.0, "S": 1.2, "seed": 3}
     fast = shortlist.Study(features, m, algorithm=algorithm, **settings, audit=False)
     slow = shortlist.Study(features, m, algorithm=plain, **settings, audit=False)
-    assert fast.bound.engine.compiled
-    assert not slow.bound.engine.compiled
+    assert fast.bound.engine.affordable(1e9)
+    assert not slow.bound.engine.affordable(1e9)  # interpreted
     assert pulled(fast, stream()) == pulled(slow, stream())
-    assert fast.evaluations > len(fast.bound.engine.initial)
+    assert fast.evaluations > len(fast.bound.engine.setup.initial)
     assert fast.done == slow.done
     if not fast.done:
         assert fast.statistic == slow.statistic or math.isnan(fast.statistic or 0.0)
@@ -607,14 +607,14 @@ ON_DEMAND = [
 def decided(engine: Engine, posterior: Posterior, rewards: Array, rounds: int) -> list[int]:
     """Arms, b and c of many rounds, decided by hand."""
     now = engine.round()
-    counts = np.zeros(len(engine.features), int)
+    counts = np.zeros(len(engine.setup.features), int)
     told: list[int] = []
 
     def observe(arm: int) -> None:
         posterior.observe(arm, float(rewards[counts[arm], arm]))
         counts[arm] += 1
 
-    for arm in engine.initial:
+    for arm in engine.setup.initial:
         observe(arm)
     if not posterior.ready:
         posterior.refresh()
@@ -635,15 +635,18 @@ def test_rows_made_on_demand_give_the_same_pulls(
     problem = instance.problem(0.05, 0.0)
     engine = find_algorithm(name).bind(problem).engine
     rewards = instance.means + 2.0 * np.random.default_rng(1).standard_normal((200, K))
-    options: dict[str, Any] = {"regularization": engine.regularization, "shift": engine.shift}
+    options: dict[str, Any] = {
+        "regularization": engine.setup.regularization,
+        "shift": engine.setup.shift,
+    }
     told = {}
     frames = {}
     for resident in (K, m + 16, m + 1):
         monkeypatch.setattr(Engine, "_resident", lambda self, resident=resident: resident)
-        posterior = Posterior(engine.features, resident=resident, **options)
+        posterior = Posterior(engine.setup.features, resident=resident, **options)
         made = engine.round()
         assert posterior.state.rows.shape == (resident, K)
-        assert resident == len(made.gaps) + (len(made.screen.tops) if made.screen else 0)
+        assert resident == len(made.gaps) + (len(made.memory.top_arms) if made.memory else 0)
         told[resident] = decided(engine, posterior, rewards, 150)
         frames[resident] = shortlist.compare(
             name, instance, runs=3, seed=1, max_samples=1300, progress=False

@@ -617,7 +617,7 @@ def test_the_guarantee_names_the_noise_as_it_was_told() -> None:
     assert "c = 0.15 from linear" in bounded.guarantee()
     each = begin(sigma=[0.1] * 9 + [0.3]).bound
     assert each.proven
-    assert each.engine.sigma == 0.3  # the largest holds for all
+    assert each.engine.setup.sigma == 0.3  # the largest holds for all
     with pytest.raises(errors.InvalidSetting, match="sigma='estimate'"):
         begin(sigma="estimate")
 
@@ -677,7 +677,7 @@ def test_first_pulls_are_fewer_where_arms_are_many() -> None:
     for K, first in ((5, 10), (20, 10), (40, 5), (500, 1)):
         rng = np.random.default_rng(K)
         problem = Problem.of(rng.standard_normal((K, 3)), 2, sigma=1.0)
-        wanted = MisLid(misspecification=0.1).bind(problem).engine.wanted
+        wanted = MisLid(misspecification=0.1).bind(problem).engine.setup.wanted
         assert wanted.tolist() == [first] * K
     assert mislid.FIRST == 10
 

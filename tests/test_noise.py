@@ -337,16 +337,16 @@ def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
                      {"algorithm": shortlist.GIFA(threshold="determinant", initialization=None),
                       "S": 2.0}):  # fmt: skip
         study = begin(sigma="estimate", **settings)
-        wanted = study.bound.engine.wanted
+        wanted = study.bound.engine.setup.wanted
         assert wanted.sum() - np.count_nonzero(wanted) >= 60
-        initial = study.bound.engine.initial.tolist()
+        initial = study.bound.engine.setup.initial.tolist()
         for arm in initial:
             assert study.problem.noise.is_open
             trial = study.ask()
             assert trial.arm == arm
             study.tell(trial, value(trial))
         assert not study.problem.noise.is_open
-        assert study.bound.engine.initial.tolist() == initial
+        assert study.bound.engine.setup.initial.tolist() == initial
         assert 0.4 < study.problem.sigma < 0.4 * 2
         assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
         assert study.problem.delta == DELTA
@@ -360,7 +360,7 @@ def test_only_the_pilot_counts_for_sigma() -> None:
     def told(extra: float) -> shortlist.Study:
         study = begin(sigma="estimate")
         trials = study.ask(80)  # more than the pilot: they go round it again
-        wanted = study.bound.engine.wanted
+        wanted = study.bound.engine.setup.wanted
         seen = np.zeros(6, int)
         for trial in trials:
             seen[trial.arm] += 1
@@ -654,7 +654,7 @@ def test_an_instance_must_know_its_noise() -> None:
 
 def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them() -> None:
     study = begin(sigma="estimate")
-    wanted = study.bound.engine.wanted
+    wanted = study.bound.engine.setup.wanted
     first: list[list[float]] = [[] for _ in wanted]
     for number in range(20):  # nobody asked for these
         arm = number % 6

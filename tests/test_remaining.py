@@ -261,7 +261,7 @@ def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> 
 @pytest.mark.parametrize("algorithm", sorted(shortlist.algorithms()))
 def test_every_algorithm_has_a_projection(algorithm: str) -> None:
     study = small(algorithm, sigma=4.0, epsilon=0.01)
-    tell(study, max(len(study.bound.engine.initial), 12))
+    tell(study, max(len(study.bound.engine.setup.initial), 12))
     for quick in (True, False):
         said = remaining(study, quick=quick)
         if study.done:
@@ -292,7 +292,7 @@ def test_looking_changes_nothing() -> None:
 )
 def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
     study = small(algorithm, sigma=1.5 if algorithm == "LUCB" else 6.0, m=2)
-    tell(study, len(study.bound.engine.initial) + 30)
+    tell(study, len(study.bound.engine.setup.initial) + 30)
     assert not study.done
     told, means = study.evaluations, study.posterior.means.copy()
     played = study.bound.engine.replicate(
@@ -338,7 +338,7 @@ def test_a_hopeless_study_is_answered_at_once() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 100))
     study = shortlist.Study(x, m=10, sigma=1.0, seed=0, algorithm="m-LinGapE")
-    for arm in study.bound.engine.initial:
+    for arm in study.bound.engine.setup.initial:
         study.tell(arm=int(arm), value=0.0)
     start = time.perf_counter()
     said = remaining(study)
@@ -371,15 +371,15 @@ def test_the_pair_that_takes_longest(algorithm: str) -> None:
     study = small(algorithm, m=2, epsilon=0.1)
     tell(study, 60)
     engine = study.bound.engine
-    factor = extrapolation.factor(engine, study.posterior.pulls, engine.regularization)
-    whitened = solve_lower(factor, engine.features.T).T
+    factor = extrapolation.factor(engine, study.posterior.pulls, engine.setup.regularization)
+    whitened = solve_lower(factor, engine.setup.features.T).T
     means = study.problem.features @ [1.0, -0.5, 0.3]
     inverse = np.linalg.inv(factor @ factor.T)
     order = np.argsort(-means)
     worst = 0.0
     for b in order[:2]:
         for c in order[2:]:
-            x, y = engine.features[b], engine.features[c]
+            x, y = engine.setup.features[b], engine.setup.features[c]
             if algorithm == "m-LinGapE":
                 width = math.sqrt((x - y) @ inverse @ (x - y))
             else:

@@ -472,7 +472,7 @@ def test_a_report_by_default_speaks_of_plans() -> None:
         assert study.bound.name == "Phased"
         assert "The algorithm was Phased (Fiez, Jain, Jamieson and Ratliff 2019)." in words
         assert "initial pull" not in words.lower()
-        first = len(study.bound.engine.initial)
+        first = len(study.bound.engine.setup.initial)
         assert f"Pulls of the first plan{first}" in words
         assert re.search(r"Of \d+ evaluations, \d+ were set beforehand \(the first plan\)", words)
     assert badges("by default")[1] == ("plain", "Proven if linear: untested")
@@ -490,7 +490,7 @@ def test_a_report_by_default_speaks_of_plans() -> None:
     running = study_of("by default, running").round
     assert int(looks[1]) == int((running.strategy.plan - running.pulls).sum()) > 1
     begun = study_of("by default, begun")
-    told = f"9 of the {len(begun.bound.engine.initial)} pulls of the first plan are told."
+    told = f"9 of the {len(begun.bound.engine.setup.initial)} pulls of the first plan are told."
     assert f"No shortlist yet: {told}" in words_of("by default, begun")
 
 

@@ -95,9 +95,9 @@ def close(first: float, second: float, size: float) -> bool:
 
 def only_rounding(naive: Follower, one: Any, other: Any, inside: frozenset[int]) -> bool:
     """Whether the naive engine's choices and another's hung on less than ``NEAR``."""
-    engine, posterior, m = naive.engine, naive.posterior, naive.engine.m
+    engine, posterior, m = naive.engine, naive.posterior, naive.engine.setup.m
     means, variances, gram = posterior.means, posterior.variances, posterior.state.rows
-    scale = engine.sigma * one.threshold
+    scale = engine.setup.sigma * one.threshold
     gaps = np.empty_like(gram)  # gaps[j, i] = B_ij
     for j in range(len(means)):
         engine.rules["indices"](j, means, variances, gram[j], scale, gaps[j])
@@ -131,8 +131,8 @@ def blur(naive: Follower, scale: float) -> float:
 def side_by_side(naive: Follower, sparing: list[Follower], means: Array, rounds: int) -> int:
     """Rounds in which all chose alike; near-ties end the comparison."""
     rng = np.random.default_rng(SEED)
-    sigma = naive.engine.sigma
-    for arm in naive.engine.initial.tolist():
+    sigma = naive.engine.setup.sigma
+    for arm in naive.engine.setup.initial.tolist():
         value = means[arm] + sigma * rng.standard_normal()
         for each in (naive, *sparing):
             each.observe(arm, value)
@@ -144,7 +144,7 @@ def side_by_side(naive: Follower, sparing: list[Follower], means: Array, rounds:
             if not alike or each.inside != naive.inside:
                 assert only_rounding(naive, wanted, got, each.inside), (t, wanted, got)
                 return t
-            error = blur(naive, naive.engine.sigma * wanted.threshold)
+            error = blur(naive, naive.engine.setup.sigma * wanted.threshold)
             assert got.gap == pytest.approx(wanted.gap, rel=1e-7, abs=error, nan_ok=True)
             assert got.statistic == pytest.approx(
                 wanted.statistic, rel=1e-7, abs=error, nan_ok=True
@@ -287,7 +287,7 @@ def test_results_beyond_all_numbers_leave_a_round_in_bounds(candidates: str, K: 
         | {"rules": {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}}
     )
     follower = Follower(engine)
-    for arm in engine.initial.tolist():
+    for arm in engine.setup.initial.tolist():
         follower.observe(arm, 1.0)
     for _ in range(3):
         follower.observe(0, 1.7e308)
@@ -314,20 +314,20 @@ def test_bounds_bound(kind: str) -> None:
         | {"rules": {"candidates": "top_means", "ambiguous": "largest_gap", "stopping": "lucb"}}
     )
     follower, rng = Follower(as_kind(Screening, engine)), np.random.default_rng(1)
-    for arm in engine.initial.tolist():
+    for arm in engine.setup.initial.tolist():
         follower.observe(arm, truth[arm] + 0.5 * rng.standard_normal())
     looked = 0
     for t in range(200):
         decision = follower.decide()
         if t % 5 == 0:
-            looked += check_bounds(follower, engine.sigma * decision.threshold)
+            looked += check_bounds(follower, engine.setup.sigma * decision.threshold)
         follower.observe(decision.arm, truth[decision.arm] + 0.5 * rng.standard_normal())
     assert looked > 0
 
 
 def check_bounds(follower: Follower, scale: float) -> int:
     """Whether every bound holds; how many companions there are."""
-    state, screen = follower.posterior.state, follower.now.screen
+    state, screen = follower.posterior.state, follower.now.memory
     x, figures = state.features, screen.figures
     V = x.T @ (state.pulls[:, None] * x)
     gram = x @ np.linalg.solve(V, x.T)
@@ -372,7 +372,7 @@ def test_another_round_on_the_same_posterior_changes_no_pull(candidates: str) ->
         for each in (naive, alone, watched):
             each.observe(arm, value)
 
-    for arm in engine.initial.tolist():
+    for arm in engine.setup.initial.tolist():
         observe(arm)
     for t in range(120):
         wanted, got, seen = naive.decide(), alone.decide(), watched.decide()
@@ -502,15 +502,18 @@ def test_a_hundred_thousand_arms_are_pulled_as_plain_numpy_pulls_them(
     name: str, rounds: int
 ) -> None:
     engine, means = large(name, 100_000, 10, 3)
-    follower, plain = Follower(engine), Plain(engine.features, engine.m, engine.sigma)
+    follower, plain = (
+        Follower(engine),
+        Plain(engine.setup.features, engine.setup.m, engine.setup.sigma),
+    )
     rng = np.random.default_rng(2)
 
     def pull(arm: int) -> None:
-        value = means[arm] + engine.sigma * rng.standard_normal()
+        value = means[arm] + engine.setup.sigma * rng.standard_normal()
         follower.observe(arm, value)
         plain.observe(arm, value)
 
-    for arm in engine.initial.tolist():
+    for arm in engine.setup.initial.tolist():
         pull(arm)
     for t in range(rounds):
         got = follower.decide()

@@ -127,7 +127,7 @@ class TestContract:
 
         def kth(arm: int, k: int) -> float:
             while len(rewards[arm]) <= k:
-                drawn = MEANS[arm] + engine.sigma * rng.standard_normal()
+                drawn = MEANS[arm] + engine.setup.sigma * rng.standard_normal()
                 rewards[arm].append(float(rng.random() < CHANCES[arm] if bounded else drawn))
             return rewards[arm][k]
 
@@ -167,13 +167,16 @@ class TestContract:
     def test_the_first_plan_is_the_initial_pulls(self, name: str) -> None:
         study = begin(name)
         engine = study.bound.engine
-        assert np.bincount(engine.initial, minlength=len(X)).tolist() == engine.wanted.tolist()
-        rank = engine.features.shape[1]
-        assert np.linalg.matrix_rank(engine.features[engine.wanted > 0]) == rank
-        for k in range(len(engine.initial)):
+        assert (
+            np.bincount(engine.setup.initial, minlength=len(X)).tolist()
+            == engine.setup.wanted.tolist()
+        )
+        rank = engine.setup.features.shape[1]
+        assert np.linalg.matrix_rank(engine.setup.features[engine.setup.wanted > 0]) == rank
+        for k in range(len(engine.setup.initial)):
             assert study.statistic is None
             trial = study.ask()
-            assert trial.arm == engine.initial[k]
+            assert trial.arm == engine.setup.initial[k]
             assert str(study.why(trial)).endswith("is part of the first plan.")
             study.tell(trial, results_for(name)(trial))
         assert study.statistic is not None
@@ -195,7 +198,7 @@ class TestContract:
     def test_asking_for_many_is_asking_again_and_again(self, name: str) -> None:
         one, other = begin(name, sigma=3.0), begin(name, sigma=3.0)
         for study in (one, other):
-            for _ in range(3 * len(study.bound.engine.initial)):
+            for _ in range(3 * len(study.bound.engine.setup.initial)):
                 trial = study.ask()
                 study.tell(trial, results_for(name)(trial))
         together = [trial.arm for trial in one.ask(60)]
@@ -204,7 +207,7 @@ class TestContract:
 
     def test_a_plan_that_is_under_way_is_not_asked_for_twice(self, name: str) -> None:
         study = begin(name)
-        for _ in range(len(study.bound.engine.initial)):
+        for _ in range(len(study.bound.engine.setup.initial)):
             trial = study.ask()
             study.tell(trial, results_for(name)(trial))
         plan = course(study).strategy.plan
@@ -214,7 +217,7 @@ class TestContract:
     def test_results_beyond_the_plan_do_not_count(self, name: str) -> None:
         plain, flooded = begin(name, sigma=3.0), begin(name, sigma=3.0)
         for study in (plain, flooded):
-            first = len(study.bound.engine.initial)
+            first = len(study.bound.engine.setup.initial)
             while study.evaluations < first or np.count_nonzero(course(study).strategy.plan) < 2:
                 trial = study.ask()
                 study.tell(trial, results_for(name)(trial))
@@ -236,14 +239,14 @@ class TestContract:
 
     def test_results_that_nobody_asked_for_count_in_a_plan_that_wants_them(self, name: str) -> None:
         study = begin(name)
-        for arm in study.bound.engine.initial.tolist():
+        for arm in study.bound.engine.setup.initial.tolist():
             assert study.statistic is None
             study.tell(arm=arm, value=float(CHANCES[arm]))
         assert study.statistic is not None
 
     def test_a_copy_goes_its_own_way(self, name: str) -> None:
         study = begin(name)
-        for _ in range(len(study.bound.engine.initial) + 1):
+        for _ in range(len(study.bound.engine.setup.initial) + 1):
             trial = study.ask()
             study.tell(trial, results_for(name)(trial))
         now = course(study)
@@ -341,7 +344,7 @@ class TestContract:
         noisy = COINS
         if not is_bounded(name):
             noisy = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=3.0)
-        first = len(find_algorithm(name).bind(noisy.problem(0.05, 0.0)).engine.initial)
+        first = len(find_algorithm(name).bind(noisy.problem(0.05, 0.0)).engine.setup.initial)
         frame = shortlist.compare(name, noisy, runs=3, max_samples=first + 3, progress=False).frame
         assert not frame["stopped"].any()
         assert (frame["samples"] == first + 3).all()
@@ -718,7 +721,7 @@ def test_too_many_arms_are_refused() -> None:
 @pytest.mark.parametrize("name", ["Phased", "Uniform", MisLid(misspecification=0.05)], ids=str)
 def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     study = begin(name)
-    plan = study.bound.engine.wanted
+    plan = study.bound.engine.setup.wanted
     extra = 2
     for arm, wanted in enumerate(plan.tolist()):
         for _ in range(wanted + extra if arm == 0 else wanted):

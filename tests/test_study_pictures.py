@@ -21,6 +21,7 @@ from matplotlib.text import Text
 import shortlist
 from shortlist import plot
 from shortlist.arrays import NO_ARM
+from shortlist.engine.decision import differences
 from shortlist.plot.arms import CHALLENGER
 from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_look
@@ -308,7 +309,10 @@ def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> No
     look = last_look(s)
     assert look is not None
     c = NO_ARM if algorithm == "LinGIFA" else look.c
-    columns = s.bound.engine.differences(s.posterior, s.round, look.boundary, c)
+    engine = s.bound.engine
+    scale = engine.threshold(s.posterior, s.round) * engine.setup.sigma
+    indices = engine.rules["indices"]  # type: ignore[attr-defined]
+    columns = differences(indices, s.posterior, scale, s.round, look.boundary, c)
     found = look.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
     assert np.abs(np.nan_to_num(found - np.array(columns))).max() < 1e-13
     assert np.array_equal(np.isnan(found), np.isnan(columns))
@@ -328,8 +332,8 @@ def test_checkpoints_are_spaced_by_ratios() -> None:
 
 def gap_indices(s: shortlist.Study, C: float) -> np.ndarray:
     """B_ij by plain linear algebra."""
-    x, pulls = s.bound.engine.features, s.posterior.pulls
-    V = s.bound.engine.regularization * np.eye(x.shape[1]) + (x.T * pulls) @ x
+    x, pulls = s.bound.engine.setup.features, s.posterior.pulls
+    V = s.bound.engine.setup.regularization * np.eye(x.shape[1]) + (x.T * pulls) @ x
     G = x @ np.linalg.solve(V, x.T)
     own = np.sqrt(np.diag(G))
     widths = np.sqrt(np.maximum(own[:, None] ** 2 + own**2 - 2 * G, 0.0))

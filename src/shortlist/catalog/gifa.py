@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.designs.direction import Designs
 from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
@@ -150,21 +151,30 @@ class GIFA:
                 "GIFA(…, regularization=…) above 0."
             )
         after = self._spanning(problem, features)
-        engine = Engine(
+        rules = {**self.rules, "threshold": chosen.rule}
+        setup = Setup(
             features=features,
-            rules={**self.rules, "threshold": chosen.rule},
             m=problem.m,
             sigma=problem.sigma,
             epsilon=problem.epsilon,
+            noise=noise,
+            initial=initial,
             regularization=regularization,
             shift=chosen.shift(setting),
+            stop=rules["stopping"].name,
+            lagged="lagged" in rules["stopping"].traits,
+            alone=rules["indices"].name == "individual",
+            has_pilot="pilot" in chosen.rule.traits,
+            parts={kind: rule.name for kind, rule in rules.items()},
+        )
+        engine = Engine(
+            setup=setup,
+            rules=rules,
             constants=chosen.constants(setting),
-            initial=initial,
             design=Designs(features, noise).of,
             shares=partial(optimal_shares, features, noise, problem.epsilon),
             after_pilot=np.bincount(after, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
-            noise=noise,
             elimination=self.elimination,
         )
         bound = BoundAlgorithm(self.name, problem, chosen, setting, engine, self._unproven_rules())

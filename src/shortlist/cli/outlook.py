@@ -103,7 +103,7 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     settings : dict
         Those the study was made with; ``algorithm`` and ``threshold`` are looked at.
     """
-    initial = study.bound.engine.initial
+    initial = study.bound.engine.setup.initial
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
@@ -159,7 +159,7 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
     from shortlist.catalog.gifa import AUTO
     from shortlist.simulation.comparison import compare
 
-    problem, first = study.problem, len(study.bound.engine.initial)
+    problem, first = study.problem, len(study.bound.engine.setup.initial)
 
     def simulate(run: int, most: int) -> tuple[int, bool]:
         frame = compare(

@@ -1,13 +1,11 @@
-"""What a study, a comparison and a report ask of an algorithm on its problem, of whatever kind.
-
-What many replicates gave.
-"""
+"""What studies, comparisons and reports ask of an engine, and what its simulated runs give."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,102 +17,122 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.rules.rule import Rule
 
 
-class AnyEngine(Protocol):
-    """``Engine`` runs rounds of gap indices, ``StepwiseEngine`` the plans of a strategy.
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What an engine was made for, and how it stops.
 
-    A *round* is what either remembers between two results; only the engine that made it looks into
-    it, but for the m arms ``inside`` that would be answered now.
+    Attributes
+    ----------
+    features : array, K × rank
+        Features in a basis of their row space.
+    m, sigma, epsilon
+        The problem's: how many to find, the noise is σ-sub-Gaussian, and the slack that is allowed.
+    noise : array, K
+        (σ_a/σ)² of every arm.
+    initial : array of int
+        Arms pulled before the first decision, in order.
+    regularization, shift : float
+        Of the posterior: λ_V, and the shift of ln det(I + A/shift), 0 if that is not kept.
+    stop : str
+        The stopping rule's name.
+    lagged : bool
+        Whether the stop reads the pair of the round before.
+    alone : bool
+        Whether the stop compares the arms' own intervals, not differences of two means.
+    has_pilot : bool
+        Whether the first evaluations are set aside.
+    budget : int, optional
+        The number of results at which it stops; None where it stops when it is certain.
+    parts : dict
+        The names of the rules it is composed of, by kind; none for a strategy.
+    """
+
+    features: Reals
+    m: int
+    sigma: float
+    epsilon: float
+    noise: Reals
+    initial: Integers
+    regularization: float = 0.0
+    shift: float = 0.0
+    stop: str = "lucb"
+    lagged: bool = False
+    alone: bool = False
+    has_pilot: bool = False
+    budget: int | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def weights(self) -> Reals:
+        """How often an evaluation of each arm counts: σ²/σ_a²."""
+        return 1.0 / self.noise
+
+    @cached_property
+    def wanted(self) -> Integers:
+        """The number of initial pulls of every arm."""
+        return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)
+
+
+class Estimates(NamedTuple):
+    """What is known of every arm by itself.
+
+    ``variances`` are the squares of the widths in units of Cσ; ``intervals`` are the lower and upper
+    ends where they are others than μ̂ ± Cσ‖x‖.
+    """
+
+    means: Reals
+    variances: Reals
+    intervals: tuple[Reals, Reals] | None = None
+
+
+class Gaps(NamedTuple):
+    """For each arm the difference of means that the stopping rule reads, and its bounds.
+
+    For an arm outside it is the arm's mean less that of ``boundary``, the candidate whose place is
+    least certain; for a candidate it is the mean of c less the candidate's own. A rule that reads no c
+    compares all arms with the boundary.
+    """
+
+    boundary: int
+    gap: Reals
+    lower: Reals
+    upper: Reals
+
+
+class AnyEngine(Protocol):
+    """What a study, a comparison and a report ask of an algorithm on its problem.
+
+    ``Engine`` runs rounds of gap indices, ``StepwiseEngine`` the plans of a strategy. A *round* is what
+    either remembers between two results; only the engine that made it reads it, except for the m arms
+    ``inside`` that would be answered now.
     """
 
     @property
-    def features(self) -> Reals:
-        """Features in a basis of their row space."""
-
-    @property
-    def m(self) -> int:
-        """How many to find."""
-
-    @property
-    def sigma(self) -> float:
-        """The noise is σ-sub-Gaussian."""
-
-    @property
-    def weights(self) -> Reals:
-        """How often an evaluation of each arm counts: σ²/σ_a²."""
-
-    @property
-    def epsilon(self) -> float:
-        """Slack."""
-
-    @property
-    def regularization(self) -> float:
-        """λ_V of the posterior."""
-
-    @property
-    def shift(self) -> float:
-        """Of the posterior's ln det(I + A/shift); 0 if none is kept."""
-
-    @property
-    def initial(self) -> Integers:
-        """Arms pulled before the first decision, in order."""
-
-    @property
-    def wanted(self) -> Integers:
-        """The same, as a number for every arm."""
-
-    @property
-    def compiled(self) -> bool:
-        """Whether all that is done for every result is machine code."""
-
-    @property
-    def has_pilot(self) -> bool:
-        """Whether the first evaluations are set aside."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether the stop compares the arms' own intervals, not differences of two means."""
-
-    def intervals(self, now: Any) -> tuple[Reals, Reals] | None:
-        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
-
-    @property
-    def stop(self) -> str:
-        """The stopping rule's name."""
-
-    @property
-    def lagged(self) -> bool:
-        """Whether the stop looks at the pair of the round before."""
-
-    @property
-    def budget(self) -> int | None:
-        """The number of results at which it stops; None where it stops when it is certain."""
-
-    @property
-    def parts(self) -> dict[str, str]:
-        """The rules it is composed of, by kind; none for a strategy."""
+    def setup(self) -> Setup:
+        """What it was made for, and how it stops."""
 
     def posterior(self) -> Posterior:
         """An empty posterior."""
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
-        """The arms to pull before the next round, in order, and how often each has been by now."""
-
     def round(self) -> Any:
         """An empty round."""
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms to pull before the next round, in order, and how often each has been by now."""
 
     def follow(
         self, posterior: Posterior, now: Any, seed: int, steps: Steps, marks: Integers
     ) -> Any:
-        """Take steps to the next stop or to their end; the round given back replaces ``now``."""
+        """Take steps to the next stop or to their end; the round returned replaces ``now``."""
 
     def ahead(self, posterior: Posterior, now: Any, seed: int) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
 
     def again(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
-        """The last decision and its round, told by the posterior if nothing came in since."""
+        """The last decision and its round, made from the posterior if nothing came in since."""
 
     def until_look(self, now: Any) -> int:
-        """How many more results until it looks again whether to stop."""
+        """How many more results until it next checks whether to stop."""
 
     def threshold(self, posterior: Posterior, now: Any) -> float:
         """C at this moment."""
@@ -122,29 +140,21 @@ class AnyEngine(Protocol):
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
 
-    def estimates(self, posterior: Posterior, now: Any) -> tuple[Reals, Reals]:
-        """Means, and the squares of their widths in units of Cσ."""
+    def estimates(self, posterior: Posterior, now: Any) -> Estimates:
+        """What is known of every arm by itself."""
 
-    def boundary(self, now: Any) -> int | None:
-        """The candidate whose gaps stop the study, where it is not b."""
-
-    def differences(
-        self, posterior: Posterior, now: Any, b: int, c: int
-    ) -> tuple[Reals, Reals, Reals]:
-        """Of each arm: its gap, and the bounds below and above it (see ``Look``)."""
+    def gaps(
+        self, posterior: Posterior, now: Any, decision: Decision, *, outside_only: bool = False
+    ) -> Gaps:
+        """The differences that the stopping rule reads; those of candidates may be left out."""
 
     def replicate(
         self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
     ) -> Runs:
-        """One run a seed, from the first pull to the stop."""
-
-    def run_once(
-        self, reward: Rule, parameters: Reals, seed: np.uint64, max_samples: int
-    ) -> tuple[Runs, Reals]:
-        """One run, and the sum of each arm's results."""
+        """One run for each seed, from the first pull to the stop."""
 
     def affordable(self, nanoseconds: float) -> int:
-        """About how many evaluations can be simulated in that time."""
+        """About how many evaluations can be simulated in that time; 0 where rules are interpreted."""
 
     def play_on(
         self, posterior: Posterior, now: Any, means: Reals, seed: np.uint64, most: int
@@ -156,8 +166,9 @@ class AnyEngine(Protocol):
 class Runs:
     """What many replicates gave, one row a run.
 
-    Of audited runs, ``audited`` is how many of the samples tested whether the means are linear in
-    the features, and ``rejected`` whether they are not.
+    ``sums`` are those of each arm's results, where there is only one run. Of audited runs, ``audited``
+    is how many of the samples tested whether the means are linear in the features, and ``rejected``
+    whether they are not.
     """
 
     seeds: NDArray[np.uint64]
@@ -165,15 +176,15 @@ class Runs:
     stopped: NDArray[np.bool_]
     recommended: NDArray[np.bool_]
     pulls: NDArray[np.int64]
+    sums: Reals | None = None
     audited: NDArray[np.int64] | None = None
     rejected: NDArray[np.bool_] | None = None
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
     """Runs one after another."""
-    listed, columns = list(parts), {}
-    for field in fields(Runs):
-        values: Any = [getattr(part, field.name) for part in listed]
-        columns[field.name] = None if values[0] is None else np.concatenate(values)
-    made: dict[str, Any] = columns
-    return Runs(**made)
+    listed, columns = list(parts), dict[str, Any]()
+    for column in fields(Runs):
+        values: Any = [getattr(part, column.name) for part in listed]
+        columns[column.name] = None if values[0] is None else np.concatenate(values)
+    return Runs(**{**columns, "sums": None})

@@ -1,7 +1,4 @@
-"""Results from outside as steps, and where a follower of them stands.
-
-Rounds on results that come from outside: taken in one by one, a decision after each.
-"""
+"""The loop over results that come from outside, as a study has them: a decision after each result."""
 
 from __future__ import annotations
 
@@ -28,19 +25,19 @@ from shortlist.posterior.lagging import mean_of
 from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import ASIDE, OBSERVED, READY, STATE, State
 
-# What a step does: take a result in; suppose one at the arm's own mean; only look; go on after a
-# stop.
+# What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
+# a stop.
 TAKE, SUPPOSE, LOOK, REOPEN = 0, 1, 2, 3
-# Where a follower stands: the next step, whether its result is in already, at how many results the
-# last decision was made (-1: never), whether it said stop, whether the initial pulls are in.
+# Places in ``marks``: the next step, whether its result is in already, at how many results the last
+# decision was made (-1: never), whether that was to stop, whether the initial pulls are in.
 NEXT, IS_IN, DECIDED_AT, STOPPED, INITIALIZED = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, eq=False)
 class Steps(Record):
-    """Results from outside, in order: what each step does, its arm and value, whether it is held.
+    """Results from outside, in order: what each step does, its arm, its value, and whether it is held.
 
-    While a step is held an arm of the last round is still to be asked for, and no new round is begun.
+    At a step that is held no new round begins: an arm of the last round is still to be asked for.
     """
 
     kinds: Integers
@@ -50,22 +47,22 @@ class Steps(Record):
 
     @classmethod
     def empty(cls, count: int) -> Steps:
-        """Room for so many steps."""
+        """Uninitialized steps, ``count`` of them."""
         kinds, arms, held = np.empty((3, count), np.int64)
         return cls(kinds=kinds, arms=arms, values=np.empty(count), held=held)
 
     def then(self, later: Steps) -> Steps:
-        """These, and others after them."""
+        """These steps followed by others."""
         pairs = zip(self.arrays(), later.arrays(), strict=True)
         return Steps(*(np.concatenate(pair) for pair in pairs))
 
     def part(self, first: int, end: int) -> Steps:
-        """Those from ``first`` to before ``end``."""
+        """The steps from ``first`` up to ``end``."""
         return self.mapped(lambda array: array[first:end])
 
     @classmethod
     def supposing(cls, arms: list[int]) -> Steps:
-        """Suppose a result at its own mean of each arm, then look."""
+        """Steps that suppose a result of each arm at its own mean, and then decide."""
         count = len(arms)
         return cls(
             kinds=np.array([SUPPOSE] * count + [LOOK], np.int64),
@@ -79,10 +76,10 @@ STEPS = record_type(Steps)
 
 
 @dataclass(frozen=True, eq=False)
-class Standing(Record):
-    """Where a follower stands in ``marks``, and the pulls that every arm is to have at first.
+class Position(Record):
+    """How far the steps have been taken (``marks``), and the pulls that come before the first decision.
 
-    ``wanted`` are the initial ones, ``again`` those after a pilot.
+    ``wanted`` are the initial pulls of every arm, ``again`` those after a pilot.
     """
 
     wanted: Integers
@@ -90,26 +87,26 @@ class Standing(Record):
     marks: Integers
 
 
-STANDING = record_type(Standing)
+POSITION = record_type(Position)
 
 
 def fresh_marks() -> NDArray[np.int64]:
-    """Where a follower stands before its first step."""
+    """The marks before the first step."""
     return np.array([0, 0, -1, 0, 0], np.int64)
 
 
-@compiled(INTEGER(STATE, ROUND, SETTINGS, ROUTINES, KEY, STANDING, STEPS))
+@compiled(INTEGER(STATE, ROUND, SETTINGS, ROUTINES, KEY, POSITION, STEPS))
 def follow(
     state: State,
     now: Round,
     settings: Settings,
     routines: Routines,
     seed: np.uint64,
-    standing: Standing,
+    position: Position,
     steps: Steps,
 ) -> int:
     """Take the steps from ``marks[NEXT]`` on; returns STOP at a stop, PULL at the end of the steps."""
-    marks, kinds, arms = standing.marks, steps.kinds, steps.arms
+    marks, kinds, arms = position.marks, steps.kinds, steps.arms
     while marks[NEXT] < kinds.shape[0]:
         step = marks[NEXT]
         kind = kinds[step]
@@ -124,10 +121,10 @@ def follow(
         decides = kind in (TAKE, LOOK)
         if decides and marks[INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
-                decides = missing(state, standing.again) == NO_ARM
+                decides = missing(state, position.again) == NO_ARM
             else:
-                for a in range(standing.wanted.shape[0]):
-                    if state.pulls[a] < standing.wanted[a]:
+                for a in range(position.wanted.shape[0]):
+                    if state.pulls[a] < position.wanted[a]:
                         decides = False
             if decides:
                 if state.clock[READY] == 0 and not routines.refresh(state):

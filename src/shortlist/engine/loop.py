@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, once: a round (``decide``) and the loop over rounds (``replicate``)."""
+"""Algorithm 1 of the paper: a round (``decide``), and the loop over rounds in simulation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, forget
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import forget as forget_screen
+from shortlist.engine.many.state import forget as forget_memory
 from shortlist.engine.round import (
     ARM,
     DECIDE,
@@ -103,7 +103,7 @@ from shortlist.rules.thresholds import evaluate, remembered
 
 @compiled()
 def begin_round(state: State, now: Round, settings: Settings) -> float:
-    """The threshold C of this round into ``figures``; returns Cσ."""
+    """Write the threshold C of this round to ``figures``; returns Cσ."""
     flags, constants, t = settings.flags, settings.constants, state.clock[OBSERVED]
     # C is evaluated at t after initial pulls, at t + 1 without them (as in the published runs).
     time = t if flags & INITIALIZED else t + 1
@@ -224,7 +224,7 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
 
 @dataclass(frozen=True, eq=False)
 class Simulation(Record):
-    """Runs to simulate, one a seed, and what came of them.
+    """Runs to simulate, one for each seed, and their results.
 
     ``initial`` are the first pulls, ``again`` those of every arm after a pilot. ``progress`` is (runs
     finished, whether a run is under way).
@@ -248,14 +248,14 @@ SIMULATION = record_type(Simulation)
 
 @compiled(VOID(STATE, ROUND, SETTINGS, ROUTINES))
 def begin_run(state: State, now: Round, settings: Settings, routines: Routines) -> None:
-    """Forget what another run has learnt."""
+    """Reset everything that another run has changed."""
     start(state)
     if state.scalars[REGULARIZATION] > 0.0:
         routines.refresh(state)
     if settings.flags & TARGET:
         forget(now.allocation)
     if settings.flags & SCREENED:
-        forget_screen(now.screen)
+        forget_memory(now.memory)
     now.least[:] = np.inf
     now.inside[:] = False
     now.pair[:] = NO_ARM
@@ -265,10 +265,10 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
 def replicate(
     state: State, now: Round, settings: Settings, routines: Routines, runs: Simulation
 ) -> int:
-    """Runs from their first pull to their stop, or from where the first of them stands.
+    """Simulate runs from the first pull to the stop; the first run may be under way already.
 
-    A run that wants a design, or something for its allocation, returns to the caller and is taken up
-    again where it stood.
+    Where a run needs a design, or something for its allocation, this returns, and the next call goes on
+    from there.
     """
     pair, clock, progress = now.pair, state.clock, runs.progress
     while progress[0] < runs.seeds.shape[0]:

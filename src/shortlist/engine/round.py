@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import Allocation
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import Screen
+from shortlist.engine.many.state import Memory
 from shortlist.engine.settings import INDICES_RULE, SETTINGS, Settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import mth_largest
@@ -36,16 +36,17 @@ from shortlist.rules.indices import fill_column
 B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
 THRESHOLD, GAP, STATISTIC = 0, 1, 2
 ROUNDING = 1e-9
-TIMES = 1 << 14  # whose thresholds are remembered
+TIMES = 1 << 14  # rounds whose thresholds are remembered
 
 
 @dataclass(frozen=True, eq=False)
 class Round(Record):
     """What one round computes. ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s.
 
-    ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without.
-    ``screen`` is for very many arms, ``allocation`` for those who follow one, or they are ABSENT; ``gaps`` is then empty, and ``arm_heap`` lists J(t).
-    ``thresholds[t]`` is C, 0 if not known yet; empty where C depends on more than t.
+    ``least[j, i]`` is the least B_ij of all rounds so far, with elimination; empty without. ``memory``
+    is there with many arms, and ``gaps`` is then empty and ``arm_heap`` lists J(t); ``allocation`` is
+    there for rules that track one; otherwise they are ABSENT. ``thresholds[t]`` is C, 0 if not computed
+    yet; empty where C depends on more than t.
     """
 
     inside: Mask
@@ -62,7 +63,7 @@ class Round(Record):
     figures: Reals
     thresholds: Reals
     least: Table
-    screen: Screen
+    memory: Memory
     allocation: Allocation
 
 
@@ -72,7 +73,7 @@ DECIDE = INTEGER(STATE, ROUND, SETTINGS, KEY)
 
 @dataclass(frozen=True, eq=False)
 class Routines(Record):
-    """What the loops call by address, so that each kind of study compiles only what it uses."""
+    """Functions that the loops call by address, so that each kind of study compiles only its own."""
 
     decide: Annotated[Callable[..., int], Address(DECIDE)]
     observe: Annotated[Callable[..., None], Address(OBSERVES)]
@@ -88,7 +89,7 @@ def make_round(
     m: int,
     allocation: Allocation,
     least: Table,
-    screen: Screen,
+    memory: Memory,
     *,
     by_time: bool,
 ) -> Round:
@@ -108,14 +109,14 @@ def make_round(
         figures=np.full(3, np.nan),
         thresholds=np.zeros(TIMES if by_time else 0),
         least=least,
-        screen=screen,
+        memory=memory,
         allocation=allocation,
     )
 
 
 @compiled()
 def column(state: State, now: Round, settings: Settings, j: int, since: int, scale: float) -> int:
-    """The slot of B_·j, made at most once a round; with elimination no index ever rises again."""
+    """The slot of B_·j, which is computed at most once a round; with elimination no index ever rises."""
     slot = row(state, j)
     if now.made[slot] != since + j:
         means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
@@ -141,9 +142,9 @@ def column(state: State, now: Round, settings: Settings, j: int, since: int, sca
 def candidates_stay(state: State, now: Round, settings: Settings, since: int, scale: float) -> bool:
     """Whether the last J(t) is still the m arms of smallest m-th gap; fills their m-th gaps only.
 
-    The candidates are m witnesses: the m-th largest B_ij of another arm j is at least the smallest
-    B_ij over them. As widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column.
-    False where a bound does not clear the worst candidate: then all arms must be looked at.
+    The m-th largest B_ij of another arm j is at least the smallest B_ij over the m candidates i. As
+    widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column. False where this bound
+    is not above the m-th gap of the worst candidate: then all arms must be examined.
     """
     means, inside, members = state.means, now.inside, now.arm_heap
     arms, m = means.shape[0], settings.m
@@ -171,7 +172,7 @@ def candidates_stay(state: State, now: Round, settings: Settings, since: int, sc
 
 @compiled(INTEGER(INTEGERS, INTEGER, INTEGER, INTEGER))
 def design_slot(keys: Integers, arms: int, b: int, c: int) -> int:
-    """Where w*(b, c) is, or −1 − the free place for it."""
+    """The place of w*(b, c), or −1 − the free place for it."""
     key = min(b, c) * arms + max(b, c)
     place = key % keys.shape[0]
     while keys[place] != key:

@@ -4,8 +4,6 @@
 runs as machine code, which is made at the first call and kept on disk; compiled callers have it
 compiled into them; ``address`` gives it to compiled code that calls it by a pointer; ``interpret``
 runs it, and all that it calls, by the interpreter.
-
-A word to whoever waits.
 """
 
 from __future__ import annotations
@@ -159,8 +157,9 @@ class Function(Generic[Arguments, Result]):
 
         ``steps`` is about how often its innermost loops go round, and ``called`` are the functions that
         it calls by address. ``exact`` says that the interpreter gives the same bits for these arguments;
-        by default it does where nothing that could be called is ``fast``. As in the ski-rental problem, compiling begins when interpreting has cost as much: together they never
-        take much more than twice what the better of the two would have taken.
+        by default it does where nothing that could be called is ``fast``. As in the ski-rental problem,
+        compiling begins when interpreting has cost as much: together they never take much more than
+        twice what the better of the two would have taken.
         """
         if (
             _interpreted.seconds + steps * STEP > PATIENCE
@@ -274,7 +273,7 @@ class Pointer:
 
 @contextmanager
 def _waiting(kept: MachineCode, signature: Any) -> Iterator[None]:
-    """Have one process compile and others wait, and tell who waits why."""
+    """Let one process compile while others wait, and tell the user why it takes a while."""
     if kept.holds(signature):
         yield
         return
@@ -320,7 +319,7 @@ _said: set[str] = set()
 
 @contextmanager
 def notice(words: str, after: float = 2.0, *, once: bool = False) -> Iterator[None]:
-    """Say what takes so long, if it takes longer than ``after`` seconds; with ``once``, once a process."""
+    """Print what takes so long if it takes more than ``after`` seconds; ``once`` in a process if asked."""
 
     def say() -> None:
         if not (once and words in _said):

@@ -4,8 +4,6 @@ Numba hands a tuple of arrays over as seven or nine numbers an array in every ca
 do so. A ``Record`` writes the address and the shape of each of its arrays into one table when it is first
 handed over, and compiled code reads from there what it uses. Its attributes never change (their
 contents may), and LLVM is told so.
-
-Memory that no other thread writes beside: small arrays on cache lines of their own.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Planned:
     >>> from shortlist.catalog.names import find_algorithm
     >>> uniform = find_algorithm("Uniform")
     >>> bound = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
-    >>> bound.proven, bound.engine.initial.tolist()
+    >>> bound.proven, bound.engine.setup.initial.tolist()
     (True, [0, 1, 2])
     >>> uniform.bind(bound.problem, "frequentist")
     Traceback (most recent call last):

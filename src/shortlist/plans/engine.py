@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, Mask
-from shortlist.engine.contract import Runs
+from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
 from shortlist.engine.decision import Decision, decision_of
 from shortlist.engine.engine import either, normal
 from shortlist.engine.follow import (
@@ -126,86 +126,46 @@ class StepwiseEngine:
     task: Task
     reward_range: tuple[float, float] | None = None
 
-    regularization = 0.0
-    shift = 0.0
-    compiled = True  # what is done for every result is
-    has_pilot = False
-    stop = "lucb"
-    lagged = False
+    @cached_property
+    def setup(self) -> Setup:
+        """What it was made for; its first plan is what it begins with."""
+        course, order = Course(self._first.copy()), []
+        for _ in range(int(self._first.plan.sum())):
+            order.append(course.next_arm())
+            course.pulls[order[-1]] += 1
+        features, m, sigma, _, epsilon = self.task
+        return Setup(
+            features=features,
+            m=m,
+            sigma=sigma,
+            epsilon=epsilon,
+            noise=np.ones(
+                len(features)
+            ),  # all evaluations count alike: σ is that of the noisiest arm
+            initial=np.array(order, np.int64),
+            alone=self._first.alone,
+            budget=self._budget,
+        )
 
-    @property
-    def features(self) -> Reals:
-        """Features in a basis of their row space."""
-        return self.task.features
-
-    @property
-    def m(self) -> int:
-        """How many to find."""
-        return self.task.m
-
-    @property
-    def sigma(self) -> float:
-        """The noise is σ-sub-Gaussian."""
-        return self.task.sigma
-
-    @property
-    def weights(self) -> Reals:
-        """All evaluations count alike: σ is that of the noisiest arm."""
-        return np.ones(len(self.features))
-
-    @property
-    def epsilon(self) -> float:
-        """Slack."""
-        return self.task.epsilon
-
-    @property
-    def alone(self) -> bool:
-        """Whether the stop compares the arms' own intervals, not differences of two means."""
-        return self._first.alone
-
-    def intervals(self, now: Course) -> tuple[Reals, Reals] | None:
-        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
-        return now.strategy.intervals()
-
-    @property
-    def parts(self) -> dict[str, str]:
-        """It is not composed of rules."""
-        return {}
-
-    @property
-    def budget(self) -> int | None:
-        """The number of results at which it stops; None where it stops when it is certain."""
+    @cached_property
+    def _budget(self) -> int | None:
         return None
 
     @cached_property
     def _first(self) -> Strategy:
         return self.strategy(self.task)
 
-    @property
-    def wanted(self) -> Integers:
-        """The first plan."""
-        return self._first.plan
-
-    @cached_property
-    def initial(self) -> Integers:
-        """The pulls of the first plan, in order."""
-        course, order = Course(self._first.copy()), []
-        for _ in range(int(self.wanted.sum())):
-            order.append(course.next_arm())
-            course.pulls[order[-1]] += 1
-        return np.array(order, np.int64)
-
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last look ends the search."""
-        return strategy.statistic <= self.epsilon
+        return strategy.statistic <= self.task.epsilon
 
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision reads it."""
-        return Posterior(self.features)
+        return Posterior(self.task.features)
 
     def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next decision, in order, and how often each has been by now."""
-        return self.initial, posterior.pulls
+        return self.setup.initial, posterior.pulls
 
     def round(self) -> Course:
         """A course before its first result."""
@@ -223,26 +183,21 @@ class StepwiseEngine:
         """About what C is after so many results."""
         return self._first.threshold_at(time)
 
-    def estimates(self, posterior: Posterior, now: Course) -> tuple[Reals, Reals]:
-        """Means, and the squares of their widths in units of Cσ."""
-        return now.strategy.estimates(posterior.means, posterior.variances)
+    def estimates(self, posterior: Posterior, now: Course) -> Estimates:
+        """Means, variances and intervals as the strategy has them."""
+        means, variances = now.strategy.estimates(posterior.means, posterior.variances)
+        return Estimates(means, variances, now.strategy.intervals())
 
-    def boundary(self, now: Course) -> int | None:
-        """The candidate whose gaps stop the study, where it is not b."""
-        return None
-
-    def differences(
-        self, posterior: Posterior, now: Course, b: int, c: int
-    ) -> tuple[Reals, Reals, Reals]:
-        """Of each arm: its gap, and the bounds below and above it (see ``Look``)."""
-        gap, lower, upper = now.strategy.differences(b)
-        turned = now.inside
-        to_c, below_c, above_c = now.strategy.differences(c)
-        return (
-            np.where(turned, -to_c, gap),
-            np.where(turned, -above_c, lower),
-            np.where(turned, -below_c, upper),
+    def gaps(
+        self, posterior: Posterior, now: Course, decision: Decision, *, outside_only: bool = False
+    ) -> Gaps:
+        """Differences of means with their bounds, as the strategy has them."""
+        to_b, to_c = (now.strategy.differences(each) for each in (decision.b, decision.c))
+        gap, lower, upper = (
+            np.where(now.inside, -of_candidate, of_other)
+            for of_candidate, of_other in zip((to_c[0], to_c[2], to_c[1]), to_b, strict=True)
         )
+        return Gaps(decision.b, gap, lower, upper)
 
     def again(self, posterior: Posterior, now: Course, seed: int) -> tuple[Decision, Course]:
         """The last decision."""
@@ -321,24 +276,17 @@ class StepwiseEngine:
         seeds: NDArray[np.uint64],
         max_samples: int,
     ) -> Runs:
-        """One run a seed, from the first pull to the stop."""
+        """One run for each seed, from the first pull to the stop."""
         runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
-        courses, stopped, pulls, _ = zip(*runs, strict=True)
+        courses, stopped, pulls, sums = zip(*runs, strict=True)
         return Runs(
             seeds,
             np.array(pulls).sum(axis=1),
             np.array(stopped),
             np.array([course.inside for course in courses]),
             np.array(pulls),
+            sums[0] if len(seeds) == 1 else None,
         )
-
-    def run_once(
-        self, reward: Rule, parameters: Reals, seed: np.uint64, max_samples: int
-    ) -> tuple[Runs, Reals]:
-        """One run, and the sum of each arm's results."""
-        now, stopped, pulls, sums = self._run(self.round(), reward, parameters, seed, max_samples)
-        made = np.array([int(pulls.sum())]), np.array([stopped]), now.inside[None], pulls[None]
-        return Runs(np.array([seed], np.uint64), *made), sums
 
     def _run(
         self, now: Course, reward: Rule, parameters: Reals, seed: np.uint64, most: int
@@ -352,8 +300,8 @@ class StepwiseEngine:
         call = reward.pointer
         if not reward.is_compiled:
             function = pull_all.interpret
-        stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.features), np.int64)
-        sums = np.zeros(len(self.features))
+        stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.task.features), np.int64)
+        sums = np.zeros(len(self.task.features))
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, Compiled) and reward.is_compiled:
@@ -383,7 +331,7 @@ class StepwiseEngine:
         self, posterior: Posterior, now: Course, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, Integers]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
-        reward, parameters = normal, np.vstack([means, np.full(len(means), self.sigma)])
+        reward, parameters = normal, np.vstack([means, np.full(len(means), self.task.sigma)])
         if self.reward_range is not None:
             low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
             shares = np.clip((means - low) / (high - low), 0.0, 1.0)

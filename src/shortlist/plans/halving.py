@@ -92,7 +92,7 @@ class BudgetBound(BoundAlgorithm):
 
     def guarantee(self) -> str:
         """What the answer will be worth; the study adds how sure it is, as far as it can tell."""
-        return f"{no_guarantee(self.engine.budget)} {EXTENSION}"
+        return f"{no_guarantee(self.engine.setup.budget)} {EXTENSION}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,7 +348,7 @@ class BudgetEngine(StepwiseEngine):
     """XY-halving on its problem. It looks when as many results are in as were planned."""
 
     @cached_property
-    def budget(self) -> int:
+    def _budget(self) -> int:
         """The number of results at which it stops, neither earlier nor later."""
         return self.round().halving.budget
 
@@ -359,8 +359,8 @@ class BudgetEngine(StepwiseEngine):
 
     def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The first phase; as many results of any arms that span the features take its place."""
-        over = posterior.observed >= len(self.initial) and self._spans(posterior)
-        return self.initial[:0] if over else self.initial, posterior.pulls
+        over = posterior.observed >= len(self.setup.initial) and self._spans(posterior)
+        return self.setup.initial[:0] if over else self.setup.initial, posterior.pulls
 
     def round(self) -> Spending:
         """A course before its first result."""
@@ -374,7 +374,7 @@ class BudgetEngine(StepwiseEngine):
         assert isinstance(beyond, Spending)
 
         def go_on() -> None:
-            if beyond.complete and beyond.halving.told + beyond.pulls.sum() < self.budget:
+            if beyond.complete and beyond.halving.told + beyond.pulls.sum() < self._budget:
                 beyond.take(beyond.pulls * posterior.means)
 
         def decide(supposing: list[int]) -> Decision:
@@ -436,5 +436,5 @@ class BudgetEngine(StepwiseEngine):
         return True
 
     def _spans(self, posterior: Posterior) -> bool:
-        seen = self.features[posterior.pulls > 0]
-        return bool(np.linalg.matrix_rank(seen) == self.features.shape[1])
+        seen = self.task.features[posterior.pulls > 0]
+        return bool(np.linalg.matrix_rank(seen) == self.task.features.shape[1])

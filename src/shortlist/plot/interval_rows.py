@@ -70,7 +70,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     if look is None:
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
-    alone = study.bound.engine.alone
+    alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, alone) + left_out(len(arms), look.table) + _since(study, look)
@@ -109,7 +109,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
     """From L_j to the other end: with individual indices B_ij = U_i − L_j."""
-    if not study.bound.engine.lagged:
+    if not study.bound.engine.setup.lagged:
         end = look.table["lower"].iloc[look.boundary]
         ax.axvspan(end, end + look.statistic, color="#FBE3D6", zorder=1)
         ax.axvline(end, color=INSIDE, linestyle=":", zorder=1.9)
@@ -123,7 +123,7 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
-    if engine.stop == "ugape":
+    if engine.setup.stop == "ugape":
         name = drawn(look.table["name"].iloc[look.boundary])
         rows = "" if alone else f"Every row is the arm minus {name}. "
         upper = f"the m-th largest upper end (m = {m})"
@@ -132,20 +132,20 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
     rows = "★: c minus the arm; others: the arm minus b. "
     if alone:
         rows = ""
-    if engine.budget is not None:
+    if engine.setup.budget is not None:
         return (
             f"{rows}Each interval would hold the difference of two arms named beforehand with "
             f"probability {1 - study.problem.delta:g}; of arms chosen by the results it holds less "
             f"often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
-            f"after {engine.budget:,} evaluations, wherever they are. "
+            f"after {engine.setup.budget:,} evaluations, wherever they are. "
         )
-    if engine.lagged:
+    if engine.setup.lagged:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
         return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"
-    if engine.stop == "lucb":
+    if engine.setup.stop == "lucb":
         upper = "U_c − L_b" if alone else "the upper end of c"
         return f"{rows}The study {verb} when {upper} {figure} {until}"
-    return f"{rows}The study {verb} when the user's own rule {engine.stop!r} {figure} {until}"
+    return f"{rows}The study {verb} when the user's own rule {engine.setup.stop!r} {figure} {until}"
 
 
 def _since(study: Study, look: Look) -> str:

@@ -77,7 +77,7 @@ def plain(name: str) -> str:
 def _design(study: Study) -> list[str]:
     problem, bound = study.problem, study.bound
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
-    parts = bound.engine.parts
+    parts = bound.engine.setup.parts
     rules = ", ".join(f"{words}: {_rule(parts[kind])}" for kind, words in RULES.items() if parts)
     whose = "; ".join(filter(None, [algorithm_work(bound.name).short, rules]))
     model = (

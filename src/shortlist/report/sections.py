@@ -97,7 +97,7 @@ def _intervals(study: Study) -> str:
             "Each interval is that of the arm alone: all means q with N kl(mean, q) ≤ C²/2, with N "
             "its evaluations, kl the relative entropy of two coins and C the threshold."
         )
-    if study.bound.engine.alone:
+    if study.bound.engine.setup.alone:
         return f"{own} The stop compares these intervals."
     if study.budget is not None:
         return (

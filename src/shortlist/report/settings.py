@@ -57,7 +57,7 @@ def settings(study: Study) -> list[tuple[str, str]]:
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
         (
             "Pulls of the first plan" if makes_plans(study) else "Initial pulls",
-            f"{len(bound.engine.initial):,}",
+            f"{len(bound.engine.setup.initial):,}",
         ),
         ("Seed", str(study.seed)),
     ]

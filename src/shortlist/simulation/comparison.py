@@ -122,7 +122,7 @@ def compare(
         _check_range(bounds[algorithm.name], instance)
     if not bounds:
         raise InvalidSetting("no algorithm was given: name one, shortlist.algorithms() lists them.")
-    shortest = max(len(bound.engine.initial) for bound in bounds.values())
+    shortest = max(len(bound.engine.setup.initial) for bound in bounds.values())
     if max_samples < shortest:
         raise InvalidSetting(
             f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."

@@ -114,7 +114,7 @@ def estimating(
     audit: bool = False,
 ) -> list[Piece]:
     """A piece a run, each with the σ that the run's own initial pulls give."""
-    initial, wanted = bound.engine.initial, bound.engine.wanted
+    initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
     pieces = []
     for k in range(len(seeds)):
         drawn = rewards.first_rewards(reward, parameters, int(seeds[k]), initial)
@@ -145,7 +145,9 @@ def _made(sent: Any) -> AnyEngine:
         return cast(AnyEngine, sent)
     parts, rules = sent
     meant = {kind: _rule(kind, word) for kind, word in rules.items()}
-    return Engine(rules=meant, design=Designs(parts["features"], parts["noise"]).of, **parts)
+    return Engine(
+        rules=meant, design=Designs(parts["setup"].features, parts["setup"].noise).of, **parts
+    )
 
 
 def _arrived(
@@ -350,12 +352,13 @@ def audited_run(
     max_samples: int,
 ) -> Runs:
     """One run, and the audit of its answer; a run that did not stop is not audited."""
-    run, sums = engine.run_once(reward, parameters, seed, max_samples)
+    run = engine.replicate(reward, parameters, np.array([seed], np.uint64), max_samples)
+    assert run.sums is not None
     none = np.zeros(1, np.int64)
     if not run.stopped[0]:
         return replace(run, audited=none, rejected=none > 0)
     pulls = run.pulls[0]
-    past = sample_of(problem, pulls, sums)
+    past = sample_of(problem, pulls, run.sums)
     means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
     means[past.arms] = (
         past.means

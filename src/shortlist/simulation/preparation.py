@@ -68,7 +68,7 @@ def _use(*algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian")
                 trial = study.ask()
                 study.tell(trial, float(means[trial.arm]))
         instance = from_arrays(x, m=1, sigma=0.5, means=means, noise=noise)
-        most = len(study.bound.engine.initial) + RESULTS
+        most = len(study.bound.engine.setup.initial) + RESULTS
         compare([algorithm], instance, runs=1, **told, max_samples=most, progress=False)
 
 

@@ -88,10 +88,10 @@ def arm_table(
     means = lower = upper = np.full(problem.arms, np.nan)
     inside = np.zeros(problem.arms, np.bool_)
     if now is not None:
-        estimated, variances = bound.engine.estimates(posterior, now)
-        means = estimated.copy()
-        width = C * problem.sigma * np.sqrt(np.maximum(variances, 0.0))
-        lower, upper = bound.engine.intervals(now) or (means - width, means + width)
+        known = bound.engine.estimates(posterior, now)
+        means = known.means.copy()
+        width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
+        lower, upper = known.intervals or (means - width, means + width)
         inside = now.inside.copy()
     return pd.DataFrame(
         {

@@ -143,12 +143,12 @@ def estimated_error(study: View) -> float | None:
         return None
     engine, posterior = study.bound.engine, study.model.posterior
     return share_of_wrong(
-        engine.features,
+        engine.setup.features,
         posterior.pulls,
         posterior.means,
         study.round.inside,
-        sigma=engine.sigma,
-        epsilon=engine.epsilon,
+        sigma=engine.setup.sigma,
+        epsilon=engine.setup.epsilon,
         generator=np.random.default_rng([study.seed, SALT, posterior.observed]),
     )
 

@@ -781,7 +781,7 @@ class Journal:
                 count -= 1
         if model.stopped:
             return
-        budget = self._bound.engine.budget
+        budget = self._bound.engine.setup.budget
         if budget is not None:  # those under way are counted as told
             count = min(count, budget - len(ledger.taken) - len(ledger.unsettled))
         ahead: Ahead | None = None

@@ -65,7 +65,7 @@ class Model:
     @property
     def looks(self) -> bool:
         """Whether the stop has been looked for: neither in a pilot nor before the pulls after it."""
-        if self.decided is None or not self.bound.engine.has_pilot:
+        if self.decided is None or not self.bound.engine.setup.has_pilot:
             return self.decided is not None
         return self.initialized and self.posterior.aside > 0
 
@@ -92,7 +92,7 @@ class Model:
         """With the last initial pull among the steps, σ; gives back the steps to take then."""
         so_far = self._before_sigma.then(steps)
         told = so_far.kinds == TAKE
-        wanted = self.bound.engine.wanted
+        wanted = self.bound.engine.setup.wanted
         replicates = first_of_each(so_far.arms[told], so_far.values[told], wanted)
         if replicates is None:
             self._before_sigma = so_far

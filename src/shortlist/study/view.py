@@ -80,7 +80,7 @@ class View:
     @property
     def budget(self) -> int | None:
         """After how many results the study stops; None if it stops when it is certain enough."""
-        return self.bound.engine.budget
+        return self.bound.engine.setup.budget
 
     @property
     def trials(self) -> Trials:
@@ -248,7 +248,7 @@ class View:
 
 def makes_plans(study: View) -> bool:
     """Whether the algorithm goes plan by plan: only those are not composed of rules."""
-    return not study.bound.engine.parts
+    return not study.bound.engine.setup.parts
 
 
 def next_look(study: View) -> str:

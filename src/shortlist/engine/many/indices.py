@@ -1,7 +1,7 @@
-"""A round with many arms whose rows of G are kept: gap indices compared by their squares.
+"""Gap indices of many arms where rows of G are kept, compared by their squares.
 
-B_ij ≥ l if μ̂_i − μ̂_j ≥ l or C²σ²‖x_i − x_j‖² ≥ (l − μ̂_i + μ̂_j)². Most arms are passed over so, several
-at once; a root is taken for the few that remain.
+B_ij ≥ l if μ̂_i − μ̂_j ≥ l or C²σ²‖x_i − x_j‖² ≥ (l − μ̂_i + μ̂_j)². Most arms are skipped by this test,
+several at once; a root is taken only for the few that remain.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import Screen
+from shortlist.engine.many.state import Memory
 from shortlist.engine.round import ROUNDING, Round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert
-from shortlist.numerics.records import Reals
 from shortlist.posterior.passes import SCANNED
 from shortlist.posterior.rows import row
 from shortlist.posterior.state import FLOOR, TICK, State
 from shortlist.rules.indices import paired_index, square_of
+from shortlist.rules.selection import reduction
 
 FEW = 32  # arms at once, where some of them are found in almost every row
 
 
 @compiled(fast=True)
 def attains(mean_i: float, mean_j: float, square: float, least: float, square_scale: float) -> bool:
-    """Whether B_ij ≥ ``least``, of the square norm: no root, and no branch."""
+    """Whether B_ij ≥ ``least``, given ‖x_i − x_j‖²: without a root, and without a branch."""
     short = least - mean_i + mean_j
     return (short <= 0.0) | (square_scale * square >= short * short)
 
@@ -55,7 +55,7 @@ def count_attaining_gap(
 
 @compiled(inline=False)
 def gap_in_row(state: State, slot: int, i: int, j: int, scale: float) -> float:
-    """B_ij, arm j's row being in this slot."""
+    """B_ij, where the row of arm j is in this slot."""
     both = state.variances[i] + state.variances[j]
     square = square_of(both, state.rows[slot, i], state.scalars[FLOOR])
     return paired_index(state.means[i], state.means[j], square, scale)
@@ -63,38 +63,38 @@ def gap_in_row(state: State, slot: int, i: int, j: int, scale: float) -> float:
 
 @compiled(inline=False)
 def guarded(least: float, size: float) -> float:
-    """A little less, so that rounding passes over nobody."""
+    """A little less than ``least``, so that rounding errors exclude no arm."""
     return least - ROUNDING * (abs(least) + size)
 
 
 @compiled(inline=False)
 def size_of(state: State, j: int, scale: float) -> float:
-    """How large the numbers are that a gap index of arm j is made of."""
+    """The size of the numbers that make up a gap index of arm j."""
     return abs(state.means[j]) + scale * math.sqrt(max(state.variances[j], 0.0))
 
 
 @compiled(inline=False)
-def slot_of(state: State, screen: Screen, j: int) -> int:
-    """Where arm j's row and list are; a list of another arm is emptied."""
+def slot_of(state: State, memory: Memory, j: int) -> int:
+    """The slot of arm j's row and list; the list of another arm in it is emptied."""
     slot = row(state, j)
-    if screen.companions[slot] != j:
-        screen.companions[slot] = j
-        screen.measured_at[slot] = NO_ARM
-        for k in range(screen.tops.shape[1]):
-            screen.tops[slot, k] = NO_ARM
+    if memory.references[slot] != j:
+        memory.references[slot] = j
+        memory.measured_at[slot] = NO_ARM
+        for k in range(memory.top_arms.shape[1]):
+            memory.top_arms[slot, k] = NO_ARM
     return slot
 
 
 @compiled(inline=False)
 def rank_row(
-    state: State, screen: Screen, slot: int, j: int, m: int, scale: float, key: np.uint64
+    state: State, memory: Memory, slot: int, j: int, m: int, scale: float, key: np.uint64
 ) -> float:
-    """Arm j's list, the arms of largest B_ij: the first m are right. Its m-th gap."""
-    arms, gaps = screen.tops[slot], screen.gaps[slot]
+    """Update the list of arm j, the arms of largest B_ij, of which the first m are right; its m-th gap."""
+    arms, gaps = memory.top_arms[slot], memory.gaps[slot]
     means, variances, row_j = state.means, state.variances, state.rows[slot]
     mean, variance, square_scale = means[j], variances[j], scale * scale
     size, floor = size_of(state, j, scale), state.scalars[FLOOR]
-    least = np.inf  # its m-th gap is not less than the smallest of the arms listed
+    least = np.inf  # the m-th gap is at least the smallest gap index of the arms listed
     for k in range(m):
         listed = arms[k] != NO_ARM
         least = min(least, gap_in_row(state, slot, arms[k], j, scale)) if listed else -np.inf
@@ -120,30 +120,30 @@ def rank_row(
         i += i == j
         arms[k] = i if arms[m - 1] == NO_ARM else arms[k]
         i += 1
-    screen.measured_at[slot] = state.clock[TICK]
+    memory.measured_at[slot] = state.clock[TICK]
     return gaps[m - 1]
 
 
 @compiled(inline=False)
-def list_by_rows(
+def update_lists_by_rows(
     state: State, now: Round, m: int, scale: float, key: np.uint64, since: int
 ) -> None:
-    """The lists of the candidates; those made since then are left."""
+    """Update the lists of the candidates, except those updated since the tick ``since``."""
     for k in range(m):
         j = now.arm_heap[k]
-        slot = slot_of(state, now.screen, j)
-        now.screen.places[j] = slot
-        if now.screen.measured_at[slot] < since:
-            rank_row(state, now.screen, slot, j, m, scale, key)
+        slot = slot_of(state, now.memory, j)
+        now.memory.places[j] = slot
+        if now.memory.measured_at[slot] < since:
+            rank_row(state, now.memory, slot, j, m, scale, key)
 
 
 @compiled(inline=False)
-def challenge_by_rows(
+def find_challengers_by_rows(
     state: State, now: Round, m: int, scale: float, key: np.uint64, b: int, c: int
 ) -> None:
-    """The largest B_ij over j ∈ J and i ∉ J; B_cb, of the last round, tells what to look for.
+    """Find the largest B_ij over j ∈ J and i ∉ J, starting from B_cb of the last round.
 
-    ``outside_gaps`` and ``challengers`` are right for the candidates that attain it; those of another
+    ``outside_gaps`` and ``challengers`` are right for the candidates that attain it; for others the gap
     may be too small.
     """
     means, variances, inside = state.means, state.variances, now.inside
@@ -189,7 +189,7 @@ def count_gaining(
     first: int,
     end: int,
 ) -> int:
-    """How many arms of a block gain as much."""
+    """How many arms of a block gain ``least`` or more."""
     found = 0
     row_b, row_c = row_b[first:end], row_c[first:end]
     noise, variances = noise[first:end], variances[first:end]
@@ -200,28 +200,22 @@ def count_gaining(
 
 
 @compiled(inline=False)
-def gain_in_rows(state: State, row_b: Reals, row_c: Reals, a: int) -> float:
-    """By how much an evaluation of arm a shrinks ‖x_b − x_c‖²."""
-    product = row_b[a] - row_c[a]
-    return (product * product) / (state.noise[a] + state.variances[a])
-
-
-@compiled(inline=False)
-def pursue_by_rows(state: State, b: int, c: int, key: np.uint64) -> int:
-    """The arm of the rule ``greedy``: of most gain, and most often one of the two."""
+def greedy_arm_by_rows(state: State, b: int, c: int, key: np.uint64) -> int:
+    """The arm that the rule ``greedy`` pulls: the one of most gain, which is mostly b or c."""
     slot = row(state, c)
     row_b, row_c = state.rows[row(state, b)], state.rows[slot]
-    best, largest = b, gain_in_rows(state, row_b, row_c, b)
-    gain = gain_in_rows(state, row_b, row_c, c)
+    noise, variances = state.noise, state.variances
+    best, largest = b, reduction(b, row_b, row_c, variances, noise)
+    gain = reduction(c, row_b, row_c, variances, noise)
     if comes_before(gain, c, largest, b, key):
         best, largest = c, gain
-    for first in range(0, state.variances.shape[0], SCANNED):
-        end = min(first + SCANNED, state.variances.shape[0])
+    for first in range(0, variances.shape[0], SCANNED):
+        end = min(first + SCANNED, variances.shape[0])
         least = largest * (1.0 - ROUNDING)
-        if not count_gaining(row_b, row_c, state.noise, state.variances, least, first, end):
+        if not count_gaining(row_b, row_c, noise, variances, least, first, end):
             continue
         for a in range(first, end):
-            gain = gain_in_rows(state, row_b, row_c, a)
+            gain = reduction(a, row_b, row_c, variances, noise)
             if comes_before(gain, a, largest, best, key) and a != best:
                 best, largest = a, gain
     return best

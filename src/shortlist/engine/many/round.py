@@ -1,4 +1,4 @@
-"""A round with many arms, most of them passed over."""
+"""The round of ``loop.decide`` with many arms, most of which are skipped."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.loop import begin_round
-from shortlist.engine.many.candidates import find_leaders, find_smallest_by_rows, lead_at_first
-from shortlist.engine.many.challengers import challenge, list_challengers, rank_gaps
+from shortlist.engine.many.candidates import first_top_means, update_smallest_gaps, update_top_means
+from shortlist.engine.many.challengers import find_challengers, list_challengers, update_lists
 from shortlist.engine.many.indices import (
-    challenge_by_rows,
+    find_challengers_by_rows,
     gap_in_row,
-    list_by_rows,
-    pursue_by_rows,
+    greedy_arm_by_rows,
+    update_lists_by_rows,
 )
-from shortlist.engine.many.selection import measure_largest, pursue
-from shortlist.engine.many.state import COMPANIONS, EPOCH
-from shortlist.engine.many.upper_bounds import forget_companions, is_current, keep_company
+from shortlist.engine.many.selection import greedy_arm, largest_variance_at_refresh
+from shortlist.engine.many.state import EPOCH, REFERENCES
+from shortlist.engine.many.upper_bounds import clear_references, is_current, update_references
 from shortlist.engine.round import (
     ARM,
     DECIDE,
@@ -67,18 +67,18 @@ GREEDY, UGAPE = greedy.number, ugape.number
 
 @compiled(inline=False)
 def begin(state: State, now: Round) -> None:
-    """Forget all bounds: they were of another run, or of V before a refresh."""
-    screen = now.screen
-    forget_companions(state, screen)
-    screen.pairs[:] = NO_ARM
-    screen.rivals[:] = NO_ARM
-    screen.figures[:] = 0.0
-    screen.figures[EPOCH] = state.clock[REFRESHED]
-    measure_largest(state, screen)
+    """Forget all bounds: they belong to another run, or to V before a refresh."""
+    memory = now.memory
+    clear_references(state, memory)
+    memory.pairs[:] = NO_ARM
+    memory.strongest[:] = NO_ARM
+    memory.figures[:] = 0.0
+    memory.figures[EPOCH] = state.clock[REFRESHED]
+    largest_variance_at_refresh(state, memory)
 
 
 @compiled(inline=False)
-def screen_arms(
+def compare_lagging(
     state: State,
     now: Round,
     m: int,
@@ -87,27 +87,30 @@ def screen_arms(
     challenger_key: np.uint64,
     with_mth_gaps: bool,
 ) -> None:
-    """J(t) by the largest means, listed in ``arm_heap`` and marked in ``inside``, and what the choice of b and c looks at."""
-    screen, candidates, inside = now.screen, now.arm_heap, now.inside
-    anew = not is_current(state, screen)
+    """Find J(t) by the largest means, and what the choice of b and c reads, where no row is kept.
+
+    J(t) is listed in ``arm_heap`` and marked in ``inside``.
+    """
+    memory, candidates, inside = now.memory, now.arm_heap, now.inside
+    anew = not is_current(state, memory)
     if anew:
         begin(state, now)
-        lead_at_first(state, candidates, m, inside, key)
+        first_top_means(state, candidates, m, inside, key)
     else:
-        find_leaders(state, screen, candidates, m, inside, key)
-    keep_company(state, screen, candidates, m, inside, scale)
+        update_top_means(state, memory, candidates, m, inside, key)
+    update_references(state, memory, candidates, m, inside, scale)
     if with_mth_gaps:
-        rank_gaps(state, screen, 0, int(screen.figures[COMPANIONS]), m, scale, challenger_key)
+        update_lists(state, memory, 0, int(memory.figures[REFERENCES]), m, scale, challenger_key)
         list_challengers(now, m)
     else:
-        challenge(
-            state, screen, candidates, m, inside, scale, now.challengers, now.outside_gaps,
+        find_challengers(
+            state, memory, candidates, m, inside, scale, now.challengers, now.outside_gaps,
             challenger_key,
         )  # fmt: skip
 
 
 @compiled(inline=False)
-def scan_arms(
+def compare_rows(
     state: State,
     now: Round,
     m: int,
@@ -117,23 +120,23 @@ def scan_arms(
     with_mth_gaps: bool,
     by_gaps: bool,
 ) -> None:
-    """The same where rows of G are kept; also J(t) by the smallest m-th gap."""
+    """The same where rows of G are kept; J(t) may also be by the smallest m-th gap."""
     since = state.clock[TICK]
     if by_gaps:
-        find_smallest_by_rows(state, now, m, scale, key, challenger_key)
+        update_smallest_gaps(state, now, m, scale, key, challenger_key)
     else:
         mark_best(state.means, 1.0, m, key, now.arm_heap, now.inside)
     if with_mth_gaps:
-        list_by_rows(state, now, m, scale, challenger_key, since)
+        update_lists_by_rows(state, now, m, scale, challenger_key, since)
         list_challengers(now, m)
     else:
         last_b, last_c = now.pair[LAST_B], now.pair[LAST_C]
-        challenge_by_rows(state, now, m, scale, challenger_key, last_b, last_c)
+        find_challengers_by_rows(state, now, m, scale, challenger_key, last_b, last_c)
 
 
 @compiled(inline=False)
 def most_ambiguous_listed(now: Round, m: int, by_mth_gap: bool, key: np.uint64) -> int:
-    """b_t of the candidates listed."""
+    """b_t, from the candidates in ``arm_heap``."""
     values = now.mth_gaps if by_mth_gap else now.outside_gaps
     best = now.arm_heap[0]
     for k in range(1, m):
@@ -145,7 +148,7 @@ def most_ambiguous_listed(now: Round, m: int, by_mth_gap: bool, key: np.uint64) 
 
 @compiled(inline=False)
 def largest_mth_gap(now: Round, m: int) -> float:
-    """τ_UGapE of the candidates listed."""
+    """τ_UGapE, from the candidates in ``arm_heap``."""
     largest = -np.inf
     for k in range(m):
         largest = max(largest, now.mth_gaps[now.arm_heap[k]])
@@ -153,22 +156,22 @@ def largest_mth_gap(now: Round, m: int) -> float:
 
 
 @compiled()
-def looks_back(now: Round, settings: Settings) -> bool:
-    """Whether the pair of the round before may end this one."""
+def checks_last_pair(now: Round, settings: Settings) -> bool:
+    """Whether the stop is to be checked on the pair of the round before."""
     flags = settings.flags
     return bool(flags & LAGGED and flags & CHECK_STOP and now.pair[LAST_B] >= 0)
 
 
 @compiled()
 def ends(now: Round, settings: Settings, gap: float, statistic: float) -> bool:
-    """Write down the gap and the statistic; whether they stop the search."""
+    """Record the gap and the statistic; returns whether they stop the search."""
     now.figures[GAP], now.figures[STATISTIC] = gap, statistic
     return bool(settings.flags & CHECK_STOP and statistic <= settings.epsilon)
 
 
 @compiled(BOOLEAN(STATE, ROUND, SETTINGS, KEY))
-def name_pair(state: State, now: Round, settings: Settings, seed: np.uint64) -> bool:
-    """b_t and c_t from the lists of this round; whether they stop the search."""
+def choose_pair(state: State, now: Round, settings: Settings, seed: np.uint64) -> bool:
+    """Choose b_t and c_t from the lists of this round; returns whether they stop the search."""
     m, numbers, t = settings.m, settings.numbers, state.clock[OBSERVED]
     by_mth_gap = numbers[AMBIGUOUS_RULE] == MTH_GAP
     b = most_ambiguous_listed(now, m, by_mth_gap, round_key(seed, t, 1))
@@ -182,7 +185,7 @@ def name_pair(state: State, now: Round, settings: Settings, seed: np.uint64) -> 
 
 @compiled(BOOLEAN(STATE, ROUND, SETTINGS, KEY))
 def select_by_rule(state: State, now: Round, settings: Settings, key: np.uint64) -> bool:
-    """a_t by a rule that does not look at rows of G; False where a design is wanted first."""
+    """Choose a_t by a rule that reads no rows of G; False where a design is needed first."""
     b, c = now.pair[B], now.pair[C]
     design, none = state.noise, state.variances
     if settings.flags & DESIGN:
@@ -197,7 +200,7 @@ def select_by_rule(state: State, now: Round, settings: Settings, key: np.uint64)
 
 @compiled()
 def end_round(now: Round, settings: Settings) -> int:
-    """Remember the pair; c_t is pulled next where a rule pulls both."""
+    """Record the pair; c_t is pulled next where a rule pulls both."""
     pair = now.pair
     pair[QUEUED] = pair[C] if settings.flags & BOTH else NO_ARM
     pair[LAST_B], pair[LAST_C] = pair[B], pair[C]
@@ -206,22 +209,22 @@ def end_round(now: Round, settings: Settings) -> int:
 
 @compiled(DECIDE)
 def decide_by_rows(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
-    """The round of ``decide`` with many arms, most of them passed over, where rows of G are kept."""
+    """One round where rows of G are kept."""
     m, flags, pair, t = settings.m, settings.flags, now.pair, state.clock[OBSERVED]
     scale = begin_round(state, now, settings)
-    if looks_back(now, settings):
+    if checks_last_pair(now, settings):
         j = pair[LAST_B]
         gap = gap_in_row(state, row(state, j), pair[LAST_C], j, scale)
         if ends(now, settings, gap, gap):
             return STOP
     key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
     by_gaps = settings.numbers[CANDIDATES_RULE] == SMALLEST_GAP
-    scan_arms(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0, by_gaps)
-    if name_pair(state, now, settings, seed):
+    compare_rows(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0, by_gaps)
+    if choose_pair(state, now, settings, seed):
         return STOP
     key = round_key(seed, t, 3)
     if settings.numbers[SELECTION_RULE] == GREEDY:
-        pair[ARM] = pursue_by_rows(state, pair[B], pair[C], key)
+        pair[ARM] = greedy_arm_by_rows(state, pair[B], pair[C], key)
     elif not select_by_rule(state, now, settings, key):
         return DESIGN_WANTED
     return end_round(now, settings)
@@ -229,10 +232,10 @@ def decide_by_rows(state: State, now: Round, settings: Settings, seed: np.uint64
 
 @compiled(DECIDE)
 def decide_lagging(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
-    """The same where no row is kept and the estimates of the arms lag behind."""
+    """One round where no row is kept and the estimates of the arms are not all current."""
     m, flags, pair, t = settings.m, settings.flags, now.pair, state.clock[OBSERVED]
     scale = begin_round(state, now, settings)
-    if looks_back(now, settings):
+    if checks_last_pair(now, settings):
         i, j = pair[LAST_C], pair[LAST_B]
         both = variance_of(state, i) + variance_of(state, j)
         product = inner(state.features, i, state.scratch)
@@ -241,12 +244,12 @@ def decide_lagging(state: State, now: Round, settings: Settings, seed: np.uint64
         if ends(now, settings, gap, gap):
             return STOP
     key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
-    screen_arms(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0)
-    if name_pair(state, now, settings, seed):
+    compare_lagging(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0)
+    if choose_pair(state, now, settings, seed):
         return STOP
     key = round_key(seed, t, 3)
     if settings.numbers[SELECTION_RULE] == GREEDY:
-        pair[ARM] = pursue(state, now.screen, pair[B], pair[C], key)
+        pair[ARM] = greedy_arm(state, now.memory, pair[B], pair[C], key)
     elif not select_by_rule(state, now, settings, key):
         return DESIGN_WANTED
     return end_round(now, settings)

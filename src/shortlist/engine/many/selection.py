@@ -5,7 +5,7 @@ lists the arms where this is largest. As long as the pair comes back and
 
     |x_aᵀy| ≤ α|x_aᵀy_s| + ‖x_a‖_{V_s⁻¹} ‖y − αy_s‖_{V_s}
 
-shows that no other arm can be, only the arms in the list are looked at.
+shows that no other arm can be, only the arms in the list are examined.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from shortlist.engine.many.state import (
     PAIR_SQUARE,
     PAIRS,
     SHORT,
-    Screen,
+    Memory,
 )
-from shortlist.engine.many.upper_bounds import look_up
+from shortlist.engine.many.upper_bounds import renew_if_old
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert
 from shortlist.numerics.records import Reals
@@ -39,13 +39,13 @@ TINY = 1e-300
 
 
 @compiled(inline=False)
-def measure_largest(state: State, screen: Screen) -> None:
-    """The largest variance in units of the arm's noise, at the last refresh."""
+def largest_variance_at_refresh(state: State, memory: Memory) -> None:
+    """Note the largest variance in units of the arm's noise, at the last refresh."""
     largest = 0.0
     for a in range(state.lagging.deviations.shape[0]):
         deviation = state.lagging.deviations[a]
         largest = max(largest, deviation * deviation / state.noise[a])
-    screen.figures[LARGEST] = largest
+    memory.figures[LARGEST] = largest
 
 
 @compiled(inline=False, fast=True)
@@ -62,10 +62,10 @@ def count_gaining(
 
 @compiled(inline=False)
 def list_gaining(
-    state: State, screen: Screen, place: int, products: Reals, first: int, end: int, key: np.uint64
+    state: State, memory: Memory, place: int, products: Reals, first: int, end: int, key: np.uint64
 ) -> None:
-    """Take the arms from ``first`` to ``end``, of these x_aᵀy, into the pair's list if they gain enough."""
-    gains, listed = screen.shortlist_gains, screen.shortlists[place]
+    """Add the arms from ``first`` to ``end``, with these x_aᵀy, to the pair's list if they gain enough."""
+    gains, listed = memory.shortlist_gains, memory.shortlists[place]
     noise, deviations = state.noise[first:end], state.lagging.deviations[first:end]
     if count_gaining(products, noise, deviations, gains[SHORT - 1]):
         for a in range(end - first):
@@ -74,7 +74,7 @@ def list_gaining(
 
 
 @compiled(inline=False, fast=True)
-def sweep_quarters(
+def products_and_means_of_quarters(
     x: np.ndarray,
     quarter: int,
     first: int,
@@ -107,125 +107,125 @@ def sweep_quarters(
 
 
 @compiled(inline=False)
-def sweep(state: State, screen: Screen, place: int, key: np.uint64) -> None:
-    """List the arms of largest gain for the pair in this place; on the way all means are made anew."""
-    x, y, theta, means = state.features, screen.directions[place], state.lagging.theta, state.means
-    products = screen.products
+def list_gains(state: State, memory: Memory, place: int, key: np.uint64) -> None:
+    """List the arms of largest gain for the pair in this place; the same pass renews all means."""
+    x, y, theta, means = state.features, memory.directions[place], state.lagging.theta, state.means
+    products = memory.products
     quarter = x.shape[0] // 4
     for k in range(SHORT):
-        screen.shortlists[place, k] = NO_ARM
-        screen.shortlist_gains[k] = -1.0
+        memory.shortlists[place, k] = NO_ARM
+        memory.shortlist_gains[k] = -1.0
     for first in range(0, quarter, SCANNED):
         size = min(SCANNED, quarter - first)
-        sweep_quarters(x, quarter, first, size, y, theta, products, means)
+        products_and_means_of_quarters(x, quarter, first, size, y, theta, products, means)
         for part in range(4):
             begin = part * quarter + first
-            list_gaining(state, screen, place, products[part], begin, begin + size, key)
+            list_gaining(state, memory, place, products[part], begin, begin + size, key)
     for a in range(4 * quarter, x.shape[0]):
         products[0, 0] = inner(x, a, y)
         means[a] = inner(x, a, theta)
-        list_gaining(state, screen, place, products[0], a, a + 1, key)
-    screen.levels[place] = math.sqrt(max(screen.shortlist_gains[SHORT - 1], 0.0))
+        list_gaining(state, memory, place, products[0], a, a + 1, key)
+    memory.levels[place] = math.sqrt(max(memory.shortlist_gains[SHORT - 1], 0.0))
     for k in range(theta.shape[0]):
         state.lagging.anchor[k] = theta[k]
-    screen.figures[LOOKED_UP] = 0.0
+    memory.figures[LOOKED_UP] = 0.0
 
 
 @compiled()
-def gain_of(state: State, screen: Screen, a: int, y: Reals) -> float:
-    """By how much a pull of the arm shrinks the pair's square width."""
-    look_up(state, screen, a)
+def gain_of(state: State, memory: Memory, a: int, y: Reals) -> float:
+    """By how much a pull of arm a shrinks the square width of the pair."""
+    renew_if_old(state, a)
     product = inner(state.features, a, y)
     return product * product / (state.noise[a] + state.variances[a])
 
 
 @compiled()
-def may_gain(state: State, screen: Screen, a: int, least: float, product: float) -> bool:
-    """Whether the arm, of this x_aᵀy, may gain ``least``, before its variance is looked up.
+def may_gain(state: State, memory: Memory, a: int, least: float, product: float) -> bool:
+    """Whether arm a, with this x_aᵀy, may gain ``least``, by what is known without its exact variance.
 
-    By Cauchy and Schwarz (x_aᵀy)² ≤ G_aa ‖y‖²_V, the last of which is the pair's square width.
+    By Cauchy and Schwarz (x_aᵀy)² ≤ G_aa ‖y‖²_V, where ‖y‖²_V is the square width of the pair.
     """
     deviation = state.lagging.deviations[a]
     known = deviation * deviation / (1.0 + shrinkage(state))
     square = product * product
-    variance = max(known, square / screen.figures[PAIR_SQUARE])
+    variance = max(known, square / memory.figures[PAIR_SQUARE])
     return square >= least * (state.noise[a] + variance) * (1.0 - GUARD)
 
 
 @compiled(inline=False)
-def best_listed(state: State, screen: Screen, place: int, key: np.uint64) -> int:
-    """The arm of most gain in the list of the pair in this place."""
-    y = screen.directions[Y]
+def best_listed(state: State, memory: Memory, place: int, key: np.uint64) -> int:
+    """The arm of most gain in the pair's list."""
+    y = memory.directions[Y]
     best, largest = NO_ARM, -1.0
     for k in range(SHORT):
-        a = screen.shortlists[place, k]
+        a = memory.shortlists[place, k]
         if a == NO_ARM:
             break
-        if not may_gain(state, screen, a, largest, inner(state.features, a, y)):
+        if not may_gain(state, memory, a, largest, inner(state.features, a, y)):
             continue
-        gain = gain_of(state, screen, a, y)
+        gain = gain_of(state, memory, a, y)
         if comes_before(gain, a, largest, best, key):
             best, largest = a, gain
     return best
 
 
 @compiled(inline=False)
-def most_unlisted(state: State, screen: Screen, place: int) -> float:
-    """What no arm outside the list of the pair in this place can gain more than."""
-    y, past, rest = screen.directions[Y], screen.directions[place], screen.directions[REST]
+def most_unlisted(state: State, memory: Memory, place: int) -> float:
+    """An upper bound on the gain of every arm that is not in the pair's list."""
+    y, past, rest = memory.directions[Y], memory.directions[place], memory.directions[REST]
     rank = y.shape[0]
-    if screen.shortlists[place, SHORT - 1] == NO_ARM:
+    if memory.shortlists[place, SHORT - 1] == NO_ARM:
         return -1.0
     square = bilinear(state.lagging.metric, past, past)
     along = bilinear(state.lagging.metric, past, y)
     alpha = along / square if square > 0.0 else 0.0
     for k in range(rank):
         rest[k] = y[k] - alpha * past[k]
-    largest, shrunk = screen.figures[LARGEST], screen.figures[LARGEST] / (1.0 + shrinkage(state))
-    root = abs(alpha) * screen.levels[place]
+    largest, shrunk = memory.figures[LARGEST], memory.figures[LARGEST] / (1.0 + shrinkage(state))
+    root = abs(alpha) * memory.levels[place]
     root += math.sqrt(largest / (1.0 + largest)) * metric_norm(state, rest)
     return root * root * (1.0 + largest) / (1.0 + shrunk)
 
 
 @compiled(inline=False)
-def best_of_all(state: State, screen: Screen, best: int, key: np.uint64) -> int:
-    """The arm of most gain of all, as good as ``best`` at least."""
-    y = screen.directions[Y]
-    largest = gain_of(state, screen, best, y)
+def best_of_all(state: State, memory: Memory, best: int, key: np.uint64) -> int:
+    """The arm of most gain among all arms, starting from ``best``."""
+    y = memory.directions[Y]
+    largest = gain_of(state, memory, best, y)
     for a in range(state.features.shape[0]):
-        if a != best and may_gain(state, screen, a, largest, inner(state.features, a, y)):
-            gain = gain_of(state, screen, a, y)
+        if a != best and may_gain(state, memory, a, largest, inner(state.features, a, y)):
+            gain = gain_of(state, memory, a, y)
             if comes_before(gain, a, largest, best, key):
                 best, largest = a, gain
     return best
 
 
 @compiled(inline=False)
-def pursue(state: State, screen: Screen, b: int, c: int, key: np.uint64) -> int:
-    """The arm of the selection rule ``greedy``."""
-    y, pairs = screen.directions[Y], screen.pairs
-    image = screen.images[screen.places[b]]
-    apply(state, c, state.kept.inverse, screen.directions[REST])
+def greedy_arm(state: State, memory: Memory, b: int, c: int, key: np.uint64) -> int:
+    """The arm that the selection rule ``greedy`` pulls."""
+    y, pairs = memory.directions[Y], memory.pairs
+    image = memory.images[memory.places[b]]
+    apply(state, c, state.kept.inverse, memory.directions[REST])
     for k in range(y.shape[0]):
-        y[k] = image[k] - screen.directions[REST, k]
+        y[k] = image[k] - memory.directions[REST, k]
     square = inner(state.features, b, y) - inner(state.features, c, y)
-    screen.figures[PAIR_SQUARE] = max(square, TINY)
+    memory.figures[PAIR_SQUARE] = max(square, TINY)
     place = NO_ARM
     for k in range(PAIRS):
         if (pairs[k, 0] == b and pairs[k, 1] == c) or (pairs[k, 0] == c and pairs[k, 1] == b):
             place = k
     if place != NO_ARM:
-        best = best_listed(state, screen, place, key)
-        if most_unlisted(state, screen, place) < gain_of(state, screen, best, y) * (1.0 - GUARD):
+        best = best_listed(state, memory, place, key)
+        if most_unlisted(state, memory, place) < gain_of(state, memory, best, y) * (1.0 - GUARD):
             return best
     else:
-        place = int(screen.figures[NEXT_PAIR])
-        screen.figures[NEXT_PAIR] = (place + 1) % PAIRS
+        place = int(memory.figures[NEXT_PAIR])
+        memory.figures[NEXT_PAIR] = (place + 1) % PAIRS
         pairs[place, 0], pairs[place, 1] = b, c
     for k in range(y.shape[0]):
-        screen.directions[place, k] = y[k]
-    sweep(state, screen, place, key)
-    best = best_listed(state, screen, place, key)
-    if most_unlisted(state, screen, place) < gain_of(state, screen, best, y) * (1.0 - GUARD):
+        memory.directions[place, k] = y[k]
+    list_gains(state, memory, place, key)
+    best = best_listed(state, memory, place, key)
+    if most_unlisted(state, memory, place) < gain_of(state, memory, best, y) * (1.0 - GUARD):
         return best
-    return best_of_all(state, screen, best, key)
+    return best_of_all(state, memory, best, key)

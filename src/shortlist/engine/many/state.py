@@ -1,6 +1,6 @@
-"""What is kept from round to round where most arms are passed over.
+"""What is remembered from round to round where most arms are skipped, and how many rows of G are kept.
 
-How many rows of G are kept: all of few arms; of many, those that a round looks at again; of very many, none.
+Of few arms all rows are kept; of many, those that the next round will read; of very many, none.
 """
 
 from __future__ import annotations
@@ -16,39 +16,40 @@ from shortlist.numerics.records import Grid, Integers, Reals, Record, Table, rec
 from shortlist.posterior.passes import SCANNED
 from shortlist.posterior.posterior import keeps_all_rows
 
-EPOCH, SCALE, COMPANIONS, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR, PAIR_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7
-SUSPECTED = 8
+EPOCH, SCALE, REFERENCES, SPENT, LOOKED_UP, LARGEST, NEXT_PAIR, PAIR_SQUARE = 0, 1, 2, 3, 4, 5, 6, 7
+UNDECIDED = 8
 FIGURES = 9
-PAIRS, SHORT, RIVALS = 64, 32, 4
-CALLED, MOST_CALLED = 8, 2048  # witnesses for one that testifies on all arms
+PAIRS, SHORT, STRONGEST = 64, 32, 4
+LISTED, MOST_LISTED = 8, 2048  # high arms for each one whose row is read for all arms
 
 
 @dataclass(frozen=True, eq=False)
-class Screen(Record):
-    """Bounds on the gap indices of all arms, and lists of the few that matter; empty if all matter.
+class Memory(Record):
+    """Bounds on the gap indices of all arms, and lists of the few arms that matter.
 
-    Where rows of G are kept, there are only lists, ``tops[s]`` that of the row in slot s, and witnesses in
-    the ``pool`` (see ``scanning.py`` and ``witnesses.py``). Where none is:
+    Where rows of G are kept, there are only lists: ``top_arms[s]`` of the arm whose row is in slot s, and
+    ``high_arms``, those of largest upper bound (see ``indices.py`` and ``candidates.py``). Where none
+    is kept:
 
-    ``companions`` are the candidates and some that were: ``reach`` bounds the gap indices of each arm
-    against all of them (see ``reach.py``); ``rivals`` are the arms that challenged most in the last
-    round. ``tops`` lists for each the arms of largest gap index.
-    ``pairs`` are ambiguous pairs of earlier rounds (see ``pursuit.py``).
+    ``references`` are the candidates and some former ones, and ``width_bounds`` bound the gap indices of
+    each arm against all of them (see ``upper_bounds.py``). ``strongest`` are the arms that challenged
+    most in the last round. ``top_arms`` lists for each reference the arms of largest gap index.
+    ``pairs`` are ambiguous pairs of earlier rounds (see ``selection.py``).
     """
 
-    reach: Reals
+    width_bounds: Reals
     places: Integers
-    companions: Integers
+    references: Integers
     measured_at: Integers
     anchors: Reals
     images: Table
     means: Reals
     variances: Reals
-    rivals: Integers
-    past_rivals: Integers
-    rival_gaps: Reals
-    tops: Grid
-    past_tops: Integers
+    strongest: Integers
+    past_strongest: Integers
+    strongest_gaps: Reals
+    top_arms: Grid
+    past_top_arms: Integers
     gaps: Table
     pairs: Grid
     directions: Table
@@ -57,97 +58,101 @@ class Screen(Record):
     levels: Reals
     block: Reals
     products: Table
-    pool: Integers
-    bounds: Reals
-    suspects: Integers
+    high_arms: Integers
+    high_bounds: Reals
+    undecided: Integers
     figures: Reals
 
 
-SCREEN = record_type(Screen)
+MEMORY = record_type(Memory)
 
 
 @compiled()
-def testifying(m: int, arms: int) -> int:
-    """How many witnesses testify on all arms, each with a row of its own."""
+def rows_read(m: int, arms: int) -> int:
+    """How many of the high arms have a row that is read for all arms."""
     return min(arms, 2 * m + 8)
 
 
-def make_lists(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Screen:
-    """Lists for as many rows of G, and witnesses where J(t) is by the smallest m-th gap."""
-    # One arm that nobody keeps out costs a row: of very many, more are called.
-    called = max(CALLED * testifying(m, arms), min(arms // 100, MOST_CALLED))
-    pool = min(arms, called) if by_gaps else 0
-    return make_bounds(0, rank, m).replace(
+def memory_with_rows(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Memory:
+    """An empty memory with that many rows of G; with high arms where J(t) is by the smallest m-th gap."""
+    # An arm that no high arm excludes costs a row: with very many arms, more high arms are listed.
+    listed = max(LISTED * rows_read(m, arms), min(arms // 100, MOST_LISTED))
+    high_arms = min(arms, listed) if by_gaps else 0
+    return memory_without_rows(0, rank, m).replace(
         places=np.full(arms, NO_ARM, np.int64),
-        companions=np.full(rows, NO_ARM, np.int64),
+        references=np.full(rows, NO_ARM, np.int64),
         measured_at=np.full(rows, NO_ARM, np.int64),
-        tops=np.full((rows, m + 1), NO_ARM, np.int64),
+        top_arms=np.full((rows, m + 1), NO_ARM, np.int64),
         gaps=np.zeros((rows, m + 1)),
-        pool=np.full(pool, NO_ARM, np.int64),
-        bounds=np.zeros(pool),
-        suspects=np.zeros(arms + m if by_gaps else 0, np.int64),
+        high_arms=np.full(high_arms, NO_ARM, np.int64),
+        high_bounds=np.zeros(high_arms),
+        undecided=np.zeros(arms + m if by_gaps else 0, np.int64),
     )
 
 
 @compiled()
-def forget(screen: Screen) -> None:
-    """What another run knew is no more."""
-    screen.figures[EPOCH] = NO_ARM
-    screen.figures[SUSPECTED] = 0.0
-    screen.pool[:] = NO_ARM
+def forget(memory: Memory) -> None:
+    """Forget what belongs to another run."""
+    memory.figures[EPOCH] = NO_ARM
+    memory.figures[UNDECIDED] = 0.0
+    memory.high_arms[:] = NO_ARM
 
 
-def make_screen(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Screen:
-    """What is kept for as many arms, of which as many have a row of G."""
-    return make_lists(arms, rank, m, rows, by_gaps=by_gaps) if rows else make_bounds(arms, rank, m)
+def make_memory(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Memory:
+    """An empty memory for that many arms, ``rows`` of which have a row of G."""
+    return (
+        memory_with_rows(arms, rank, m, rows, by_gaps=by_gaps)
+        if rows
+        else memory_without_rows(arms, rank, m)
+    )
 
 
-def make_bounds(arms: int, rank: int, m: int) -> Screen:
-    """Bounds for as many arms, none of which has a row."""
-    companions = m + max(4, m // 2) if arms else 0
+def memory_without_rows(arms: int, rank: int, m: int) -> Memory:
+    """An empty memory for that many arms, none of which has a row of G."""
+    references = m + max(4, m // 2) if arms else 0
     pairs = PAIRS if arms else 0
-    return Screen(
-        reach=np.zeros(arms),
+    return Memory(
+        width_bounds=np.zeros(arms),
         places=np.full(arms, NO_ARM, np.int64),
-        companions=np.full(companions, NO_ARM, np.int64),
-        measured_at=np.full(companions, NO_ARM, np.int64),
-        anchors=np.zeros(companions),
-        images=np.zeros((companions, rank)),
-        means=np.zeros(companions),
-        variances=np.zeros(companions),
-        rivals=np.full(RIVALS, NO_ARM, np.int64),
-        past_rivals=np.full(RIVALS, NO_ARM, np.int64),
-        rival_gaps=np.full(RIVALS, -np.inf),
-        tops=np.full((companions, m + 1), NO_ARM, np.int64),
-        past_tops=np.full(m + 1, NO_ARM, np.int64),
-        gaps=np.zeros((companions, m + 1)),
+        references=np.full(references, NO_ARM, np.int64),
+        measured_at=np.full(references, NO_ARM, np.int64),
+        anchors=np.zeros(references),
+        images=np.zeros((references, rank)),
+        means=np.zeros(references),
+        variances=np.zeros(references),
+        strongest=np.full(STRONGEST, NO_ARM, np.int64),
+        past_strongest=np.full(STRONGEST, NO_ARM, np.int64),
+        strongest_gaps=np.full(STRONGEST, -np.inf),
+        top_arms=np.full((references, m + 1), NO_ARM, np.int64),
+        past_top_arms=np.full(m + 1, NO_ARM, np.int64),
+        gaps=np.zeros((references, m + 1)),
         pairs=np.full((pairs, 2), NO_ARM, np.int64),
         directions=np.zeros((pairs + 2, rank)),
         shortlists=np.full((pairs, SHORT), NO_ARM, np.int64),
         shortlist_gains=np.zeros(SHORT),
         levels=np.zeros(pairs),
-        block=np.zeros(max(SCANNED, companions)),
-        products=np.zeros((companions, SCANNED)),
-        pool=np.zeros(0, np.int64),
-        bounds=np.zeros(0),
-        suspects=np.zeros(0, np.int64),
+        block=np.zeros(max(SCANNED, references)),
+        products=np.zeros((references, SCANNED)),
+        high_arms=np.zeros(0, np.int64),
+        high_bounds=np.zeros(0),
+        undecided=np.zeros(0, np.int64),
         figures=np.array([NO_ARM] + [0] * (FIGURES - 1), np.float64),
     )
 
 
 GRAM_LIMIT = 2048  # above, a whole G costs more memory than rows made again cost time
-SPARE = 8  # rows beside those of candidates and witnesses
-SOME, SOME_BY_GAPS = 128, 24  # arms, from which most are passed over
-MANY = 4096  # arms, from which they are not even kept current, where J(t) is by means
+SPARE = 8  # rows beside those of candidates and high arms
+SOME, SOME_BY_GAPS = 128, 24  # with at least that many arms, most are skipped
+MANY = 4096  # with at least that many, and J(t) by means, not all estimates are kept current
 
 
-def passes_over(arms: int, *, by_gaps: bool) -> bool:
-    """Whether most arms are passed over (see docs/performance.md)."""
+def skips_most_arms(arms: int, *, by_gaps: bool) -> bool:
+    """Whether most arms are skipped in a round (see docs/performance.md)."""
     return arms >= (SOME_BY_GAPS if by_gaps else SOME)
 
 
-def resident_rows(features: Table, m: int, flags: int, *, by_gaps: bool) -> int:
-    """How many, by measurement (see docs/performance.md)."""
+def number_of_rows(features: Table, m: int, flags: int, *, by_gaps: bool) -> int:
+    """How many rows of G to keep, chosen by measurement (see docs/performance.md)."""
     arms, rank = features.shape
     screened = flags & settings.SCREENED
     if screened and arms >= MANY and not by_gaps:
@@ -155,4 +160,4 @@ def resident_rows(features: Table, m: int, flags: int, *, by_gaps: bool) -> int:
     gram = flags & settings.MTH_GAPS and not screened and arms <= GRAM_LIMIT
     if keeps_all_rows(arms, rank) or gram:
         return arms
-    return min(arms, m + SPARE + (testifying(m, arms) if screened and by_gaps else 0))
+    return min(arms, m + SPARE + (rows_read(m, arms) if screened and by_gaps else 0))

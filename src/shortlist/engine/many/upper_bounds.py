@@ -1,14 +1,14 @@
-"""The largest gap indices of very many arms: one bound an arm, kept from round to round.
+"""Upper bounds on the gap indices of very many arms: one number an arm, kept from round to round.
 
-Arm i's reach E_i bounds κ‖x_i − x_j‖_{V⁻¹} − a_j over all companions j, with the κ = Cσ of an earlier
-round and numbers a_j (the anchors: their means then). Widths only shrink. So later, with κ' = rκ,
+``width_bounds[i]`` = E_i bounds κ‖x_i − x_j‖_{V⁻¹} − a_j over all references j, with the κ = Cσ of an
+earlier round and numbers a_j (the anchors: the means of the references then). Widths only shrink. So
+later, with κ' = rκ,
 
     B_ij ≤ μ̂_i + r E_i + r a_j − μ̂_j,
 
-which costs two numbers an arm. The few arms whose bound attains the largest gap index found are
-computed in full, and their reach is then made as small as it may be. A new candidate is added to
-the reach of all arms by one pass over X. All is anchored anew once as much has been spent on arms in
-full as that costs.
+which costs two numbers an arm. The few arms whose bound reaches the largest gap index found so far are
+computed in full, and their E_i is then made as small as possible. A new candidate is added to all E_i
+by one pass over X. All E_i are computed anew once the arms computed in full have cost as much as that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import COMPANIONS, EPOCH, SCALE, SPENT, Screen
+from shortlist.engine.many.state import EPOCH, REFERENCES, SCALE, SPENT, Memory
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals
 from shortlist.posterior.lagging import mean_of, renew_variance
@@ -31,31 +31,31 @@ GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to �
 
 
 @compiled()
-def look_up(state: State, screen: Screen, i: int) -> None:
-    """Make the arm's variance exact."""
+def renew_if_old(state: State, i: int) -> None:
+    """Make the variance of arm i exact if it is not."""
     if state.lagging.exact_at[i] != state.clock[OBSERVED]:
         renew_variance(state, i)
 
 
 @compiled(inline=False)
-def gap_index(state: State, screen: Screen, i: int, place: int, scale: float) -> float:
-    """B_ij against the companion j in this place."""
-    look_up(state, screen, i)
-    both = state.variances[i] + screen.variances[place]
-    product = inner(state.features, i, screen.images[place])
+def gap_index(state: State, memory: Memory, i: int, place: int, scale: float) -> float:
+    """B_ij for the reference j in this place."""
+    renew_if_old(state, i)
+    both = state.variances[i] + memory.variances[place]
+    product = inner(state.features, i, memory.images[place])
     square = square_of(both, product, state.scalars[FLOOR])
-    return paired_index(mean_of(state, i), screen.means[place], square, scale)
+    return paired_index(mean_of(state, i), memory.means[place], square, scale)
 
 
 @compiled()
 def guard_of(state: State) -> float:
-    """What is added to ‖x_i − x_j‖², of ‖x_i‖² + ‖x_j‖²: a floor may be higher than the usual guard."""
+    """What share of ‖x_i‖² + ‖x_j‖² is added to ‖x_i − x_j‖²: the guard, or the floor if that is higher."""
     return max(GUARD, state.scalars[FLOOR])
 
 
 @compiled(inline=False, fast=True)
-def reach_out(
-    reach: Reals,
+def raise_bounds(
+    width_bounds: Reals,
     variances: Reals,
     products: Reals,
     anchor: float,
@@ -63,47 +63,51 @@ def reach_out(
     scale: float,
     guard: float,
 ) -> None:
-    """Add a companion of this variance to the reach of as many arms."""
-    for i in range(reach.shape[0]):
+    """Raise the width bounds of a block of arms so that they cover one more reference."""
+    for i in range(width_bounds.shape[0]):
         both = variances[i] + variance
         square = max(both - 2.0 * products[i], 0.0) + guard * both
-        reach[i] = max(reach[i], scale * math.sqrt(square) - anchor)
+        width_bounds[i] = max(width_bounds[i], scale * math.sqrt(square) - anchor)
 
 
 @compiled(inline=False, fast=True)
-def extend(state: State, screen: Screen, first: int, end: int, anew: bool) -> None:
-    """Add the companions from ``first`` to ``end`` to the reach of all arms."""
-    variances, reach, products = state.variances, screen.reach, screen.products
-    arms, scale, guard = reach.shape[0], screen.figures[SCALE], guard_of(state)
+def add_to_bounds(state: State, memory: Memory, first: int, end: int, anew: bool) -> None:
+    """Raise the width bounds of all arms to cover the references from ``first`` to ``end``."""
+    variances, width_bounds, products = state.variances, memory.width_bounds, memory.products
+    arms, scale, guard = width_bounds.shape[0], memory.figures[SCALE], guard_of(state)
     quarter = arms // 4
     if anew:
         for i in range(arms):
-            reach[i] = -np.inf
+            width_bounds[i] = -np.inf
     for start in range(0, quarter, SCANNED):
         size = min(SCANNED, quarter - start)
         for k in range(first, end):
             products_of_quarters(
-                *(state.features, quarter, start, screen.images[k], products[0, :size]),
+                *(state.features, quarter, start, memory.images[k], products[0, :size]),
                 *(products[1, :size], products[2, :size], products[3, :size]),
             )
             for part in range(4):
                 begin = part * quarter + start
-                reach_out(
-                    *(reach[begin : begin + size], variances[begin : begin + size], products[part]),
-                    *(screen.anchors[k], screen.variances[k], scale, guard),
+                raise_bounds(
+                    *(
+                        width_bounds[begin : begin + size],
+                        variances[begin : begin + size],
+                        products[part],
+                    ),
+                    *(memory.anchors[k], memory.variances[k], scale, guard),
                 )
     for i in range(4 * quarter, arms):
         for k in range(first, end):
-            products[0, 0] = inner(state.features, i, screen.images[k])
-            reach_out(
-                *(reach[i : i + 1], variances[i : i + 1], products[0]),
-                *(screen.anchors[k], screen.variances[k], scale, guard),
+            products[0, 0] = inner(state.features, i, memory.images[k])
+            raise_bounds(
+                *(width_bounds[i : i + 1], variances[i : i + 1], products[0]),
+                *(memory.anchors[k], memory.variances[k], scale, guard),
             )
 
 
 @compiled(inline=False)
 def renew_image(state: State, arm: int, since: int, image: Reals) -> int:
-    """V⁻¹x of the arm now, from what it was after ``since`` pulls (−1: unknown); returns pulls by now."""
+    """Update V⁻¹x of an arm from its value after ``since`` pulls (−1: unknown); returns the pulls by now."""
     observed = state.clock[OBSERVED]
     if since < 0 or observed - since > RECENT:
         apply(state, arm, state.kept.inverse, image)
@@ -117,131 +121,135 @@ def renew_image(state: State, arm: int, since: int, image: Reals) -> int:
 
 
 @compiled(inline=False)
-def measure_companion(state: State, screen: Screen, place: int) -> None:
-    """Its image, mean and variance now."""
-    j, since = screen.companions[place], screen.measured_at[place]
-    screen.measured_at[place] = renew_image(state, j, since, screen.images[place])
-    screen.means[place] = mean_of(state, j)
-    screen.variances[place] = inner(state.features, j, screen.images[place])
-    state.variances[j] = screen.variances[place]
+def measure_reference(state: State, memory: Memory, place: int) -> None:
+    """Update the image V⁻¹x, the mean and the variance of the reference in this place."""
+    j, since = memory.references[place], memory.measured_at[place]
+    memory.measured_at[place] = renew_image(state, j, since, memory.images[place])
+    memory.means[place] = mean_of(state, j)
+    memory.variances[place] = inner(state.features, j, memory.images[place])
+    state.variances[j] = memory.variances[place]
     state.lagging.exact_at[j] = state.clock[OBSERVED]
 
 
 @compiled(inline=False)
-def accompany(state: State, screen: Screen, j: int) -> None:
-    """Make arm j a companion."""
-    place = int(screen.figures[COMPANIONS])
-    screen.companions[place] = j
-    screen.places[j] = place
-    screen.measured_at[place] = NO_ARM
-    measure_companion(state, screen, place)
-    screen.anchors[place] = screen.means[place]
-    screen.tops[place, 0] = NO_ARM
-    screen.gaps[place, :] = -np.inf
-    screen.figures[COMPANIONS] += 1.0
+def add_reference(state: State, memory: Memory, j: int) -> None:
+    """Add arm j to the references."""
+    place = int(memory.figures[REFERENCES])
+    memory.references[place] = j
+    memory.places[j] = place
+    memory.measured_at[place] = NO_ARM
+    measure_reference(state, memory, place)
+    memory.anchors[place] = memory.means[place]
+    memory.top_arms[place, 0] = NO_ARM
+    memory.gaps[place, :] = -np.inf
+    memory.figures[REFERENCES] += 1.0
 
 
 @compiled(inline=False)
-def forget_companions(state: State, screen: Screen) -> None:
-    """Nobody is a companion."""
-    for place in range(int(screen.figures[COMPANIONS])):
-        screen.places[screen.companions[place]] = NO_ARM
-    screen.figures[COMPANIONS] = 0.0
+def clear_references(state: State, memory: Memory) -> None:
+    """Remove all references."""
+    for place in range(int(memory.figures[REFERENCES])):
+        memory.places[memory.references[place]] = NO_ARM
+    memory.figures[REFERENCES] = 0.0
 
 
 @compiled(inline=False)
-def dismiss(state: State, screen: Screen, place: int) -> None:
-    """The companion in this place is none any more; the last one takes its place."""
-    j, last = screen.companions[place], int(screen.figures[COMPANIONS]) - 1
-    other = screen.companions[last]
-    screen.places[other] = place
-    screen.places[j] = NO_ARM
-    screen.companions[place] = other
-    screen.anchors[place] = screen.anchors[last]
-    screen.means[place] = screen.means[last]
-    screen.variances[place] = screen.variances[last]
-    screen.measured_at[place] = screen.measured_at[last]
-    for k in range(screen.images.shape[1]):
-        screen.images[place, k] = screen.images[last, k]
-    for rank in range(screen.tops.shape[1]):
-        screen.tops[place, rank] = screen.tops[last, rank]
-        screen.gaps[place, rank] = screen.gaps[last, rank]
-    screen.figures[COMPANIONS] -= 1.0
+def remove_reference(state: State, memory: Memory, place: int) -> None:
+    """Remove the reference in this place; the last one takes its place."""
+    j, last = memory.references[place], int(memory.figures[REFERENCES]) - 1
+    other = memory.references[last]
+    memory.places[other] = place
+    memory.places[j] = NO_ARM
+    memory.references[place] = other
+    memory.anchors[place] = memory.anchors[last]
+    memory.means[place] = memory.means[last]
+    memory.variances[place] = memory.variances[last]
+    memory.measured_at[place] = memory.measured_at[last]
+    for k in range(memory.images.shape[1]):
+        memory.images[place, k] = memory.images[last, k]
+    for rank in range(memory.top_arms.shape[1]):
+        memory.top_arms[place, rank] = memory.top_arms[last, rank]
+        memory.gaps[place, rank] = memory.gaps[last, rank]
+    memory.figures[REFERENCES] -= 1.0
 
 
 @compiled(inline=False)
-def keep_company(
-    state: State, screen: Screen, candidates: Integers, m: int, inside: np.ndarray, scale: float
+def update_references(
+    state: State, memory: Memory, candidates: Integers, m: int, inside: np.ndarray, scale: float
 ) -> None:
-    """Make all candidates companions, and measure every companion."""
-    figures = screen.figures
+    """Make all candidates references, and bring every reference up to date."""
+    figures = memory.figures
     added = 0
     for k in range(m):
-        added += screen.places[candidates[k]] == NO_ARM
-    dear = figures[SPENT] > m * screen.reach.shape[0] or 2 * added > m
-    if dear or figures[COMPANIONS] + added > screen.companions.shape[0]:
-        for place in range(int(figures[COMPANIONS]) - 1, -1, -1):
-            if not inside[screen.companions[place]]:
-                dismiss(state, screen, place)
-    count = int(figures[COMPANIONS])
+        added += memory.places[candidates[k]] == NO_ARM
+    costly = figures[SPENT] > m * memory.width_bounds.shape[0] or 2 * added > m
+    if costly or figures[REFERENCES] + added > memory.references.shape[0]:
+        for place in range(int(figures[REFERENCES]) - 1, -1, -1):
+            if not inside[memory.references[place]]:
+                remove_reference(state, memory, place)
+    count = int(figures[REFERENCES])
     for place in range(count):
-        measure_companion(state, screen, place)
+        measure_reference(state, memory, place)
     for k in range(m):
-        if screen.places[candidates[k]] == NO_ARM:
-            accompany(state, screen, candidates[k])
-    if dear or count == 0:
+        if memory.places[candidates[k]] == NO_ARM:
+            add_reference(state, memory, candidates[k])
+    if costly or count == 0:
         figures[SCALE], figures[SPENT] = scale, 0.0
         for place in range(m):
-            screen.anchors[place] = screen.means[place]
-        extend(state, screen, 0, m, True)
+            memory.anchors[place] = memory.means[place]
+        add_to_bounds(state, memory, 0, m, True)
     elif added:
-        extend(state, screen, count, count + added, False)
+        add_to_bounds(state, memory, count, count + added, False)
 
 
 @compiled(inline=False, fast=True)
 def count_attaining(
     means: np.ndarray,
     deviations: np.ndarray,
-    reach: np.ndarray,
+    width_bounds: np.ndarray,
     moved: float,
     ratio: float,
     least: float,
     first: int,
     end: int,
 ) -> int:
-    """How many arms of a block may attain ``least``."""
+    """How many arms of a block may have a gap index of ``least``."""
     attaining = 0
-    means, deviations, reach = means[first:end], deviations[first:end], reach[first:end]
+    means, deviations, width_bounds = (
+        means[first:end],
+        deviations[first:end],
+        width_bounds[first:end],
+    )
     for i in range(end - first):
-        attaining += means[i] + moved * deviations[i] + ratio * reach[i] >= least
+        attaining += means[i] + moved * deviations[i] + ratio * width_bounds[i] >= least
     return attaining
 
 
 @compiled(inline=False)
-def shorten(state: State, screen: Screen, i: int) -> float:
-    """Make the arm's reach as small as its variance allows; its products with the images, in ``block``."""
+def tighten(state: State, memory: Memory, i: int) -> float:
+    """Make the width bound of arm i as small as possible; its products with the images go to ``block``."""
     most = -np.inf
-    figures, guard = screen.figures, guard_of(state)
-    for place in range(int(figures[COMPANIONS])):
-        product = inner(state.features, i, screen.images[place])
-        screen.block[place] = product
-        both = state.variances[i] + screen.variances[place]
+    figures, guard = memory.figures, guard_of(state)
+    for place in range(int(figures[REFERENCES])):
+        product = inner(state.features, i, memory.images[place])
+        memory.block[place] = product
+        both = state.variances[i] + memory.variances[place]
         square = max(both - 2.0 * product, 0.0) + guard * both
-        most = max(most, figures[SCALE] * math.sqrt(square) - screen.anchors[place])
-    figures[SPENT] += figures[COMPANIONS]
-    screen.reach[i] = most
+        most = max(most, figures[SCALE] * math.sqrt(square) - memory.anchors[place])
+    figures[SPENT] += figures[REFERENCES]
+    memory.width_bounds[i] = most
     return most
 
 
 @compiled(inline=False)
-def is_current(state: State, screen: Screen) -> bool:
-    """Whether the bounds are of this run, and of V since the last refresh."""
-    return screen.figures[EPOCH] == state.clock[REFRESHED]
+def is_current(state: State, memory: Memory) -> bool:
+    """Whether the bounds belong to this run, and to V since its last refresh."""
+    return memory.figures[EPOCH] == state.clock[REFRESHED]
 
 
 @compiled(inline=False)
 def is_among(arms: Integers, i: int) -> bool:
-    """Whether the arm is one of these."""
+    """Whether arm i is among these."""
     found = False
     for k in range(arms.shape[0]):
         found |= arms[k] == i

@@ -170,7 +170,7 @@ class Audit:
         self._audits += 1
         self._stopped_at = model.posterior.observed
         self._since = max(trial.closed or 0 for trial in taken[: self._stopped_at])
-        means = model.bound.engine.estimates(model.posterior, model.round)[0]
+        means = model.bound.engine.estimates(model.posterior, model.round).means
         made = audit_results(taken[: self._stopped_at])
         self.plan = chosen_arms(
             model.bound.problem, model.posterior.pulls, means, model.round.inside, made
@@ -248,7 +248,7 @@ class Audit:
 
 def rests_on_features(bound: BoundAlgorithm) -> bool:
     """Whether an answer assumes that the means are linear in the features, or nearly so."""
-    if bound.setting.classical or bound.engine.budget is not None:
+    if bound.setting.classical or bound.engine.setup.budget is not None:
         return False
     return bound.problem.rank < bound.problem.arms
 

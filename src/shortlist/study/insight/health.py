@@ -388,7 +388,7 @@ def _norm(study: View, results: _Results) -> Finding:
     if len(results.arms) == 0:
         words = "Nothing has been told yet."
         return Finding("S", "untested", words, f"S = {S:g} is taken at its word.")
-    x = study.bound.engine.features[results.arms]
+    x = study.bound.engine.setup.features[results.arms]
     values, vectors = np.linalg.eigh((x.T * results.weights) @ x)
     seen = values > 1e-12 * values[-1]
     values, vectors = values[seen], vectors[:, seen]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from shortlist.arrays import NO_ARM
 from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.decision import Decision
-from shortlist.engine.engine import Engine
 from shortlist.engine.follow import TAKE, Steps
 from shortlist.numerics.records import Reals
 from shortlist.posterior.posterior import Posterior
@@ -223,7 +222,7 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
     opening, _ = study.bound.engine.opening(study.model.posterior)
     first = aside = study.model.posterior.aside
-    if study.bound.engine.has_pilot and not aside:
+    if study.bound.engine.setup.has_pilot and not aside:
         return set()
     arms = np.array([trial.arm for trial in told[aside:]], np.int64)
     for arm, pulls in zip(*np.unique(opening, return_counts=True), strict=True):
@@ -241,7 +240,7 @@ def _spaced(study: View, first: int, last: int) -> set[int]:
 
 def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
     """With a budget, from where the first phase is over and the results span the features."""
-    first, features = len(study.bound.engine.initial), study.problem.reduced
+    first, features = len(study.bound.engine.setup.initial), study.problem.reduced
     if len(arms) < first:
         return set()
     ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(study, first, len(arms))}
@@ -325,10 +324,10 @@ class Difference(NamedTuple):
 def look_at(bound: BoundAlgorithm, posterior: Posterior, now: Any, decision: Decision) -> Look:
     """Means and intervals as the posterior has them, with the pair of a decision."""
     C = bound.engine.threshold(posterior, now)
-    boundary, c = _read(bound, now, decision)
+    boundary, *gaps = bound.engine.gaps(posterior, now, decision)
     table = arm_table(bound, posterior, C, now)
-    for column, gaps in zip(GAPS, _gaps(bound, posterior, now, boundary, c), strict=True):
-        table[column] = gaps
+    for column, values in zip(GAPS, gaps, strict=True):
+        table[column] = values
     return Look(
         evaluation=posterior.observed,
         C=C,
@@ -350,36 +349,9 @@ def glance_at(
     """Of a look the means and intervals of some arms, and the difference that is the statistic."""
     engine = bound.engine
     table = arm_table(bound, posterior, engine.threshold(posterior, now), now, arms)
-    boundary, c = _read(bound, now, decision)
-    # The candidates' own differences are not wanted, and to nobody they take no time.
-    gaps = engine.differences(posterior, now, boundary, NO_ARM if isinstance(engine, Engine) else c)
+    _, *gaps = engine.gaps(posterior, now, decision, outside_only=True)
     reader = decision.c
-    if engine.stop == "ugape":
+    if engine.setup.stop == "ugape":
         upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
         reader = int(np.argsort(-upper, kind="stable")[bound.problem.m - 1])
     return table, Difference(*(float(values[reader]) for values in gaps))
-
-
-def _read(bound: BoundAlgorithm, now: Any, decision: Decision) -> tuple[int, int]:
-    """The boundary, and the arm that the candidates are compared with: c or nobody."""
-    own = bound.engine.boundary(now)
-    return (decision.b, decision.c) if own is None else (own, NO_ARM)
-
-
-def _gaps(
-    bound: BoundAlgorithm, posterior: Posterior, now: Any, boundary: int, c: int
-) -> tuple[Reals, Reals, Reals]:
-    engine = bound.engine
-    if c == NO_ARM or not isinstance(engine, Engine) or not _symmetric(engine):
-        return engine.differences(posterior, now, boundary, c)
-    # B_cj − B_jc = 2(μ̂_c − μ̂_j), so c's own column has what would take one for every candidate j.
-    gap, lower, upper = engine.differences(posterior, now, boundary, NO_ARM)
-    to_c, below_c, above_c = engine.differences(posterior, now, c, NO_ARM)
-    at_stop, inside = upper[c], now.inside
-    gap[inside], lower[inside], upper[inside] = -to_c[inside], -above_c[inside], -below_c[inside]
-    upper[boundary] = at_stop  # to the last bit what the stopping rule reads
-    return gap, lower, upper
-
-
-def _symmetric(engine: Engine) -> bool:
-    return "symmetric" in engine.rules["indices"].traits and not engine.elimination

@@ -128,7 +128,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         if makes_plans(study):
             words = f"at least {initial:,} more: the first plan; how many after it is not known yet"
         return Projection(None, initial, None, words)
-    seen, rank = _dimensions_seen(engine, posterior.pulls), engine.features.shape[1]
+    seen, rank = _dimensions_seen(engine, posterior.pulls), engine.setup.features.shape[1]
     if seen < rank:
         words = (
             f"not known yet: the arms evaluated so far show {seen} of the {rank} dimensions of the "
@@ -185,34 +185,38 @@ def _rounded(number: int) -> str:
 
 
 def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
-    if engine.regularization == 0.0:  # the initial pulls span the features
-        return engine.features.shape[1]
-    return int(np.linalg.matrix_rank(engine.features[pulls > 0])) if pulls.any() else 0
+    if engine.setup.regularization == 0.0:  # the initial pulls span the features
+        return engine.setup.features.shape[1]
+    return int(np.linalg.matrix_rank(engine.setup.features[pulls > 0])) if pulls.any() else 0
 
 
 def _drawn_means(
     engine: AnyEngine, posterior: Posterior, now: Any, generator: np.random.Generator
 ) -> Reals:
     """The estimates plus Xθ with θ from N(0, σ²V⁻¹), a row a draw."""
-    x = engine.features
+    x = engine.setup.features
     noise = generator.standard_normal((x.shape[1], DRAWS))
     if is_identity(x):
-        precisions = posterior.pulls * engine.weights + engine.regularization
+        precisions = posterior.pulls * engine.setup.weights + engine.setup.regularization
         away = noise / np.sqrt(precisions)[:, None]
     else:
-        away = x @ solve_upper(factor(engine, posterior.pulls, engine.regularization).T, noise)
-    return np.asarray(_centre(engine, posterior, now) + engine.sigma * away.T)
+        away = x @ solve_upper(
+            factor(engine, posterior.pulls, engine.setup.regularization).T, noise
+        )
+    return np.asarray(_centre(engine, posterior, now) + engine.setup.sigma * away.T)
 
 
 def _centre(engine: AnyEngine, posterior: Posterior, now: Any) -> Reals:
     """The means as they are estimated, by the results of a pilot too."""
-    if not engine.has_pilot:
-        return engine.estimates(posterior, now)[0]
+    if not engine.setup.has_pilot:
+        return engine.estimates(posterior, now).means
     # It may be set aside, but it is known.
-    x, sums = engine.features, posterior.state.sums * engine.weights
+    x, sums = engine.setup.features, posterior.state.sums * engine.setup.weights
     if is_identity(x):
-        return np.asarray(sums / (posterior.pulls * engine.weights + engine.regularization))
-    lower = factor(engine, posterior.pulls, engine.regularization)
+        return np.asarray(
+            sums / (posterior.pulls * engine.setup.weights + engine.setup.regularization)
+        )
+    lower = factor(engine, posterior.pulls, engine.setup.regularization)
     theta = solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))
     return np.asarray((x @ theta)[:, 0])
 
@@ -222,7 +226,7 @@ def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool
     engine, posterior = study.bound.engine, study.model.posterior
     told, pilot = posterior.observed, posterior.pilot
     most = told + engine.affordable(WORK / DRAWS)
-    if quick or not engine.compiled or most < WORTH_PLAYING * told:
+    if quick or most < WORTH_PLAYING * told:
         return by_widths(engine, posterior.pulls, pilot, draws)
     totals = np.zeros(len(draws))
     for k, means in enumerate(draws):
@@ -248,15 +252,15 @@ def is_identity(x: Reals) -> bool:
 
 def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:
     """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
-    x = engine.features
+    x = engine.setup.features
     if is_identity(x):
-        return x[arms] / np.sqrt(pulls * engine.weights + engine.regularization)
-    return solve_lower(factor(engine, pulls, engine.regularization), x[arms].T).T
+        return x[arms] / np.sqrt(pulls * engine.setup.weights + engine.setup.regularization)
+    return solve_lower(factor(engine, pulls, engine.setup.regularization), x[arms].T).T
 
 
 def factor(engine: AnyEngine, pulls: Integers, ridge: float) -> Reals:
     """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ, each arm in units of its noise."""
-    x, counts = engine.features[pulls > 0], (pulls * engine.weights)[pulls > 0]
+    x, counts = engine.setup.features[pulls > 0], (pulls * engine.setup.weights)[pulls > 0]
     return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
 
 
@@ -265,10 +269,10 @@ def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals)
 
     ``pilot`` are the pulls that were set aside, all 0 where none were.
     """
-    x = engine.features
+    x = engine.setup.features
     order = np.argsort(-draws, axis=1)
-    inside = order[:, max(0, engine.m - NEAR) : engine.m]
-    outside = order[:, engine.m : engine.m + NEAR]
+    inside = order[:, max(0, engine.setup.m - NEAR) : engine.setup.m]
+    outside = order[:, engine.setup.m : engine.setup.m + NEAR]
     near = np.unique(np.hstack([inside, outside]))
     whitened_arms = np.zeros(x.shape)
     whitened_arms[near] = whitened(engine, pulls - pilot, near)
@@ -277,7 +281,7 @@ def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals)
         for means, b, c in zip(draws, inside, outside, strict=True)
     ]
     told, aside = int(pulls.sum()), int(pilot.sum())
-    if not engine.has_pilot:
+    if not engine.setup.has_pilot:
         threshold = _later_threshold(engine, pulls)
         return np.array([_time(share, told, threshold) for share in shares])
     if not aside:
@@ -290,7 +294,7 @@ def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals)
 
 def _with_pilot(engine: AnyEngine, share: float, told: int) -> float:
     """The same from within a pilot, which ends at Z = r/2."""
-    ends = max(float(told), told * engine.features.shape[1] * share**2)
+    ends = max(float(told), told * engine.setup.features.shape[1] * share**2)
     if ends - told > MOST:
         return math.inf
     later = _pilot_threshold(engine, ends, 0.0)
@@ -299,7 +303,7 @@ def _with_pilot(engine: AnyEngine, share: float, told: int) -> float:
 
 def _pilot_threshold(engine: AnyEngine, at: float, learnt: float) -> Callable[[float], float]:
     """C(t) after a pilot: ln det is ``learnt`` at some time, and the rest is r on average."""
-    rank = engine.features.shape[1]
+    rank = engine.setup.features.shape[1]
 
     def threshold(time: float) -> float:
         known = learnt + rank * math.log(time / at) + rank
@@ -318,25 +322,25 @@ def _worst_pair(
     """The largest σ‖x_b − x_c‖_{V⁻¹} / (μ_b − μ_c + ε) of a b inside and a c outside."""
     b, c = whitened[inside], whitened[outside]
     squares_b, squares_c = (b**2).sum(axis=1)[:, None], (c**2).sum(axis=1)
-    if engine.alone:
+    if engine.setup.alone:
         widths = np.sqrt(squares_b) + np.sqrt(squares_c)
     else:
         widths = np.sqrt(np.maximum(squares_b + squares_c - 2.0 * b @ c.T, 0.0))
-    gaps = means[inside][:, None] - means[outside] + engine.epsilon
+    gaps = means[inside][:, None] - means[outside] + engine.setup.epsilon
     shares = np.full(gaps.shape, np.inf)
     np.divide(widths, gaps, out=shares, where=gaps > 0.0)
-    return engine.sigma * float(shares.max())
+    return engine.setup.sigma * float(shares.max())
 
 
 def _later_threshold(engine: AnyEngine, pulls: Integers) -> Callable[[float], float]:
     """C(t), if the pulls of all arms grow alike from now on."""
-    told, rank = int(pulls.sum()), engine.features.shape[1]
+    told, rank = int(pulls.sum()), engine.setup.features.shape[1]
     log_det = 0.0
-    if engine.shift > 0.0:
-        log_det = _log_det(engine, pulls) - rank * math.log(engine.shift)
+    if engine.setup.shift > 0.0:
+        log_det = _log_det(engine, pulls) - rank * math.log(engine.setup.shift)
 
     def threshold(time: float) -> float:
-        grown = log_det + rank * math.log(time / told) if engine.shift > 0.0 else 0.0
+        grown = log_det + rank * math.log(time / told) if engine.setup.shift > 0.0 else 0.0
         return engine.threshold_at(time, grown)
 
     return threshold
@@ -344,9 +348,9 @@ def _later_threshold(engine: AnyEngine, pulls: Integers) -> Callable[[float], fl
 
 def _log_det(engine: AnyEngine, pulls: Integers) -> float:
     """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
-    if is_identity(engine.features):
-        return float(np.log(pulls * engine.weights + engine.shift).sum())
-    return 2.0 * float(np.log(np.diag(factor(engine, pulls, engine.shift))).sum())
+    if is_identity(engine.setup.features):
+        return float(np.log(pulls * engine.setup.weights + engine.setup.shift).sum())
+    return 2.0 * float(np.log(np.diag(factor(engine, pulls, engine.setup.shift))).sum())
 
 
 def _time(
