@@ -998,7 +998,7 @@ def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch
         calls.append(quick)
         return remaining.Projection(1234, 617, 4321, "")
 
-    monkeypatch.setattr(remaining, "remaining", counted)
+    monkeypatch.setattr(progress, "remaining", counted)
     monkeypatch.setattr(progress, "monotonic", lambda: clock)
     screen = io.StringIO()
     s = study()

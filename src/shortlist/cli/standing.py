@@ -37,7 +37,7 @@ def standing(study: Study) -> dict[str, Any]:
 
 def standing_words(study: Study) -> str:
     """The same in a sentence or two."""
-    from shortlist.study.guarantee import departure
+    from shortlist.study.insight.health import departure
     from shortlist.study.view import before_the_rounds, next_look
 
     taken = count(study.evaluations, "evaluation")
@@ -67,8 +67,8 @@ def standing_words(study: Study) -> str:
 
 def _linearity(study: Study) -> str:
     """What is known of whether the means are linear in the features, in a word."""
-    from shortlist.study.guarantee import is_linearity_tested
     from shortlist.study.insight.audit import rests_on_features
+    from shortlist.study.insight.health import is_linearity_tested
 
     if not rests_on_features(study.bound):
         return "not assumed"

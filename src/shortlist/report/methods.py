@@ -13,7 +13,8 @@ from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, work
 from shortlist.report.markup import printable
 from shortlist.report.reading import Reading
 from shortlist.report.settings import software
-from shortlist.study.guarantee import departure, out_of_order
+from shortlist.study.guarantee import out_of_order
+from shortlist.study.insight.health import departure
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.view import makes_plans
 

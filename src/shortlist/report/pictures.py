@@ -13,7 +13,6 @@ from shortlist import plot
 from shortlist.plot.figure import load_pyplot
 from shortlist.report.markup import Markup, element, joined, printable
 from shortlist.report.reading import Reading
-from shortlist.study.insight.health import is_classical
 from shortlist.study.view import before_the_rounds
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
             "How many evaluations each arm was given.",
             lambda: plot.pulls(study),
         )
-    if not is_classical(study.problem):
+    if not study.problem.is_classical:
         yield (
             "plane",
             "The arms by their features",

@@ -10,8 +10,6 @@ evaluated: the likelihood of θ is the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,9 +23,8 @@ from shortlist.errors import (
 )
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.halving import EXTENSION, no_guarantee
-
-if TYPE_CHECKING:
-    from shortlist.study.view import View
+from shortlist.study.insight.health import advice
+from shortlist.study.view import View
 
 
 def evaluations_left(study: View) -> int:
@@ -41,12 +38,10 @@ def nothing_to_ask(study: View) -> ShortlistError:
     if study.done:
         more = "" if study.budget is not None else ", or call study.reopen() to go on evaluating"
         return StudyStopped(
-            f"the study stopped after {study.shortlist.evaluations} evaluations and its answer is "
+            f"the study stopped after {study.answered_at + len(study.audit.results)} evaluations and its answer is "
             f"final: read study.shortlist{more}."
         )
     if study.audit.rejection is not None:
-        from shortlist.study.guarantee import advice
-
         return LinearityRejected(advice(study))
     return BudgetSpent(no_room(study))
 

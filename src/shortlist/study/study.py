@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pandas as pd
@@ -27,15 +28,18 @@ from shortlist.errors import (
 from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
-from shortlist.study.budget import check_reopening, nothing_to_ask
+from shortlist.study.budget import check_reopening, estimated_error, nothing_to_ask
 from shortlist.study.definition import Definition, checked_flag, checked_lease, checked_patience
-from shortlist.study.guarantee import advice, doubts
-from shortlist.study.insight.health import warn_of_features
+from shortlist.study.guarantee import worth
+from shortlist.study.insight.audit import audit_results
+from shortlist.study.insight.health import Finding, advice, doubts, examine, warn_of_features
+from shortlist.study.insight.history import History, history
+from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.journal import Journal, checked_key
-from shortlist.study.running.objective import checked_value, storable
-from shortlist.study.running.run import Objective, evaluate
-from shortlist.study.trial import Trial
-from shortlist.study.view import View
+from shortlist.study.running.objective import Objective, checked_value, storable
+from shortlist.study.running.run import evaluate
+from shortlist.study.trial import Reason, Trial
+from shortlist.study.view import View, makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.storage.database import StoredStudy
@@ -98,6 +102,9 @@ class Study(View):
     >>> study.shortlist.names
     ('a',)
     """
+
+    _answer: pd.DataFrame | None  # the arms of the shortlist, as they stood at the stop
+    _final: tuple[int, Shortlist] | None  # as of so many changes of the study
 
     def __init__(
         self,
@@ -298,6 +305,77 @@ class Study(View):
         self._journal = Journal(bound, settings, self._keep_answer, self._forget_answer)
         self._journal.begin()
 
+    # What it answers
+
+    @property
+    def shortlist(self) -> Shortlist:
+        """The answer: final once the study is done, before that the current guess."""
+        if not self.done:
+            kept = self._answer if self.model.stopped else None  # while it is audited
+            return self._shortlist(self._listed() if kept is None else kept, final=False)
+        changes = self._journal.ledger.changes
+        if self._final is None or self._final[0] != changes:
+            assert self._answer is not None
+            self._final = changes, self._shortlist(self._answer, final=True)
+        return self._final[1]
+
+    def _keep_answer(self) -> None:
+        self._answered_at = self.evaluations
+        self._answer = self._listed()
+
+    def _forget_answer(self) -> None:
+        self._answer, self._final, self._answered_at = None, None, 0
+
+    def _listed(self) -> pd.DataFrame:
+        table = self.table()
+        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
+        return chosen.reset_index(drop=True)
+
+    def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
+        error = None if self.budget is None else estimated_error(self)
+        evaluations = self.evaluations
+        if final:  # what came in late has no part in it
+            evaluations = self._answered_at + len(self.audit.results)
+        return Shortlist(
+            names=tuple(listed["name"]),
+            table=listed,
+            evaluations=evaluations,
+            final=final,
+            guarantee=worth(self, error).words,
+            error=error,
+            audited=audit_results(self.taken),
+        )
+
+    def remaining(self, *, quick: bool = False) -> Projection:
+        """How many more evaluations the stop is away, with a range, as far as the estimates tell.
+
+        With a budget it is exact: the budget less the results told.
+
+        Parameters
+        ----------
+        quick : bool
+            In a few milliseconds, and less well.
+        """
+        return remaining(self, quick=quick)
+
+    def health(self) -> list[Finding]:
+        """What speaks for or against the features, σ, S and the linear model, and what it means."""
+        return examine(self)
+
+    def history(self) -> History:
+        """What the study looked like after every evaluation."""
+        return history(self)
+
+    def why(self, trial: Trial | int) -> Reason:
+        """Why a trial was asked for: b_t, c_t and their gap index."""
+        found = self._journal.ledger.find(trial)
+        reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
+        names = ", ".join(finding.name for finding in doubts(self))
+        if not names:
+            return reason
+        doubt = f"The results speak against what the guarantee assumes: {names}."
+        return replace(reason, words=f"{reason.words} {doubt}")
+
     # Asking
 
     @overload
@@ -483,6 +561,7 @@ class Study(View):
             self,
             self._journal,
             objective,
+            refresh=self.refresh,
             executor=executor,
             batch=whole_number("batch", batch, 1),
             order=order,

@@ -6,13 +6,16 @@ import math
 import sys
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
+from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
     LEVEL,
     WHILE_RUNNING,
@@ -22,15 +25,8 @@ from shortlist.study.insight.linearity import (
     evidence_at_most,
     lack_of_fit,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shortlist.engine.bound_algorithm import BoundAlgorithm
-    from shortlist.problem import Problem
-    from shortlist.study.model import Model
-    from shortlist.study.trial import Trial
-
+from shortlist.study.model import Model
+from shortlist.study.trial import Trial
 
 FEWEST = 20  # evaluations of an audit; with few arms twice their number
 SHARE = 10  # audits are a tenth of the evaluations so far, if that is more

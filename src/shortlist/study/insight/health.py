@@ -1,6 +1,6 @@
-"""What the features say before any evaluation: whether they can carry the linear model.
+"""Findings that speak for or against what the guarantee assumes.
 
-Whether the results speak against what the guarantee assumes: S, σ and the linear model.
+Before any evaluation they are of the features, later also of S, σ and the linear model.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,11 +28,9 @@ from shortlist.numerics.tall import (
     squared_norms,
 )
 from shortlist.problem import Problem
-from shortlist.study.guarantee import advice, is_linearity_tested, passed
-
-if TYPE_CHECKING:
-    from shortlist.study.view import View
-
+from shortlist.study.insight.audit import Rejection, rests_on_features
+from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
+from shortlist.study.view import View
 
 UNEVEN, ILL, LOST = 100.0, 1e3, 1e6  # columns' sizes; condition numbers to note, to warn of
 FAR = 500  # powers of two: the squares of such columns are out of range
@@ -85,7 +83,7 @@ def examine_features(problem: Problem) -> list[Finding]:
     alike: fine. No two arms are nearly alike.
     offset: fine. The features can express an offset that all means share.
     """
-    if is_classical(problem):
+    if problem.is_classical:
         return [
             Finding(
                 "rank",
@@ -105,11 +103,6 @@ def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:
     for finding in examine_features(problem):
         if finding.level == "warning":
             warnings.warn(str(finding), UnhealthyFeatures, stacklevel=stacklevel)
-
-
-def is_classical(problem: Problem) -> bool:
-    """Whether every arm is a dimension of its own."""
-    return problem.is_classical
 
 
 def _rank(problem: Problem) -> Finding:
@@ -323,7 +316,7 @@ def examine(study: View) -> list[Finding]:
     >>> [finding.name for finding in examine(study) if finding.level == "warning"]
     ['fit']
     """
-    if study.bound.setting.classical and not is_classical(study.problem):
+    if study.bound.setting.classical and not study.problem.is_classical:
         features = [
             Finding(
                 "rank",
@@ -595,4 +588,100 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
         "The guarantee assumes that they are not, and does not hold. Start anew with a larger "
         "misspecification, or with an algorithm that does not look at the features, such as LUCB. "
         + ADAPTIVE,
+    )
+
+
+def doubts(study: View) -> list[Finding]:
+    """The findings of health that speak against the guarantee.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> doubts(Study(arms=["a", "b"], m=1, sigma=0.5))
+    []
+    """
+    # Arms that are nearly alike may cost evaluations, and never the guarantee.
+    found = examine(study)
+    return [each for each in found if each.level == "warning" and each.name != "alike"]
+
+
+def is_linearity_untested(study: View) -> bool:
+    """Whether an answer assumes that the means are linear, and nothing has tested it."""
+    if not rests_on_features(study.bound):
+        return False
+    if study.bound.misspecification:
+        return not study.audit.wanted
+    verdict = study.audit.verdict
+    if verdict is None or not study.audit.results:
+        return True
+    return math.isinf(verdict.single) and math.isinf(verdict.spread)  # nothing would be found
+
+
+def is_linearity_tested(study: View) -> bool:
+    """Whether the answer is final, assumes that the means are linear, and was tested for it."""
+    return study.done and rests_on_features(study.bound) and not is_linearity_untested(study)
+
+
+def untested(study: View) -> str:
+    """Why linearity was not tested, in a sentence."""
+    what, audit = _assumed(study), study.audit
+    if not audit.wanted:
+        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
+    if not audit.results:
+        return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
+    return (
+        f"{what} was not tested: the {len(audit.results):,} evaluations made for it could not have "
+        f"shown a misfit; {_evaluated(study)}."
+    )
+
+
+def passed(study: View) -> str:
+    """What the audit found, in a sentence."""
+    audit, what = study.audit, _assumed(study)
+    if study.bound.misspecification:
+        level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
+        return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
+    assert audit.verdict is not None
+    tested = len({trial.arm for trial in audit.results})
+    single, spread = audit.verdict.single, audit.verdict.spread
+    sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
+    sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
+    found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
+    return (
+        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
+        f"(level {LEVEL * 100:g} %; {found}); {_evaluated(study)}."
+    )
+
+
+def _assumed(study: View) -> str:
+    c = study.bound.misspecification
+    return f"That the means are {f'within c = {c:g} of ' if c else ''}linear in the features"
+
+
+def _evaluated(study: View) -> str:
+    seen = int((study.model.posterior.pulls > 0).sum())
+    return f"{seen:,} of {study.problem.arms:,} arms were evaluated"
+
+
+def advice(study: View) -> str:
+    """Why linearity was rejected, and what to do."""
+    rejection = study.audit.rejection
+    assert rejection is not None
+    c = study.bound.misspecification
+    other = f"with a c above {c:g}" if c else "assumes that they are within c of linear"
+    return (
+        f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
+        "study.without_features() goes on with every result and assumes nothing of the means, "
+        f"study.with_misspecification(c) {other}."
+    )
+
+
+def departure(rejection: Rejection, c: float = 0.0) -> str:
+    """What speaks against linear means, in a sentence."""
+    what = f"within c = {c:g} of linear" if c else "linear"
+    return (
+        f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
+        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm {rejection.name!r} was measured at "
+        f"{rejection.measured:.3g}, and a linear model of the other results gives "
+        f"{rejection.predicted:.3g}."
     )

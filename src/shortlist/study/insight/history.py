@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,7 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.study.answer import arm_table
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
-
-if TYPE_CHECKING:
-    from shortlist.study.view import View
-
+from shortlist.study.view import View
 
 CHECKPOINTS = 60
 FEWER = 24  # of more arms than ARMS: means and variances of all of them are made at each

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,7 @@ from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.posterior.posterior import Posterior
 from shortlist.study.budget import evaluations_left
 from shortlist.study.insight.audit import audit_size, is_audited
-from shortlist.study.view import makes_plans
-
-if TYPE_CHECKING:
-    from shortlist.study.view import View
-
+from shortlist.study.view import View, makes_plans
 
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from shortlist.errors import BudgetSpent, InvalidInput, OutcomeUnknown, StorageError, unknown_name
@@ -15,16 +15,12 @@ from shortlist.problem import whole_number
 from shortlist.study.budget import no_room
 from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
-from shortlist.study.running.objective import Objective as Objective
-from shortlist.study.running.objective import Outcome, evaluate_trial, place
+from shortlist.study.running.objective import Objective, Outcome, evaluate_trial, place
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.untold import Untold
 from shortlist.study.storage.process import running
 from shortlist.study.trial import Trial
-
-if TYPE_CHECKING:
-    from shortlist.study.study import Study
-
+from shortlist.study.view import View
 
 ORDERS = ("asked", "completion")
 # Results that may wait for an earlier one, for each evaluation in flight. Beyond that no new ones
@@ -37,10 +33,11 @@ LOOK_ROUND = 1.0  # seconds after which to see what others did, when nothing com
 
 
 def evaluate(
-    study: Study,
+    study: View,
     journal: Journal,
     objective: Objective,
     *,
+    refresh: Callable[[], None],
     executor: Any,
     batch: int,
     order: str,
@@ -55,7 +52,7 @@ def evaluate(
     most = None if max_evaluations is None else whole_number("max_evaluations", max_evaluations, 1)
     where = find_executor(executor)
     check_sendable(where, objective, "the objective")
-    study.refresh()
+    refresh()
     with running(journal.now) as run, ProgressLine(study, progress) as line:
         flight = Flight(journal, objective, where, run, batch, order == "asked", most, max_failures)
         storage = Patience(patience, line, flight)
@@ -70,7 +67,7 @@ def evaluate(
                     storage.needed_for(flight.tell)
                     flight.go_on()
                 else:
-                    storage.needed_for(study.refresh)
+                    storage.needed_for(refresh)
                 line.update()
             over = study.done or study.audit.rejection is not None
             storage.needed_for(lambda: flight.end(cancel=over))
