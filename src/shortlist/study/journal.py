@@ -14,8 +14,9 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,23 +83,30 @@ class Known(NamedTuple):
     pending: list[int]
 
 
-class Transaction(Protocol):
-    """One change of a study, whole or not at all."""
+class Transaction:
+    """One change of a study, whole or not at all. This one is of a study that is only in memory."""
 
-    standing: Standing | None
+    standing: Standing | None = None
+
+    def __init__(self) -> None:
+        self._began = time.time()
 
     @property
     def now(self) -> float:
         """Seconds since 1970, by the clock that all who share the storage go by."""
+        return self._began
 
     def news(self, known: Known) -> tuple[Sequence[Row], list[tuple[int, Event, int]]]:
         """The trials changed since then, by number, and the events since."""
+        return [], []
 
     def unclaimed(self) -> set[int]:
         """The open trials that were asked for here, and of which the reply was lost."""
+        return set()
 
     def is_connected(self, process: str) -> bool:
         """Whether a process is connected to the storage, where the storage knows that."""
+        return False
 
     def insert(self, trials: Sequence[Trial]) -> None:
         """Keep new trials."""
@@ -113,63 +121,23 @@ class Transaction(Protocol):
         """Keep how far the study is now."""
 
 
-class Storage(Protocol):
-    """What a study needs of the place where it is kept."""
+class Storage:
+    """Where a study is kept. This one keeps nothing: the study is only in memory."""
 
-    where: str | None  # for people: without a password
-    address: Any  # to be opened again
+    where: str | None = None  # for people: without a password
+    address: str | None = None  # to be opened again
 
-    def transaction(self, *, writing: bool, known: Callable[[], Known] | None = None) -> Any:
-        """A context manager that gives a :class:`Transaction`, to write in or only to look.
+    def transaction(
+        self, *, writing: bool, known: Callable[[], Known] | None = None
+    ) -> AbstractContextManager[Transaction]:
+        """A transaction, to write in or only to read.
 
         With what is ``known``, the storage may read in one go what is new.
         """
+        return nullcontext(Transaction())
 
     def close(self) -> None:
         """Let go of the connection; it is made again when it is needed."""
-
-
-class _Memory:
-    """The storage of a study that is only in memory, and its transactions: nothing is kept."""
-
-    where: str | None = None
-    address: Any = None
-    standing: Standing | None = None
-    now = 0.0
-
-    def transaction(self, *, writing: bool, known: Callable[[], Known] | None = None) -> _Memory:
-        self.now = time.time()
-        return self
-
-    def __enter__(self) -> _Memory:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def news(self, known: Known) -> tuple[Sequence[Row], list[tuple[int, Event, int]]]:
-        return [], []
-
-    def unclaimed(self) -> set[int]:
-        return set()
-
-    def is_connected(self, process: str) -> bool:
-        return False
-
-    def insert(self, trials: Sequence[Trial]) -> None:
-        pass
-
-    def update(self, trial: Trial, change: int) -> None:
-        pass
-
-    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
-        pass
-
-    def seal(self, standing: Standing) -> None:
-        pass
 
 
 class Ledger:
@@ -561,7 +529,7 @@ class Journal:
     ) -> None:
         self._bound, self._definition = bound, definition
         self._at_stop, self._at_begin = at_stop, at_begin
-        self.storage: Storage = _Memory()
+        self.storage = Storage()
         self._lock = threading.RLock()
         keep_whole(self)
         self._at_work = False  # in a change, or in mending

@@ -37,7 +37,7 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.study.definition import Definition
-from shortlist.study.journal import ROW, Event, Known, Standing
+from shortlist.study.journal import ROW, Event, Known, Standing, Storage, Transaction
 from shortlist.study.storage.address import is_url, shown, without_secrets
 from shortlist.study.storage.forking import before_fork, working
 from shortlist.study.storage.process import process_name
@@ -454,7 +454,7 @@ def identity(path: Path | str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-class _Transaction:
+class _Transaction(Transaction):
     """A transaction on a database; what it writes is sent with the commit."""
 
     def __init__(
@@ -477,7 +477,7 @@ class _Transaction:
         if not found:
             raise StudyNotFound("the study was deleted while it was open.")
         *standing, clock = found[0]
-        self.standing: Standing | None = Standing(*standing)
+        self.standing = Standing(*standing)
         self._ahead = None if clock is None else float(clock) - time.monotonic()
 
     @property
@@ -545,7 +545,7 @@ class _Transaction:
         self.writes.append((_WRITE_STANDING, {"study": self._study, **new}))
 
 
-class StoredStudy:
+class StoredStudy(Storage):
     """One study in a database, as ``opening.open_storage`` makes it.
 
     Parameters
@@ -559,11 +559,9 @@ class StoredStudy:
     """
 
     def __init__(self, storage: str, engine: sql.Engine, *, read_only: bool) -> None:
-        self.address, self._engine, self._read_only = storage, engine, read_only
-        self.where: str | None = shown(storage)
-        self._session = (
-            _Postgres(engine) if engine.dialect.name == "postgresql" else _SQLite(engine)
-        )
+        self.address, self.where, self._place = storage, shown(storage), storage
+        self._engine, self._read_only = engine, read_only
+        self._session = _Postgres(engine) if is_url(storage) else _SQLite(engine)
         self._lock = threading.RLock()
         self._numbers = _numbers()
         self._is_shared = False  # whether others were at work between the last two transactions
@@ -580,7 +578,7 @@ class StoredStudy:
         with working(), self._lock:
             self._check_place(writing=writing)
             begun = self._engine.begin() if writing else reading(self._engine)
-            with translated(self.address), begun as connection:
+            with translated(self._place), begun as connection:
                 yield connection
 
     def _check_place(self, *, writing: bool) -> None:
@@ -599,12 +597,12 @@ class StoredStudy:
         if writing and self._identity is not None:
             # What is written to a file that was deleted is gone with this process.
             try:
-                there = identity(self.address) == self._identity
+                there = identity(self._place) == self._identity
             except OSError:
                 there = False
             if not there:
                 raise StorageError(
-                    f"{self.address} was moved, deleted or replaced while the study was open: nothing "
+                    f"{self._place} was moved, deleted or replaced while the study was open: nothing "
                     "was changed. Put it back, or load the study from where it is now."
                 )
 
@@ -617,7 +615,7 @@ class StoredStudy:
         Where others are at work, what they did is asked for together with the lock: they wait for
         one exchange with the server less.
         """
-        with self._lock, translated(self.address):
+        with self._lock, translated(self._place):
             begun = self._begin(
                 writing=writing, known=known() if known and self._is_shared else None
             )
@@ -646,7 +644,7 @@ class StoredStudy:
             raise
 
     def _said(self, error: BaseException) -> str:
-        return " ".join(without_secrets(str(error), self.address).split())
+        return " ".join(without_secrets(str(error), self._place).split())
 
     def _look_again(self, begun: _Transaction, lost: CommitLost) -> None:
         """Find out whether a transaction was committed whose reply was lost.
@@ -659,7 +657,7 @@ class StoredStudy:
         while True:
             self._session.close()
             try:
-                with translated(self.address):
+                with translated(self._place):
                     made = self._begin(writing=True).was_made(begun.number)
                     self._session.roll_back()
                 break
