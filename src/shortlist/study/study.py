@@ -29,7 +29,7 @@ from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.budget import check_reopening, estimated_error, nothing_to_ask
-from shortlist.study.definition import Definition, checked_flag, checked_lease, checked_patience
+from shortlist.study.definition import Definition, checked_flag, checked_lease
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import Finding, advice, doubts, examine, warn_of_features
@@ -37,7 +37,7 @@ from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.journal import Journal, checked_key
 from shortlist.study.running.objective import Objective, checked_value, storable
-from shortlist.study.running.run import evaluate
+from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
 from shortlist.study.view import View, makes_plans
 
@@ -557,21 +557,18 @@ class Study(View):
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
         ('c',)
         """
-        evaluate(
-            self,
+        run = Run(
             self._journal,
             objective,
-            refresh=self.refresh,
             executor=executor,
-            batch=whole_number("batch", batch, 1),
+            batch=batch,
             order=order,
             max_evaluations=max_evaluations,
-            max_failures=whole_number("max_failures", max_failures, 0),
-            patience=checked_patience(patience),
-            progress=progress,
+            max_failures=max_failures,
+            patience=patience,
         )
+        run.evaluate(self, self.refresh, progress=progress)
         self._warn()
-        if self.done and (against := doubts(self)):
-            for finding in against:
-                warn_caller(GuaranteeInDoubt(str(finding)))
+        for finding in doubts(self) if self.done else []:
+            warn_caller(GuaranteeInDoubt(str(finding)))
         return self.shortlist
