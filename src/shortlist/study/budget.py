@@ -1,6 +1,4 @@
-"""A study that ends with its budget: what is left of it, and what its answer is worth.
-
-How probable a wrong shortlist is, as far as a study's own results tell.
+"""A study that ends with its budget: how probable it is that its shortlist is wrong.
 
 What is not known are the true means. Given the results, normal noise and no opinion beforehand, θ
 is normal around its estimate: N(θ̂, σ²V⁻¹). So it is drawn, many times, and the share of draws is
@@ -14,36 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
-from shortlist.errors import (
-    BudgetSpent,
-    InvalidInput,
-    LinearityRejected,
-    ShortlistError,
-    StudyStopped,
-)
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.halving import EXTENSION, no_guarantee
-from shortlist.study.insight.health import advice
 from shortlist.study.view import View
-
-
-def evaluations_left(study: View) -> int:
-    """The results still to be told; failed and cancelled trials have used nothing up."""
-    assert study.budget is not None
-    return max(0, study.budget - study.evaluations - len(study.waiting))
-
-
-def nothing_to_ask(study: View) -> ShortlistError:
-    """Why there is no trial to be asked for."""
-    if study.done:
-        more = "" if study.budget is not None else ", or call study.reopen() to go on evaluating"
-        return StudyStopped(
-            f"the study stopped after {study.answered_at + len(study.audit.results)} evaluations and its answer is "
-            f"final: read study.shortlist{more}."
-        )
-    if study.audit.rejection is not None:
-        return LinearityRejected(advice(study))
-    return BudgetSpent(no_room(study))
 
 
 def no_room(study: View) -> str:
@@ -66,17 +37,6 @@ def no_room(study: View) -> str:
         f"the features, which have {study.problem.rank} dimensions: results were told that nobody "
         "had asked for. There is no answer; begin a study with a larger budget."
     )
-
-
-def check_reopening(study: View) -> None:
-    """Raise where there is no stop to be taken back, or where that would exceed the budget."""
-    if not study.done:
-        raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-    if study.budget is not None:
-        raise InvalidInput(
-            f"the budget of {study.budget:,} evaluations is spent, and a study's budget is final. "
-            "To evaluate more, begin a study with a larger budget and tell it these results first."
-        )
 
 
 def worth_of_budget(study: View, error: float | None) -> str:

@@ -1,6 +1,6 @@
-"""What an answer is worth: one voice for the shortlist, the report, the command line and warnings.
+"""What an answer is worth, in words, and what that also rests on because of the way a study went.
 
-What a guarantee also rests on because of the way a study went.
+The shortlist, the report, the command line and warnings all say it with these words.
 """
 
 from __future__ import annotations
@@ -60,13 +60,15 @@ def worth(study: View, error: float | None = None) -> Worth:
     """
     if study.budget is not None:
         return _with_budget(study, error)
-    rejection = study.audit.rejection
-    if rejection is not None:
+    if study.audit.rejection is not None:
         return Worth("Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}")
     claim = study.bound.guarantee()
     if not study.done:
         return _unfinished(study, claim)
-    words = [claim, *_linearity(study), *(sentence for _, sentence in conditions(study))]
+    words = [claim]
+    if rests_on_features(study.bound):
+        words.append(untested(study) if is_linearity_untested(study) else passed(study))
+    words += [sentence for _, sentence in conditions(study)]
     warnings = doubts(study)
     if warnings:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
@@ -124,15 +126,6 @@ def _unfinished(study: View, claim: str) -> Worth:
 
 def _named(findings: list[Finding]) -> str:
     return ", ".join(finding.name for finding in findings)
-
-
-def _linearity(study: View) -> list[str]:
-    """What was done to test that the means are linear, as a sentence; none where nothing had to."""
-    if not rests_on_features(study.bound):
-        return []
-    if is_linearity_untested(study):
-        return [untested(study)]
-    return [passed(study)]
 
 
 def conditions(study: View) -> list[tuple[str, str]]:

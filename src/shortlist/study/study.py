@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import is_left_open, meant
 from shortlist.errors import (
+    BudgetSpent,
     DamagedStorage,
     GuaranteeInDoubt,
     InvalidInput,
     InvalidSetting,
     LinearityRejected,
     ShortlistError,
+    StudyStopped,
     UnhealthyFeatures,
     unknown_name,
     warn_caller,
@@ -28,7 +30,7 @@ from shortlist.errors import (
 from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
-from shortlist.study.budget import check_reopening, estimated_error, nothing_to_ask
+from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_results
@@ -392,8 +394,20 @@ class Study(View):
         count = 1 if n is None else whole_number("n", n, 1)
         trials = self._journal.ask(count, in_turn=False, process=None)
         if not trials:
-            raise nothing_to_ask(self)
+            raise self._nothing_to_ask()
         return trials[0] if n is None else trials
+
+    def _nothing_to_ask(self) -> ShortlistError:
+        """Why there is no trial to be asked for."""
+        if self.done:
+            more = "" if self.budget is not None else ", or call study.reopen() to go on evaluating"
+            return StudyStopped(
+                f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
+                f"final: read study.shortlist{more}."
+            )
+        if self.audit.rejection is not None:
+            return LinearityRejected(advice(self))
+        return BudgetSpent(no_room(self))
 
     # Telling
 
@@ -508,7 +522,13 @@ class Study(View):
 
     def reopen(self) -> None:
         """Take the stop back: the study may be asked again, and stops again after a result."""
-        check_reopening(self)
+        if not self.done:
+            raise InvalidInput("the study has not stopped: there is nothing to reopen.")
+        if self.budget is not None:
+            raise InvalidInput(
+                f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
+                "To evaluate more, begin a study with a larger budget and tell it these results first."
+            )
         self._journal.reopen()
 
     def run(

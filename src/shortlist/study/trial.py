@@ -143,7 +143,6 @@ class Trial(_Fields):
 
 
 FIELDS = tuple(each.name for each in fields(_Fields))
-# All that a trial says now, for ``put_back``.
 all_fields = attrgetter(*FIELDS)
 # Changes a field of a trial: for the study itself, which keeps what it changes.
 set_field = object.__setattr__
@@ -156,13 +155,8 @@ def make_trial(*given: Any) -> Trial:
     return made
 
 
-def become(trial: Trial, other: Trial) -> None:
-    """Take over all that another says of the same trial."""
-    put_back(trial, all_fields(other))
-
-
 def put_back(trial: Trial, said: tuple[Any, ...]) -> None:
-    """Say again what it said when these were its fields."""
+    """Give a trial these fields, as ``all_fields`` read them."""
     for name, value in zip(FIELDS, said, strict=True):
         set_field(trial, name, value)
 

@@ -22,7 +22,6 @@ from shortlist.arrays import Integers, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.posterior.posterior import Posterior
-from shortlist.study.budget import evaluations_left
 from shortlist.study.insight.audit import audit_size, is_audited
 from shortlist.study.view import View, makes_plans
 
@@ -112,7 +111,8 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         left = len(study.audit.missing(study.trials)) + len(study.pending)
         return Projection(left, left, left, f"{left:,} more: the audit of linearity")
     if study.budget is not None:
-        left = evaluations_left(study)
+        # Failed and cancelled trials have used nothing up.
+        left = max(0, study.budget - study.evaluations - len(study.waiting))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     engine, posterior = study.bound.engine, study.model.posterior
     opening, pulled = engine.opening(posterior)
