@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,11 @@ from server import running_server, server_programs
 assert "numpy" not in sys.modules
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Folders of tests lie in memory, where there is enough: a commit does not wait for the disk.
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
@@ -27,7 +33,7 @@ def postgres() -> Iterator[str]:
     if programs is None:
         missing("PostgreSQL")
         return
-    with running_server(programs) as server:
+    with running_server(programs, durable=False) as server:
         yield server.address
 
 

@@ -30,25 +30,26 @@ def begin(storage: str | None) -> shortlist.Study:
 
 
 def work(storage: str, acknowledged: str) -> None:
-    """Evaluate one by one; each result that was told is written down after it."""
+    """Evaluate one by one; each result that was told is written down before the next evaluation."""
     evaluated: list[int] = []
-
-    def noted(trial: object) -> float:
-        evaluated.append(trial.number)  # type: ignore[attr-defined]
-        return objective(trial)
-
     out = os.open(acknowledged, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     study = begin(storage)
-    while not study.done:
-        evaluated.clear()
-        study.run(noted, max_evaluations=1, progress=False)
+
+    def note() -> None:
         for number in evaluated:
             trial = study.trials[number]
             if trial.state == "told":
                 os.write(out, f"{number} {trial.value!r}\n".encode())
-        if not evaluated:  # the others are ahead of a slow one
-            time.sleep(0.01)
-            study.refresh()
+        evaluated.clear()
+
+    def noted(trial: object) -> float:
+        note()
+        evaluated.append(trial.number)  # type: ignore[attr-defined]
+        return objective(trial)
+
+    while not study.done:
+        study.run(noted, progress=False)
+        note()
 
 
 def noted_so_far(acknowledged: str) -> int:

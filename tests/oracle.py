@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,14 @@ def priority(seed: int, t: int, purpose: int, arm: int) -> int:
     """Among tied arms the one of largest priority wins; ``t`` results are known."""
     key = (seed + GOLDEN * (4 * t + purpose + 1)) % WORD
     return mix((mix(key) + GOLDEN * (arm + 1)) % WORD)
+
+
+@cache
+def least_over_powers(x: float) -> float:
+    """The least of (g(λ) − ln(1 − λ)/2 + x)/λ over ½ < λ < 1, on a fine grid."""
+    powers = np.linspace(0.5, 1.0, 200_001)[1:-1]
+    g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
+    return float(np.min((g - np.log(1 - powers) / 2 + x) / powers))
 
 
 # What is run
@@ -256,14 +265,10 @@ class Oracle:
             return math.sqrt(2 * confidence + self.learnt())
         if recipe.threshold == "two_arms":  # Kaufmann and Koolen 2021, for a pair of averages
             x = math.log(self.m * (K - self.m) / self.delta) / 2
-            powers = np.linspace(0.5, 1.0, 200_001)[1:-1]
-            g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
-            least = float(np.min((g - np.log(1 - powers) / 2 + x) / powers))
+            least = least_over_powers(x)
             return math.sqrt(4 * least + 8 * math.log(4 + math.log(t / 2)))
         if recipe.threshold == "all_arms":  # the same for the averages of all arms
-            powers = np.linspace(0.5, 1.0, 200_001)[1:-1]
-            g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
-            least = float(np.min((g - np.log(1 - powers) / 2 + confidence / K) / powers))
+            least = least_over_powers(confidence / K)
             return math.sqrt(2 * K * (least + 2 * math.log(4 + math.log(1 + t / K))))
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
@@ -329,7 +334,7 @@ class Oracle:
 
     def norms(self, inverse: Array) -> Array:
         """‖x_a‖_{V⁻¹}."""
-        return np.sqrt(np.array([x @ inverse @ x for x in self.Z]))
+        return np.sqrt(np.einsum("ik,ik->i", self.Z @ inverse, self.Z))
 
     def gap_indices(self, inverse: Array, means: Array, threshold: float) -> Array:
         """B_ij, i in rows and j in columns."""
@@ -343,10 +348,9 @@ class Oracle:
 
     def mth_gaps(self, B: Array) -> dict[int, float]:
         """The m-th largest of B_ij over i ≠ j."""
-        return {
-            j: sorted((B[i, j] for i in range(self.arms) if i != j), reverse=True)[self.m - 1]
-            for j in range(self.arms)
-        }
+        others = B.copy()
+        np.fill_diagonal(others, -np.inf)
+        return dict(enumerate(np.sort(others, axis=0)[-self.m].tolist()))
 
     # Choosing
 

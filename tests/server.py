@@ -25,12 +25,14 @@ def server_programs() -> Path | None:
 class Server:
     """A server whose data lies in a folder of its own."""
 
-    def __init__(self, programs: Path, home: Path) -> None:
+    def __init__(self, programs: Path, home: Path, *, durable: bool = True) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.address = f"postgresql://tester@127.0.0.1:{self.port}"
         self._home = home
+        # Without it, what is committed outlives processes that are killed, but not a crash.
+        self._settings = "" if durable else "-c fsync=off -c full_page_writes=off"
         self._as_server: list[str] = []
         if os.geteuid() == 0:  # the server refuses to run as root
             shutil.chown(home, "postgres", "postgres")
@@ -42,7 +44,7 @@ class Server:
 
     def start(self) -> None:
         """Start it; after a crash it recovers first."""
-        options = f"-c listen_addresses=127.0.0.1 -p {self.port} -k {self._home}"
+        options = f"-c listen_addresses=127.0.0.1 -p {self.port} -k {self._home} {self._settings}"
         with (self._home / "log").open("ab") as log:
             command = [*self._control, "-o", options, "start"]
             subprocess.run(command, check=True, stdout=log, stderr=log, cwd="/")
@@ -62,10 +64,10 @@ class Server:
 
 
 @contextmanager
-def running_server(programs: Path) -> Iterator[Server]:
-    """A server that is gone afterwards."""
+def running_server(programs: Path, *, durable: bool = True) -> Iterator[Server]:
+    """A server that is gone afterwards; one that is not ``durable`` must not be crashed before."""
     home = Path(tempfile.mkdtemp(prefix="shortlist-postgres-"))
-    server = Server(programs, home)
+    server = Server(programs, home, durable=durable)
     server.start()
     try:
         yield server

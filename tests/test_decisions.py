@@ -28,6 +28,7 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.rules.initialization import INITIALIZATIONS
 from shortlist.rules.registry import RULES
 from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.study.trial import Reason
 
 Array = NDArray[np.float64]
 
@@ -259,7 +260,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         hint = Hint(inside=lambda: arms_in(study.shortlist.names))
         if not study.done:
             trial = study.ask()
-            why = study.why(trial)
+            why = Reason.of(trial, study.problem)  # why() also looks at all results, each time
             if why.b is not None and why.c is not None:
                 hint = Hint(hint.inside, int(why.b), int(why.c), trial.arm)
         verdict = oracle.ask(hint)
@@ -289,6 +290,8 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         oracle.tell(trial.arm, reward)
         study.tell(trial, reward)
     assert study.posterior.pulls.tolist() == counts.tolist()
+    last = study.why(trial)
+    assert (last.b, last.c) == (why.b, why.c)
     return Trace(rounds, strict, False)
 
 

@@ -281,8 +281,9 @@ def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
     assert s.done or algorithm == "LUCB"
     for _ in range(late):
         s.tell(arm=70, value=3.0)
-    full, drawn = history(s), texts(plot.shrinking(s))
-    lines = {tuple(line.get_ydata()) for line in plot.shrinking(s).axes[0].lines}
+    full, figure = history(s), plot.shrinking(s)
+    drawn = texts(figure)
+    lines = {tuple(line.get_ydata()) for line in figure.axes[0].lines}
     monkeypatch.setattr(histories, "ARMS", 62)
     monkeypatch.setattr(histories, "LOWEST", 1)
     assert 2 <= len(history(s).differences) <= 24
@@ -586,8 +587,9 @@ def test_results_after_the_stop_are_right_of_a_line(algorithm: object) -> None:
         ]
 
     for draw in (plot.stopping, plot.shrinking):
-        assert lines(draw(s)) == []
-        assert "Vertical dashes" not in texts(draw(s))
+        figure = draw(s)
+        assert lines(figure) == []
+        assert "Vertical dashes" not in texts(figure)
     for k in range(7):
         s.tell(arm=k, value=0.0)
     for draw in (plot.stopping, plot.shrinking):
@@ -741,8 +743,6 @@ def test_odd_names_are_drawn_as_they_are(draw: Any, tmp_path: Path) -> None:
 
 
 def boxes(ax: Any, rows: bool) -> list[Any]:
-    figure = ax.figure
-    figure.canvas.draw()
     labels = [*ax.texts, *(ax.get_yticklabels() if rows else [])]
     # An annotation's own extent takes its line in.
     return [Text.get_window_extent(text) for text in labels if text.get_text()]
@@ -777,6 +777,7 @@ def test_few_arms_and_many(draw: Any, arms: int) -> None:
 
 
 def check_nothing_is_cut_or_covered(figure: Any, draw: Any) -> None:
+    figure.draw_without_rendering()
     everywhere = []
     for ax in figure.axes:
         found = boxes(ax, rows=draw in (plot.intervals, plot.pulls))

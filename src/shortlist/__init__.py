@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shortlist import plot as plot
     from shortlist import report as report
     from shortlist import repurposing as repurposing
+    from shortlist import testing as testing
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.names import algorithms as algorithms
@@ -40,6 +41,7 @@ __all__ = [
     "report",
     "repurposing",
     "rule",
+    "testing",
     "theory",
 ]
 
@@ -52,6 +54,7 @@ _MODULES = {
     "plot": "shortlist.plot",
     "report": "shortlist.report",
     "repurposing": "shortlist.repurposing",
+    "testing": "shortlist.testing",
     "theory": "shortlist.theory",
 }
 _HOMES = {

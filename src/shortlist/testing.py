@@ -1,0 +1,385 @@
+"""Checks for parts of your own: a rule, an algorithm, a strategy, or a place to store studies in.
+
+Each check raises ``AssertionError`` with what was expected and what came. Call them in your tests:
+
+>>> import shortlist
+>>> from shortlist.testing import check_algorithm, check_rule
+>>> @shortlist.rule("selection", needs=())
+... def fewest_pulls(b, c, row_b, row_c, variances, pulls, design, key):
+...     "The one of b_t and c_t that was pulled less."
+...     return b if pulls[b] < pulls[c] else c
+>>> check_rule(fewest_pulls)
+>>> check_algorithm(shortlist.GIFA(selection=fewest_pulls, name="mine"), runs=50)
+
+The package's own rules, algorithms and databases pass the same checks in its tests.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from shortlist.arrays import Mask
+from shortlist.catalog.names import Algorithm, find_algorithm
+from shortlist.errors import TrialClosed
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.strategy import Strategy, Task
+from shortlist.rules.rule import SIGNATURES, Rule
+from shortlist.simulation.comparison import compare
+from shortlist.simulation.instances import Instance, from_arrays
+from shortlist.simulation.instances import random as random_instance
+from shortlist.study.study import Study
+
+CASES = 50  # random arguments that a rule is tried on
+SURE = 1e-6  # how improbable an error rate must be, were the true one δ, before a check fails
+
+
+def check_rule(rule: Rule, *, seed: int = 0) -> None:
+    """Check a rule: what it returns, that it only writes where it may, and that it repeats itself.
+
+    On random arguments it must return what its kind returns (an arm, a number, exactly m marks), leave
+    the arrays that it only reads as they are, give the same answer when called again, and give the
+    same bits as machine code and by the interpreter.
+
+    Parameters
+    ----------
+    rule : Rule
+        Made by ``shortlist.rule``.
+    seed : int
+        Of the random arguments.
+
+    Examples
+    --------
+    >>> from shortlist.rules.selection import greedy
+    >>> check_rule(greedy)
+    >>> import shortlist
+    >>> @shortlist.rule("ambiguous", needs=())
+    ... def first(inside, mth_gaps, outside_gaps, key):
+    ...     "The first arm, candidate or not."
+    ...     return 0
+    >>> check_rule(first)
+    Traceback (most recent call last):
+        ...
+    AssertionError: the ambiguous rule 'first' must return an arm of J(t), marked in inside; got 0
+    """
+    assert isinstance(rule, Rule), f"expected a rule made by shortlist.rule, got {rule!r}"
+    words = f"the {rule.kind} rule {rule.name!r}"
+    generator = np.random.default_rng(seed)
+    for _ in range(CASES):
+        arguments = _arguments(rule.kind, generator)
+        written = _WRITTEN.get(rule.kind, ())
+        answers = []
+        for function in (rule.function, rule.function, rule.py_func):
+            given = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
+            with np.errstate(all="ignore"):
+                returned = function(*given)
+            for place, (before, after) in enumerate(zip(arguments, given, strict=True)):
+                if isinstance(before, np.ndarray) and place not in written:
+                    same = np.array_equal(before, after, equal_nan=True)
+                    assert same, f"{words} must not write into its argument {place + 1}"
+            answers.append((returned, given[-1] if written else None))
+        _check_answer(words, rule.kind, arguments, *answers[0])
+        how = ("called again", "run by the interpreter")
+        for (returned, filled), which in zip(answers[1:], how, strict=True):
+            same = (
+                np.array_equal(returned, answers[0][0], equal_nan=True)
+                if returned is not None
+                else True
+            )
+            if filled is not None:
+                same = same and np.array_equal(filled, answers[0][1], equal_nan=True)
+            assert same, (
+                f"{words} must depend on its arguments only, and gives another answer when {which}: "
+                f"{answers[0]} and then {(returned, filled)}"
+            )
+
+
+# The arguments that a rule of each kind writes into: the last, and scratch.
+_WRITTEN = {"indices": (5,), "candidates": (4, 5), "reward": (2,)}
+
+
+def _arguments(kind: str, generator: np.random.Generator) -> list[Any]:
+    """Random arguments for a rule of this kind."""
+    arms = int(generator.integers(3, 12))
+    m = int(generator.integers(1, arms))
+    features = generator.standard_normal((arms, 3))
+    gram = features @ np.linalg.inv(features.T @ features) @ features.T
+    variances, means = np.ascontiguousarray(gram.diagonal()), generator.standard_normal(arms)
+    inside = np.zeros(arms, np.bool_)
+    inside[generator.choice(arms, m, replace=False)] = True
+    mth_gaps, outside_gaps = generator.standard_normal((2, arms))
+    outside_gaps[~inside] = np.nan
+    key = np.uint64(generator.integers(0, 2**63))
+    b = int(generator.choice(np.flatnonzero(inside)))
+    c = int(generator.choice(np.flatnonzero(~inside)))
+    pulls = generator.integers(1, 50, arms)
+    rows = np.ascontiguousarray(gram)
+    constants = np.array([0.05, 0.5, arms, 3.0, 3.0, 1.5, 0.1, 1.0])
+    made: dict[str, list[Any]] = {
+        "indices": [b, means, variances, rows[b], 2.0, np.full(arms, np.nan)],
+        "candidates": [m, means, mth_gaps, key, np.zeros(m, np.int64), inside],
+        "ambiguous": [inside, mth_gaps, outside_gaps, key],
+        "selection": [b, c, rows[b], rows[c], variances, pulls, np.ones(arms), key],
+        "stopping": [float(generator.standard_normal()), inside, mth_gaps],
+        "threshold": [
+            int(generator.integers(2, 10**6)),
+            float(generator.uniform(0, 50)),
+            constants,
+        ],
+        "reward": [
+            int(generator.integers(0, arms)),
+            generator.uniform(0.1, 0.9, (3, arms)),
+            generator.integers(1, 2**63, 4).astype(np.uint64),
+        ],
+    }
+    assert made.keys() == SIGNATURES.keys()
+    return made[kind]
+
+
+def _check_answer(words: str, kind: str, given: list[Any], returned: Any, filled: Any) -> None:
+    """Raise where an answer is not of its kind."""
+    if kind == "indices":
+        assert not np.isnan(filled).any(), f"{words} must write B_ij of every arm i; got {filled}"
+    elif kind == "candidates":
+        marked = int(filled.sum())
+        assert marked == given[0], f"{words} must mark m = {given[0]} arms; it marked {marked}"
+    elif kind == "ambiguous":
+        inside: Mask = given[0]
+        right = 0 <= returned < len(inside) and inside[int(returned)]
+        assert right, f"{words} must return an arm of J(t), marked in inside; got {returned}"
+    elif kind == "selection":
+        arms = len(given[2])
+        assert 0 <= returned < arms, (
+            f"{words} must return an arm from 0 to {arms - 1}; got {returned}"
+        )
+    else:
+        assert np.isfinite(returned), f"{words} must return a finite number; got {returned}"
+        if kind == "threshold":
+            assert returned > 0.0, f"{words} must return a C above 0; got {returned}"
+
+
+def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 0) -> None:
+    """Check an algorithm as studies and comparisons use it.
+
+    It must stop on easy problems, with and without features; name m arms; be wrong no more often than
+    its δ allows; and a study must pull the same arms when it is made again from its results.
+
+    Parameters
+    ----------
+    algorithm : str, GIFA, Planned, MisLid or XYHalving
+        What ``Study`` and ``compare`` take.
+    runs : int
+        Simulated runs, of which errors are counted.
+    seed : int
+        Of the instances and the runs.
+    """
+    chosen = find_algorithm(algorithm)
+    if isinstance(chosen, Planned):
+        check_strategy(chosen.strategy)
+    m = getattr(chosen, "only_m", None) or 2
+    bounded = getattr(chosen, "reward_range", None) is not None
+    instance = _easy_instance(m, seed, bounded=bounded)
+    _check_error_rate(chosen, instance, runs, seed)
+    _check_replay(chosen, instance, seed)
+
+
+def _easy_instance(m: int, seed: int, *, bounded: bool) -> Instance:
+    """Arms whose best m stand apart."""
+    made = random_instance(K=8, N=3, m=m, seed=seed + 1, sigma=0.3)
+    if not bounded:
+        return made
+    low, high = made.means.min(), made.means.max()
+    means = 0.1 + 0.8 * (made.means - low) / (high - low)
+    return from_arrays(np.eye(8), means=means, m=m, noise="bernoulli")
+
+
+def _check_error_rate(algorithm: Algorithm, instance: Instance, runs: int, seed: int) -> None:
+    from scipy.stats import binom
+
+    delta = 0.1
+    results = compare(
+        [algorithm], instance, runs=runs, seed=seed, delta=delta, max_samples=10**6, progress=False
+    )
+    row = results.summary(lower_bound=False).iloc[0]
+    assert row["unfinished"] == 0, (
+        f"{algorithm.name} must stop on an easy instance; {int(row['unfinished'])} of {runs} runs did "
+        "not within 10⁶ evaluations"
+    )
+    errors = round(row["error_rate"] * runs)
+    likely = binom.sf(errors - 1, runs, delta)
+    assert likely > SURE, (
+        f"{algorithm.name} must be wrong in at most {delta:.0%} of the runs; {errors} of {runs} were "
+        f"(probability {likely:.1g} at a rate of {delta:g})"
+    )
+
+
+def _check_replay(algorithm: Algorithm, instance: Instance, seed: int) -> None:
+    settings: dict[str, Any] = {"sigma": instance.sigma, "seed": seed, "algorithm": algorithm}
+    study, again = (Study(instance.features, instance.m, **settings) for _ in range(2))
+    while not study.done and study.evaluations < 5_000:
+        trial = study.ask()
+        value = instance.draw(trial.arm, trial.seed)
+        study.tell(trial, value)
+        same = again.ask()
+        assert (same.arm, same.seed) == (trial.arm, trial.seed), (
+            f"{algorithm.name} must ask for the same arms after the same results; evaluation "
+            f"{study.evaluations} was of arm {trial.arm}, and of arm {same.arm} the second time"
+        )
+        again.tell(same, value)
+
+
+def check_strategy(strategy: Callable[[Task], Strategy], *, seed: int = 0) -> None:
+    """Check a strategy that makes plans (see ``shortlist.plans.strategy.Strategy``).
+
+    Its first plan must span the features and every plan must ask for something; it names m arms, with b
+    among them and c not; its bounds hold the estimates that they bound; a copy goes its own way; it
+    depends on its results only; and it stops when the results leave no doubt.
+
+    Parameters
+    ----------
+    strategy : callable
+        From a task, the strategy before its first result: a class, mostly.
+    seed : int
+        Of the features and the results.
+
+    Examples
+    --------
+    >>> from shortlist.plans.uniform import Uniform
+    >>> check_strategy(Uniform)
+    """
+    generator = np.random.default_rng(seed)
+    features = generator.standard_normal((6, 3))
+    means = np.array([0.95, 0.9, 0.3, 0.25, 0.2, 0.15])
+    task = Task(features, 2, 0.5, 0.05, 0.0)
+    now, twin = strategy(task), strategy(task)
+    rank = np.linalg.matrix_rank(features[now.plan > 0])
+    assert rank == 3, f"the first plan must span the 3 dimensions of the features; it spans {rank}"
+    for turn in range(1_000):
+        _check_plan(now, task, turn)
+        sums = now.plan * means
+        before, other = _held(now), now.copy()
+        other.decide(sums, seed)
+        assert _same(before, _held(now)), (
+            "a copy must go its own way, but deciding on it changed the original: replace arrays, never "
+            "write into them"
+        )
+        now.decide(sums, seed)
+        twin.decide(sums, seed)
+        assert _same(_held(now), _held(twin)), (
+            f"a strategy must depend on its results only, but two with the same results differ after "
+            f"plan {turn + 1}"
+        )
+        if now.statistic <= task.epsilon:
+            break
+    else:
+        raise AssertionError(
+            "a strategy must stop when results leave no doubt; 1,000 plans did not do"
+        )
+    found = np.flatnonzero(now.inside).tolist()
+    assert found == [0, 1], f"with results at the means, arms 0 and 1 are best; it answers {found}"
+    _check_plan(now, task, turn + 1)  # a study may be reopened after its stop
+
+
+def _check_plan(now: Strategy, task: Task, turn: int) -> None:
+    """Raise where what a strategy shows after so many plans cannot be."""
+    when, arms = f"after {turn} plans", len(task.features)
+    plan = np.asarray(now.plan)
+    counts = np.issubdtype(plan.dtype, np.integer) and plan.shape == (arms,) and (plan >= 0).all()
+    assert counts and plan.sum() > 0, (
+        f"{when}, the plan must be a number of pulls for each of the {arms} arms, not all 0; got {plan}"
+    )
+    marked = int(np.sum(now.inside))
+    assert marked == task.m, f"{when}, inside must mark m = {task.m} arms; it marks {marked}"
+    if turn == 0:
+        return
+    apart = now.inside[now.b] and not now.inside[now.c]
+    assert apart, f"{when}, b must be inside and c outside; got b = {now.b}, c = {now.c}"
+    gap, lower, upper = now.differences(int(now.b))
+    held = (lower <= gap + 1e-9) & (gap <= upper + 1e-9) | np.isnan(gap)
+    assert held.all(), (
+        f"{when}, the bounds on the differences to arm {now.b} must hold the estimates; those of arms "
+        f"{np.flatnonzero(~held).tolist()} do not"
+    )
+
+
+def _held(strategy: Strategy) -> dict[str, Any]:
+    """What a strategy shows, copied."""
+    names = ("plan", "inside", "b", "c", "threshold", "statistic")
+    return {name: np.copy(getattr(strategy, name)) for name in names if hasattr(strategy, name)}
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
+        for name in one
+    )
+
+
+def check_storage(storage: str | os.PathLike[str], *, workers: int = 4, results: int = 40) -> None:
+    """Check a place to keep studies in: a database server, or a folder on an unusual file system.
+
+    A study of a name of its own is made there. What was told must be read back to the bit, by another
+    connection too; a result must not be told twice; and what several workers do at once must all be
+    there, once.
+
+    Parameters
+    ----------
+    storage : path or URL
+        What ``Study(storage=…)`` takes. The study that is made stays there.
+    workers : int
+        Threads that ask and tell at once, each with a connection of its own.
+    results : int
+        How many results each tells.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_storage(pathlib.Path(folder) / "studies.db", results=5)
+    """
+    name = f"check {uuid4().hex}"
+    settings: dict[str, Any] = {"sigma": 100.0, "seed": 0, "storage": storage, "name": name}
+    study = Study(np.eye(4), 1, **settings, audit=False)
+    awkward = [0.1, -1e-300, 1e300, 123456789.123456789]
+    told = {}
+    for value in awkward:
+        trial = study.ask()
+        study.tell(trial, value)
+        told[trial.number] = value
+    read = {trial.number: trial.value for trial in Study.load(storage, name).trials}
+    assert read == told, f"results must be read back to the bit: told {told}, read {read}"
+    trial = study.ask()
+    study.tell(trial, 1.0)
+    second = Study.load(storage, name)
+    try:
+        second.tell(trial.number, 2.0)
+    except TrialClosed:
+        pass
+    else:
+        raise AssertionError("a result that was told must not be told again by another connection")
+
+    def work(worker: int) -> list[tuple[int, float]]:
+        own = Study.load(storage, name)
+        done = []
+        for k in range(results):
+            asked, value = own.ask(), 1_000.0 * worker + k
+            own.tell(asked, value)
+            done.append((asked.number, value))
+        return done
+
+    with ThreadPoolExecutor(workers) as pool:
+        acknowledged = [pair for done in pool.map(work, range(workers)) for pair in done]
+    numbers = [number for number, _ in acknowledged]
+    assert len(set(numbers)) == len(numbers), (
+        "a trial must be given out once; some were given out twice"
+    )
+    kept = {trial.number: trial.value for trial in Study.load(storage, name).trials}
+    lost = [number for number, value in acknowledged if kept.get(number) != value]
+    assert not lost, f"what was acknowledged must be kept; trials {lost} are lost or changed"
+    expected = len(awkward) + 1 + workers * results
+    assert len(kept) == expected, f"{expected} trials were told, and {len(kept)} are kept"
