@@ -14,7 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -88,8 +88,14 @@ class Transaction:
 
     standing: Standing | None = None
 
-    def __init__(self) -> None:
+    _began = 0.0
+
+    def __enter__(self) -> Transaction:
         self._began = time.time()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
     @property
     def now(self) -> float:
@@ -134,7 +140,7 @@ class Storage:
 
         With what is ``known``, the storage may read in one go what is new.
         """
-        return nullcontext(Transaction())
+        return Transaction()
 
     def close(self) -> None:
         """Let go of the connection; it is made again when it is needed."""
@@ -606,6 +612,7 @@ class Journal:
 
     def _take(self, steps: Steps) -> None:
         """Let model and audit see results."""
+        self._is_stale = True  # until the change has been made
         self._model.take(steps, self._stop)
         if len(self._ledger.taken) >= self._audit.due:
             self._audit.follow(self._model, self._ledger.trials, self._ledger.taken)
@@ -648,7 +655,7 @@ class Journal:
                     kept = self._ledger.changes
                     result = act(transaction)
                     if self._ledger.has_news:
-                        self._take_in()
+                        self._take(self._ledger.settle())
                     if self._ledger.changes > kept and self.storage.where is not None:
                         transaction.seal(self.standing)
                 self._mark, self._is_stale = None, False
@@ -662,11 +669,6 @@ class Journal:
             finally:
                 self._at_work = False
         return result
-
-    def _take_in(self) -> None:
-        steps = self._ledger.settle()
-        self._is_stale = True  # until the change has been made
-        self._take(steps)
 
     def _known(self) -> Known:
         pending = [trial.number for trial in self._ledger.pending]
@@ -692,7 +694,7 @@ class Journal:
                     "had when they were written. They were altered; restore them from a copy."
                 )
             if has_news:
-                self._take_in()
+                self._take(self._ledger.settle())
                 own = self.standing
                 if own.machine == stored.machine and own.posterior != stored.posterior:
                     raise DamagedStorage(
