@@ -32,11 +32,21 @@ from shortlist.plans.strategy import Strategy, Task
 from shortlist.rules.rule import SIGNATURES, Rule
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
-from shortlist.simulation.instances import random as random_instance
 from shortlist.study.study import Study
 
 CASES = 50  # random arguments that a rule is tried on
+# Six arms of three dimensions, whose means (1, 0.84, 0.06, −0.2, −0.57, −0.98) stand apart.
+FEATURES = np.array(
+    [[1.0, 0, 0], [0.9, 0.3, 0], [0, 0.2, 1.0], [0, 1.0, 0], [-0.5, 0.5, 0.3], [-1.0, 0, 0.2]]
+)
+THETA = np.array([1.0, -0.2, 0.1])
 SURE = 1e-6  # how improbable an error rate must be, were the true one δ, before a check fails
+
+
+def _require(holds: Any, words: str) -> None:
+    """Raise where something does not hold; unlike ``assert``, also under ``python -O``."""
+    if not holds:
+        raise AssertionError(words)
 
 
 def check_rule(rule: Rule, *, seed: int = 0) -> None:
@@ -67,7 +77,7 @@ def check_rule(rule: Rule, *, seed: int = 0) -> None:
         ...
     AssertionError: the ambiguous rule 'first' must return an arm of J(t), marked in inside; got 0
     """
-    assert isinstance(rule, Rule), f"expected a rule made by shortlist.rule, got {rule!r}"
+    _require(isinstance(rule, Rule), f"expected a rule made by shortlist.rule, got {rule!r}")
     words = f"the {rule.kind} rule {rule.name!r}"
     generator = np.random.default_rng(seed)
     for _ in range(CASES):
@@ -81,21 +91,19 @@ def check_rule(rule: Rule, *, seed: int = 0) -> None:
             for place, (before, after) in enumerate(zip(arguments, given, strict=True)):
                 if isinstance(before, np.ndarray) and place not in written:
                     same = np.array_equal(before, after, equal_nan=True)
-                    assert same, f"{words} must not write into its argument {place + 1}"
-            answers.append((returned, given[-1] if written else None))
+                    _require(same, f"{words} must not write into its argument {place + 1}")
+            filled = given[-1] if written else np.zeros(0)
+            answers.append((np.nan if returned is None else returned, filled))
         _check_answer(words, rule.kind, arguments, *answers[0])
-        how = ("called again", "run by the interpreter")
-        for (returned, filled), which in zip(answers[1:], how, strict=True):
-            same = (
-                np.array_equal(returned, answers[0][0], equal_nan=True)
-                if returned is not None
-                else True
+        for answer, how in zip(answers[1:], ("called again", "interpreted"), strict=True):
+            same = all(
+                np.array_equal(*pair, equal_nan=True)
+                for pair in zip(answers[0], answer, strict=True)
             )
-            if filled is not None:
-                same = same and np.array_equal(filled, answers[0][1], equal_nan=True)
-            assert same, (
-                f"{words} must depend on its arguments only, and gives another answer when {which}: "
-                f"{answers[0]} and then {(returned, filled)}"
+            _require(
+                same,
+                f"{words} must depend on its arguments only, and the same to the bit as machine code and "
+                f"interpreted; when {how} it gave {answer}, at first {answers[0]}",
             )
 
 
@@ -144,23 +152,25 @@ def _arguments(kind: str, generator: np.random.Generator) -> list[Any]:
 def _check_answer(words: str, kind: str, given: list[Any], returned: Any, filled: Any) -> None:
     """Raise where an answer is not of its kind."""
     if kind == "indices":
-        assert not np.isnan(filled).any(), f"{words} must write B_ij of every arm i; got {filled}"
+        _require(
+            not np.isnan(filled).any(), f"{words} must write B_ij of every arm i; got {filled}"
+        )
     elif kind == "candidates":
         marked = int(filled.sum())
-        assert marked == given[0], f"{words} must mark m = {given[0]} arms; it marked {marked}"
+        _require(marked == given[0], f"{words} must mark m = {given[0]} arms; it marked {marked}")
     elif kind == "ambiguous":
         inside: Mask = given[0]
         right = 0 <= returned < len(inside) and inside[int(returned)]
-        assert right, f"{words} must return an arm of J(t), marked in inside; got {returned}"
+        _require(right, f"{words} must return an arm of J(t), marked in inside; got {returned}")
     elif kind == "selection":
         arms = len(given[2])
-        assert 0 <= returned < arms, (
-            f"{words} must return an arm from 0 to {arms - 1}; got {returned}"
+        _require(
+            0 <= returned < arms, f"{words} must return an arm from 0 to {arms - 1}; got {returned}"
         )
     else:
-        assert np.isfinite(returned), f"{words} must return a finite number; got {returned}"
+        _require(np.isfinite(returned), f"{words} must return a finite number; got {returned}")
         if kind == "threshold":
-            assert returned > 0.0, f"{words} must return a C above 0; got {returned}"
+            _require(returned > 0.0, f"{words} must return a C above 0; got {returned}")
 
 
 def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 0) -> None:
@@ -183,19 +193,17 @@ def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 
         check_strategy(chosen.strategy)
     m = getattr(chosen, "only_m", None) or 2
     bounded = getattr(chosen, "reward_range", None) is not None
-    instance = _easy_instance(m, seed, bounded=bounded)
-    _check_error_rate(chosen, instance, runs, seed)
-    _check_replay(chosen, instance, seed)
+    _check_error_rate(chosen, _easy_instance(m, 0.3, bounded=bounded), runs, seed)
+    _check_replay(chosen, _easy_instance(m, 1.0, bounded=bounded), seed)
 
 
-def _easy_instance(m: int, seed: int, *, bounded: bool) -> Instance:
-    """Arms whose best m stand apart."""
-    made = random_instance(K=8, N=3, m=m, seed=seed + 1, sigma=0.3)
+def _easy_instance(m: int, sigma: float, *, bounded: bool) -> Instance:
+    """Arms whose best m stand apart; with ``bounded`` their results are 0 or 1."""
     if not bounded:
-        return made
-    low, high = made.means.min(), made.means.max()
-    means = 0.1 + 0.8 * (made.means - low) / (high - low)
-    return from_arrays(np.eye(8), means=means, m=m, noise="bernoulli")
+        return from_arrays(FEATURES, theta=THETA, m=m, sigma=sigma)
+    return from_arrays(
+        np.eye(6), means=0.5 + 0.4 * (FEATURES @ THETA), m=m, sigma=0.5, noise="bernoulli"
+    )
 
 
 def _check_error_rate(algorithm: Algorithm, instance: Instance, runs: int, seed: int) -> None:
@@ -206,15 +214,17 @@ def _check_error_rate(algorithm: Algorithm, instance: Instance, runs: int, seed:
         [algorithm], instance, runs=runs, seed=seed, delta=delta, max_samples=10**6, progress=False
     )
     row = results.summary(lower_bound=False).iloc[0]
-    assert row["unfinished"] == 0, (
+    _require(
+        row["unfinished"] == 0,
         f"{algorithm.name} must stop on an easy instance; {int(row['unfinished'])} of {runs} runs did "
-        "not within 10⁶ evaluations"
+        "not within 10⁶ evaluations",
     )
     errors = round(row["error_rate"] * runs)
     likely = binom.sf(errors - 1, runs, delta)
-    assert likely > SURE, (
+    _require(
+        likely > SURE,
         f"{algorithm.name} must be wrong in at most {delta:.0%} of the runs; {errors} of {runs} were "
-        f"(probability {likely:.1g} at a rate of {delta:g})"
+        f"(probability {likely:.1g} at a rate of {delta:g})",
     )
 
 
@@ -226,9 +236,10 @@ def _check_replay(algorithm: Algorithm, instance: Instance, seed: int) -> None:
         value = instance.draw(trial.arm, trial.seed)
         study.tell(trial, value)
         same = again.ask()
-        assert (same.arm, same.seed) == (trial.arm, trial.seed), (
+        _require(
+            (same.arm, same.seed) == (trial.arm, trial.seed),
             f"{algorithm.name} must ask for the same arms after the same results; evaluation "
-            f"{study.evaluations} was of arm {trial.arm}, and of arm {same.arm} the second time"
+            f"{study.evaluations} was of arm {trial.arm}, and of arm {same.arm} the second time",
         )
         again.tell(same, value)
 
@@ -237,73 +248,80 @@ def check_strategy(strategy: Callable[[Task], Strategy], *, seed: int = 0) -> No
     """Check a strategy that makes plans (see ``shortlist.plans.strategy.Strategy``).
 
     Its first plan must span the features and every plan must ask for something; it names m arms, with b
-    among them and c not; its bounds hold the estimates that they bound; a copy goes its own way; it
-    depends on its results only; and it stops when the results leave no doubt.
+    among them and c not; the bounds on differences to b hold the estimates of the arms outside; a copy
+    goes its own way; it depends on its results only; and it stops when results leave no doubt.
 
     Parameters
     ----------
     strategy : callable
         From a task, the strategy before its first result: a class, mostly.
     seed : int
-        Of the features and the results.
+        Given to the strategy for ties.
 
     Examples
     --------
     >>> from shortlist.plans.uniform import Uniform
     >>> check_strategy(Uniform)
     """
-    generator = np.random.default_rng(seed)
-    features = generator.standard_normal((6, 3))
-    means = np.array([0.95, 0.9, 0.3, 0.25, 0.2, 0.15])
-    task = Task(features, 2, 0.5, 0.05, 0.0)
+    means = 0.5 + 0.4 * (FEATURES @ THETA)
+    task = Task(np.column_stack([FEATURES, np.ones(6)]), 2, 0.5, 0.05, 0.0)
     now, twin = strategy(task), strategy(task)
-    rank = np.linalg.matrix_rank(features[now.plan > 0])
-    assert rank == 3, f"the first plan must span the 3 dimensions of the features; it spans {rank}"
-    for turn in range(1_000):
+    rank = np.linalg.matrix_rank(task.features[now.plan > 0])
+    _require(
+        rank == 4, f"the first plan must span the 4 dimensions of the features; it spans {rank}"
+    )
+    turn, told = 0, 0
+    while turn == 0 or now.statistic > task.epsilon:
         _check_plan(now, task, turn)
+        _require(
+            told < 10**7, f"a strategy must stop when results leave no doubt; {told:,} did not do"
+        )
+        told += int(now.plan.sum())
+        turn += 1
         sums = now.plan * means
         before, other = _held(now), now.copy()
         other.decide(sums, seed)
-        assert _same(before, _held(now)), (
+        _require(
+            _same(before, _held(now)),
             "a copy must go its own way, but deciding on it changed the original: replace arrays, never "
-            "write into them"
+            "write into them",
         )
         now.decide(sums, seed)
         twin.decide(sums, seed)
-        assert _same(_held(now), _held(twin)), (
+        _require(
+            _same(_held(now), _held(twin)),
             f"a strategy must depend on its results only, but two with the same results differ after "
-            f"plan {turn + 1}"
-        )
-        if now.statistic <= task.epsilon:
-            break
-    else:
-        raise AssertionError(
-            "a strategy must stop when results leave no doubt; 1,000 plans did not do"
+            f"plan {turn}",
         )
     found = np.flatnonzero(now.inside).tolist()
-    assert found == [0, 1], f"with results at the means, arms 0 and 1 are best; it answers {found}"
-    _check_plan(now, task, turn + 1)  # a study may be reopened after its stop
+    _require(
+        found == [0, 1], f"with results at the means, arms 0 and 1 are best; it answers {found}"
+    )
+    _check_plan(now, task, turn)  # a study may be reopened after its stop
 
 
 def _check_plan(now: Strategy, task: Task, turn: int) -> None:
     """Raise where what a strategy shows after so many plans cannot be."""
     when, arms = f"after {turn} plans", len(task.features)
     plan = np.asarray(now.plan)
-    counts = np.issubdtype(plan.dtype, np.integer) and plan.shape == (arms,) and (plan >= 0).all()
-    assert counts and plan.sum() > 0, (
-        f"{when}, the plan must be a number of pulls for each of the {arms} arms, not all 0; got {plan}"
+    whole = np.issubdtype(plan.dtype, np.integer) and plan.shape == (arms,)
+    asks = whole and plan.min() >= 0 and plan.max() > 0
+    _require(
+        asks,
+        f"{when}, the plan must be a number of pulls for each of the {arms} arms, not all 0; got {plan}",
     )
-    marked = int(np.sum(now.inside))
-    assert marked == task.m, f"{when}, inside must mark m = {task.m} arms; it marks {marked}"
     if turn == 0:
         return
-    apart = now.inside[now.b] and not now.inside[now.c]
-    assert apart, f"{when}, b must be inside and c outside; got b = {now.b}, c = {now.c}"
+    marked = int(np.sum(now.inside))
+    _require(marked == task.m, f"{when}, inside must mark m = {task.m} arms; it marks {marked}")
+    apart = bool(now.inside[now.b] & ~now.inside[now.c])
+    _require(apart, f"{when}, b must be inside and c outside; got b = {now.b}, c = {now.c}")
     gap, lower, upper = now.differences(int(now.b))
-    held = (lower <= gap + 1e-9) & (gap <= upper + 1e-9) | np.isnan(gap)
-    assert held.all(), (
+    held = (lower <= gap + 1e-9) & (gap <= upper + 1e-9) | now.inside
+    _require(
+        held.all(),
         f"{when}, the bounds on the differences to arm {now.b} must hold the estimates; those of arms "
-        f"{np.flatnonzero(~held).tolist()} do not"
+        f"{np.flatnonzero(~held).tolist()} do not",
     )
 
 
@@ -343,16 +361,16 @@ def check_storage(storage: str | os.PathLike[str], *, workers: int = 4, results:
     ...     check_storage(pathlib.Path(folder) / "studies.db", results=5)
     """
     name = f"check {uuid4().hex}"
-    settings: dict[str, Any] = {"sigma": 100.0, "seed": 0, "storage": storage, "name": name}
+    settings: dict[str, Any] = {"sigma": 1e12, "seed": 0, "storage": storage, "name": name}
     study = Study(np.eye(4), 1, **settings, audit=False)
-    awkward = [0.1, -1e-300, 1e300, 123456789.123456789]
+    awkward = [0.1, -1e-300, 1.0 / 3.0, 123456789.123456789]
     told = {}
     for value in awkward:
         trial = study.ask()
         study.tell(trial, value)
         told[trial.number] = value
     read = {trial.number: trial.value for trial in Study.load(storage, name).trials}
-    assert read == told, f"results must be read back to the bit: told {told}, read {read}"
+    _require(read == told, f"results must be read back to the bit: told {told}, read {read}")
     trial = study.ask()
     study.tell(trial, 1.0)
     second = Study.load(storage, name)
@@ -375,11 +393,12 @@ def check_storage(storage: str | os.PathLike[str], *, workers: int = 4, results:
     with ThreadPoolExecutor(workers) as pool:
         acknowledged = [pair for done in pool.map(work, range(workers)) for pair in done]
     numbers = [number for number, _ in acknowledged]
-    assert len(set(numbers)) == len(numbers), (
-        "a trial must be given out once; some were given out twice"
+    _require(
+        len(set(numbers)) == len(numbers),
+        "a trial must be given out once; some were given out twice",
     )
     kept = {trial.number: trial.value for trial in Study.load(storage, name).trials}
     lost = [number for number, value in acknowledged if kept.get(number) != value]
-    assert not lost, f"what was acknowledged must be kept; trials {lost} are lost or changed"
+    _require(not lost, f"what was acknowledged must be kept; trials {lost} are lost or changed")
     expected = len(awkward) + 1 + workers * results
-    assert len(kept) == expected, f"{expected} trials were told, and {len(kept)} are kept"
+    _require(len(kept) == expected, f"{expected} trials were told, and {len(kept)} are kept")

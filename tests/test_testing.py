@@ -1,0 +1,200 @@
+"""The checks that users may call: the package's own parts pass them, and faulty ones do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.catalog.names import ALGORITHMS
+from shortlist.errors import DamagedStorage
+from shortlist.plans.strategy import Task
+from shortlist.plans.uniform import Uniform
+from shortlist.rules.rule import REGISTRY, Rule
+from shortlist.simulation import rewards
+from shortlist.study.storage.storage import StoredTransaction
+from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
+
+RULES = [each for kind in REGISTRY.values() for each in kind.values()]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda each: f"{each.kind} {each.name}")
+def test_a_rule_of_the_package_passes(rule: Rule) -> None:
+    check_rule(rule)
+
+
+@pytest.mark.parametrize("rule", [rewards.gaussian, rewards.bernoulli], ids=lambda each: each.name)
+def test_a_reward_of_the_package_passes(rule: Rule) -> None:
+    check_rule(rule)
+
+
+def test_every_kind_of_rule_was_checked() -> None:
+    kinds = {each.kind for each in RULES} | {rewards.gaussian.kind}
+    assert kinds == set(REGISTRY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [each for each in ALGORITHMS if "published" not in each])
+def test_an_algorithm_of_the_package_passes(name: str) -> None:
+    check_algorithm(name, runs=40)
+
+
+def test_a_storage_passes(new_storage: Callable[[], str]) -> None:
+    check_storage(new_storage(), workers=3, results=8)
+
+
+# --- faults that must be found
+
+
+def last_arm(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
+    return len(inside)
+
+
+def no_marks(m, means, mth_gaps, key, scratch, inside):  # type: ignore[no-untyped-def]
+    inside[:] = False
+
+
+def writes(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    variances[b] = 0.0
+    return b
+
+
+def out_of_range(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    return -1
+
+
+def half(j, means, variances, row, scale, column):  # type: ignore[no-untyped-def]
+    column[0] = 0.0
+
+
+def infinite(gap, inside, mth_gaps):  # type: ignore[no-untyped-def]
+    return np.inf
+
+
+def negative(t, log_det, constants):  # type: ignore[no-untyped-def]
+    return -1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "words"),
+    [
+        ("ambiguous", last_arm, "must return an arm of J"),
+        ("candidates", no_marks, "must mark m = "),
+        ("selection", writes, "must not write into its argument 5"),
+        ("selection", out_of_range, "must return an arm from 0 to"),
+        ("indices", half, "must write B_ij of every arm"),
+        ("stopping", infinite, "must return a finite number"),
+        ("threshold", negative, "must return a C above 0"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
+)
+def test_a_faulty_rule_fails(kind: str, function: Callable[..., Any], words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_rule(shortlist.rule(kind)(function))
+
+
+def test_a_rule_that_remembers_fails() -> None:
+    calls: list[int] = []
+
+    def in_turns(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        calls.append(b)
+        return (b, c)[len(calls) % 2]
+
+    with pytest.warns(UserWarning, match="does not compile"):
+        rule = shortlist.rule("selection", needs=())(in_turns)
+    with pytest.raises(AssertionError, match="must depend on its arguments only"):
+        check_rule(rule)
+
+
+class WritesIntoCopies(Uniform):
+    def decide(self, sums: Any, seed: int) -> None:
+        shared = self.inside
+        super().decide(sums, seed)
+        shared[:] = ~shared
+
+
+class NeverStops(Uniform):
+    def decide(self, sums: Any, seed: int) -> None:
+        super().decide(sums, seed)
+        self.statistic = 1.0
+
+
+class ForgetsAnArm(Uniform):
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.plan = np.array([1, 0, 0, 0, 0, 0])
+
+
+class Undecided(Uniform):
+    def decide(self, sums: Any, seed: int) -> None:
+        super().decide(sums, seed)
+        self.inside = np.zeros_like(self.inside)
+
+
+class Drawn(Uniform):
+    def decide(self, sums: Any, seed: int) -> None:
+        super().decide(sums + np.random.default_rng().standard_normal(len(sums)), seed)
+
+
+class WrongWay(Uniform):
+    def decide(self, sums: Any, seed: int) -> None:
+        super().decide(-sums, seed)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        (WritesIntoCopies, "a copy must go its own way"),
+        (NeverStops, "must stop when results leave no doubt"),
+        (ForgetsAnArm, "must span the 4 dimensions"),
+        (Undecided, "must mark m = 2 arms"),
+        (Drawn, "must depend on its results only"),
+        (WrongWay, "arms 0 and 1 are best"),
+    ],
+)
+def test_a_faulty_strategy_fails(strategy: Any, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_strategy(strategy)
+
+
+def test_an_algorithm_that_is_often_wrong_fails() -> None:
+    @shortlist.rule("threshold")
+    def far_too_narrow(t, log_det, constants):  # type: ignore[no-untyped-def]
+        return 1e-6
+
+    hasty = shortlist.GIFA(threshold=far_too_narrow, initialization="each", name="hasty")
+    check = shortlist.testing._check_error_rate
+    noisy = shortlist.instances.random(K=8, N=3, m=2, seed=1, sigma=3.0)
+    with pytest.raises(AssertionError, match="must be wrong in at most 10%"):
+        check(hasty, noisy, 200, 0)
+
+
+def test_an_algorithm_that_does_not_repeat_itself_fails() -> None:
+    calls: list[int] = []
+
+    def in_turns(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        calls.append(b)
+        return (b, c)[len(calls) % 2]
+
+    with pytest.warns(UserWarning, match="does not compile"):
+        rule = shortlist.rule("selection", needs=())(in_turns)
+    with pytest.raises(AssertionError, match="must ask for the same arms"):
+        check_algorithm(shortlist.GIFA(selection=rule, name="in turns"), runs=2)
+
+
+def test_a_storage_that_loses_results_fails(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = StoredTransaction.update
+
+    def careless(self: Any, trials: Any, change: int) -> None:
+        for trial in trials:
+            object.__setattr__(
+                trial, "value", round(trial.value, 3) if trial.value else trial.value
+            )
+        keep(self, trials, change)
+
+    monkeypatch.setattr(StoredTransaction, "update", careless)
+    with pytest.raises((AssertionError, DamagedStorage)):
+        check_storage(str(tmp_path / "studies.db"), workers=2, results=3)
