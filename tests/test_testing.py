@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.study.storage.storage import StoredTransaction
 
 import shortlist
 from shortlist.catalog.names import ALGORITHMS
@@ -15,7 +16,6 @@ from shortlist.plans.strategy import Task
 from shortlist.plans.uniform import Uniform
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.simulation import rewards
-from shortlist.study.storage.storage import StoredTransaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
 
 RULES = [each for kind in REGISTRY.values() for each in kind.values()]

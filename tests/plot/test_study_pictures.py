@@ -1,4 +1,4 @@
-"""The pictures of a study show what the study says, and its history is what it went through."""
+"""Pictures of a study."""
 
 from __future__ import annotations
 
@@ -6,44 +6,29 @@ import itertools
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.pyplot as pyplot
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.text import Text
 
 import shortlist
+from pictured import (
+    ONCE,
+    X,
+    closed_figures,  # noqa: F401 - closes the figures after every test
+    name_of,
+    study,
+    tell_some,
+    texts,
+)
 from shortlist import plot
-from shortlist.arrays import NO_ARM
-from shortlist.engine.decision import differences
 from shortlist.plot.arms import CHALLENGER
-from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_look
 
-RNG = np.random.default_rng(8)
-X = RNG.normal(size=(9, 3))
-THETA = np.array([0.8, -0.5, 0.2])
-ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
-ALGORITHMS = [
-    ONCE,
-    "m-LinGapE",
-    "LinGIFA",
-    "LinGIFA (individual)",
-    "LinGIFA (tau LUCB)",
-    "LUCB",
-    "LUCB both",
-    "UGapE",
-    "LinGame",
-    "m-LinGapE greedy (as published)",
-    "LinGIFA greedy (as published)",
-    "LinGIFA (tau LUCB) greedy (as published)",  # remembers a round, and looks before any result
-]
 ODD = [
     "price $5 and $6",
     "under_score_{x}^2",
@@ -57,351 +42,7 @@ ODD = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def closed_figures() -> Any:
-    yield
-    pyplot.close("all")
-
-
-def name_of(algorithm: object) -> str:
-    return algorithm if isinstance(algorithm, str) else "own"
-
-
-def study(algorithm: object = ONCE, features: np.ndarray = X, **settings: Any) -> shortlist.Study:
-    published = "published" in name_of(algorithm)
-    settings = {"m": 2, "sigma": 0.6, "seed": 3, "S": 1.0 if published else None, **settings}
-    return shortlist.Study(features, algorithm=algorithm, **{"audit": False, **settings})  # type: ignore[arg-type]
-
-
-def measured(seed: int = 0, noise: float = 0.6) -> Callable[[Any], float]:
-    """Results by arm; those of the arms of a classical study are in steps."""
-    rng = np.random.default_rng(seed)
-    means = X @ THETA
-    return lambda trial: float(means[trial.arm % len(means)] + noise * rng.standard_normal())
-
-
-def tell_some(s: shortlist.Study, count: int, seed: int = 0) -> shortlist.Study:
-    value = measured(seed)
-    while s.evaluations < count and not s.done:
-        trial = s.ask()
-        s.tell(trial, value(trial))
-    return s
-
-
-def texts(figure: Any) -> str:
-    found = figure.findobj(lambda artist: hasattr(artist, "get_text"))
-    return " ".join(" ".join(artist.get_text() for artist in found).split())
-
-
-# --- the history
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name_of)
-def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
-    s, value = study(algorithm, epsilon=0.05), measured()
-    statistics, tables = [], []
-    while not s.done and s.evaluations < 150:
-        trial = s.ask()
-        s.tell(trial, value(trial))
-        statistics.append(np.nan if s.statistic is None else s.statistic)
-        tables.append(s.table())
-    past = history(s)
-    assert past.frame["statistic"].tolist() == pytest.approx(statistics, rel=0, abs=0, nan_ok=True)
-    assert past.frame["evaluation"].tolist() == list(range(1, s.evaluations + 1))
-    assert past.frame["trial"].tolist() == [t.number for t in s.taken]
-    assert past.frame["value"].tolist() == [t.value for t in s.taken]
-    assert past.frame["name"].tolist() == [t.name for t in s.taken]
-    if s.statistic is None:
-        assert past.last is None
-        assert past.checkpoints.empty
-        return
-    shown = past.checkpoints["evaluation"].unique()
-    assert 2 <= len(shown) <= 60
-    assert shown[-1] == s.evaluations
-    for evaluation in shown:
-        then = past.checkpoints[past.checkpoints["evaluation"] == evaluation]
-        table = tables[evaluation - 1]
-        pd.testing.assert_frame_equal(
-            then[list(table.columns)].reset_index(drop=True), table, check_exact=True
-        )
-    C = s.bound.engine.threshold(s.posterior)
-    assert past.frame["C"].iloc[-1] == C
-    reasons = {t.number: s.why(t) for t in s.trials}
-    for k, row in past.frame.iterrows():
-        following = reasons.get(k + 1)
-        if following is not None and following.b is not None and algorithm != "LUCB both":
-            assert (row["b"], row["c"]) == (following.b, following.c)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", [ONCE, "LUCB both", "LinGIFA", ALGORITHMS[-1]], ids=name_of)
-@pytest.mark.parametrize("seed", range(4))
-def test_failures_batches_late_and_unasked_results_and_reopenings(
-    algorithm: object, seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    sigma = 0.1 if algorithm == "LUCB both" else 0.3
-    s, value = study(algorithm, epsilon=0.4, sigma=sigma), measured(seed, sigma)
-    said: dict[int, float | None] = {}
-    stops = 0
-    for _ in range(400):
-        move = rng.choice(["ask", "tell", "tell", "tell", "fail", "cancel", "unasked"])
-        pending = s.pending
-        if move == "ask" and not s.done:
-            s.ask(int(rng.integers(1, 5)))
-        elif move == "unasked" and rng.random() < 0.3:
-            arm = int(rng.integers(len(X)))
-            s.tell(arm=arm, value=value(SimpleNamespace(arm=arm)))
-        elif pending and move in ("tell", "fail", "cancel"):
-            trial = pending[int(rng.integers(len(pending)))]
-            if move == "tell":
-                s.tell(trial, value(trial))
-            elif rng.random() < 0.3:
-                (s.fail if move == "fail" else s.cancel)(trial)
-        if s.done and rng.random() < 0.2:
-            s.reopen()
-            stops += 1
-        said[s.evaluations] = s.statistic
-    assert stops > 1
-    assert {t.state for t in s.trials} >= {"told", "failed", "cancelled"}
-    past = history(s)
-    expected = [np.nan if said[e] is None else said[e] for e in range(1, s.evaluations + 1)]
-    assert past.frame["statistic"].tolist() == pytest.approx(expected, rel=0, abs=0, nan_ok=True)
-    table = s.table()
-    last = past.checkpoints[past.checkpoints["evaluation"] == s.evaluations]
-    pd.testing.assert_frame_equal(
-        last[list(table.columns)].reset_index(drop=True), table, check_exact=True
-    )
-
-
-def test_results_after_the_stop_are_not_in_the_last_look() -> None:
-    s, value = study(epsilon=0.4, sigma=0.3), measured(noise=0.3)
-    while not s.done:
-        batch = s.ask(3)
-        for trial in batch:
-            s.tell(trial, value(trial))
-    stop = s.shortlist
-    late = s.taken[stop.evaluations :]
-    s.tell(arm=0, value=9.0)
-    past = history(s)
-    assert len(past.frame) == s.evaluations == stop.evaluations + len(late) + 1
-    assert set(past.frame["statistic"].iloc[stop.evaluations - 1 :]) == {s.statistic}
-    assert past.last is not None
-    assert past.last.evaluation == stop.evaluations
-    assert past.last.statistic == s.statistic
-    # The final answer shows the intervals of the stop, and so does the look.
-    table = past.last.table.set_index("name").loc[list(stop.names), ["mean", "lower", "upper"]]
-    pd.testing.assert_frame_equal(
-        table, stop.table.set_index("name")[["mean", "lower", "upper"]], check_exact=True
-    )
-    figure = plot.intervals(s)
-    assert f"{len(late) + 1} results that came in since" in texts(figure)
-    s.reopen()
-    assert history(s).frame["statistic"].iloc[-1] == s.statistic
-    trial = s.ask()
-    s.tell(trial, value(trial))
-    again = last_look(s)
-    assert again is not None
-    assert again.evaluation == s.evaluations
-    assert again.statistic == s.statistic == history(s).frame["statistic"].iloc[-1]
-
-
-def test_a_trial_given_back_after_the_stop_is_no_reopening() -> None:
-    s = tell_some(study(epsilon=0.3, sigma=0.3), len(X))
-    assert not s.done
-    batch = s.ask(200)
-    while not s.done:
-        trial = batch.pop(0)
-        s.tell(trial, measured(trial.number, 0.1)(trial))
-    stop, pending = s.shortlist.evaluations, s.pending
-    s._journal.release(pending[:2])
-    for trial in pending[:2]:
-        s.tell(trial, 5.0)
-    assert s.evaluations == stop + 2
-    frame = history(s).frame
-    assert frame["statistic"].iloc[stop - 1 :].tolist() == [s.statistic] * 3
-
-
-@pytest.mark.parametrize("order", ["asked", "completion"])
-def test_a_study_run_by_threads(order: Any) -> None:
-    s = study()
-    with ThreadPoolExecutor(3) as pool:
-        s.run(measured(), executor=pool, batch=3, order=order, max_evaluations=90, progress=False)
-    past = history(s)
-    assert past.frame["trial"].tolist() == [t.number for t in s.taken]
-    assert past.frame["statistic"].iloc[-1] == s.statistic
-    assert past.last is not None
-    assert past.last.statistic == s.statistic
-
-
-def test_a_stored_study_has_the_same_history(tmp_path: Path) -> None:
-    s = study(epsilon=0.4, sigma=0.3, storage=tmp_path / "study.db")
-    tell_some(s, 200)
-    assert s.done
-    s.tell(arm=1, value=0.0)
-    s.reopen()
-    trial = s.ask()
-    s.tell(trial, measured(1)(trial))
-    one, other = history(s), history(shortlist.Study.load(tmp_path / "study.db"))
-    pd.testing.assert_frame_equal(one.frame, other.frame, check_exact=True)
-    pd.testing.assert_frame_equal(one.checkpoints, other.checkpoints, check_exact=True)
-    assert one.frame["statistic"].iloc[-1] == s.statistic
-
-
-@pytest.mark.parametrize(
-    "algorithm", [ONCE, "LinGIFA", "m-LinGapE greedy (as published)"], ids=name_of
-)
-def test_a_long_study_is_read_out_at_fewer_evaluations(
-    algorithm: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    features = np.random.default_rng(1).normal(size=(80, 3))  # rows of G are made on demand
-    s = tell_some(study(algorithm, features, sigma=2.0), 400)
-    full = history(s)
-    monkeypatch.setattr(histories, "ROWS", 50)
-    monkeypatch.setattr(histories, "LAST_ROWS", 10)
-    thin = history(s)
-    read = thin.frame["C"].notna()
-    assert len(thin.frame) == s.evaluations
-    assert 50 <= read.sum() <= 50 + 10 + 60 + 1
-    assert read.iloc[-10:].all()
-    pd.testing.assert_frame_equal(thin.frame[read], full.frame[read], check_exact=True)
-    pd.testing.assert_frame_equal(thin.checkpoints, full.checkpoints, check_exact=True)
-    assert thin.frame["statistic"].iloc[-1] == s.statistic
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("late", [0, 2], ids=["as it stopped", "results after the stop"])
-@pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB", "Phased"], ids=name_of)
-def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
-    algorithm: object, late: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    features = np.random.default_rng(1).normal(size=(80, 3))
-    s = tell_some(study(algorithm, features, sigma=0.3, epsilon=0.3), 2000)
-    assert s.done or algorithm == "LUCB"
-    for _ in range(late):
-        s.tell(arm=70, value=3.0)
-    full, figure = history(s), plot.shrinking(s)
-    drawn = texts(figure)
-    lines = {tuple(line.get_ydata()) for line in figure.axes[0].lines}
-    monkeypatch.setattr(histories, "ARMS", 62)
-    monkeypatch.setattr(histories, "LOWEST", 1)
-    assert 2 <= len(history(s).differences) <= 24
-    monkeypatch.setattr(histories, "FEWER", histories.CHECKPOINTS)
-    thin = history(s)
-    assert len(full.arms) == 80
-    assert 31 <= len(thin.arms) < 70
-    kept = full.checkpoints.iloc[
-        np.flatnonzero(np.isin(np.arange(len(full.checkpoints)) % 80, thin.arms))
-    ]
-    pd.testing.assert_frame_equal(thin.checkpoints, kept.reset_index(drop=True), check_exact=True)
-    pd.testing.assert_frame_equal(thin.differences, full.differences, check_exact=True)
-    pd.testing.assert_frame_equal(thin.frame, full.frame, check_exact=True)
-    assert thin.last is not None
-    pd.testing.assert_frame_equal(thin.last.table, full.last.table, check_exact=True)  # type: ignore[union-attr]
-    figure = plot.shrinking(s, history=thin)
-    assert texts(figure) == drawn
-    assert {tuple(line.get_ydata()) for line in figure.axes[0].lines} == lines
-
-
-@pytest.mark.parametrize("algorithm", [ONCE, "LUCB", "LinGIFA"], ids=name_of)
-def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> None:
-    s = tell_some(study(algorithm), 200)
-    look = last_look(s)
-    assert look is not None
-    c = NO_ARM if algorithm == "LinGIFA" else look.c
-    engine = s.bound.engine
-    scale = engine.threshold(s.posterior, s.round) * engine.setup.sigma
-    indices = engine.rules["indices"]  # type: ignore[attr-defined]
-    columns = differences(indices, s.posterior, scale, s.round, look.boundary, c)
-    found = look.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
-    assert np.abs(np.nan_to_num(found - np.array(columns))).max() < 1e-13
-    assert np.array_equal(np.isnan(found), np.isnan(columns))
-
-
-def test_checkpoints_are_spaced_by_ratios() -> None:
-    s = tell_some(study(sigma=3.0), 900)
-    shown = history(s).checkpoints["evaluation"].unique()
-    expected = np.geomspace(len(X), 900, 60)
-    assert len(shown) > 40
-    assert shown[0] == len(X)
-    assert np.abs(shown[:, None] - expected).min(axis=1).max() <= 0.5
-
-
-# --- the numbers that stop the study
-
-
-def gap_indices(s: shortlist.Study, C: float) -> np.ndarray:
-    """B_ij by plain linear algebra."""
-    x, pulls = s.bound.engine.setup.features, s.posterior.pulls
-    V = s.bound.engine.setup.regularization * np.eye(x.shape[1]) + (x.T * pulls) @ x
-    G = x @ np.linalg.solve(V, x.T)
-    own = np.sqrt(np.diag(G))
-    widths = np.sqrt(np.maximum(own[:, None] ** 2 + own**2 - 2 * G, 0.0))
-    if s.bound.engine.rules["indices"].name == "individual":
-        widths = own[:, None] + own
-    means = s.posterior.means
-    return np.asarray(means[:, None] - means + C * s.problem.sigma * widths)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name_of)
-@pytest.mark.parametrize("m", [1, 3])
-def test_gaps_are_the_gap_indices_of_the_engine(algorithm: object, m: int) -> None:
-    s = tell_some(study(algorithm, m=m, sigma=2.0), 101 + m)
-    look = last_look(s)
-    if look is None or look.evaluation < s.evaluations:  # in the middle of a round of two
-        assert algorithm in ("LUCB both", "m-LinGapE", "LinGame")
-        return
-    B, means = gap_indices(s, look.C), s.posterior.means
-    inside = look.table["in_shortlist"].to_numpy()
-    i = np.arange(len(X))
-    if s.bound.engine.rules["stopping"].name == "ugape":
-        first, second = i, np.full(len(X), look.boundary)
-        others = i != look.boundary
-        upper = look.table["gap_upper"].to_numpy()
-        assert np.sort(upper[others])[-m] == look.statistic
-        assert np.isnan(upper[look.boundary])
-    else:
-        first, second = np.where(inside, look.c, i), np.where(inside, i, look.b)
-        others = np.ones(len(X), bool)
-        if "published" not in name_of(algorithm):
-            assert look.table["gap_upper"][look.c] == look.statistic
-            assert look.table["gap_upper"][~inside].max() == look.statistic
-    for column, expected in (
-        ("gap", means[first] - means[second]),
-        ("gap_upper", B[first, second]),
-        ("gap_lower", -B[second, first]),
-    ):
-        found = look.table[column].to_numpy()[others]
-        np.testing.assert_allclose(found, expected[others], rtol=1e-8, atol=1e-9)
-    pd.testing.assert_frame_equal(look.table[list(s.table().columns)], s.table(), check_exact=True)
-
-
-@pytest.mark.parametrize("stopping", ["lucb", "ugape"])
-def test_indices_that_are_not_symmetric(stopping: str) -> None:
-    def lopsided(j, means, variances, row, scale, column):  # type: ignore[no-untyped-def]
-        for i in range(means.shape[0]):
-            column[i] = means[i] - means[j] + scale * (2.0 * variances[i] + variances[j])
-
-    algorithm = shortlist.GIFA(indices=lopsided, stopping=stopping, initialization="each")
-    s = tell_some(study(algorithm, sigma=2.0), 40)
-    look = last_look(s)
-    assert look is not None
-    means, variances = s.posterior.means, s.posterior.variances
-    scale = look.C * s.problem.sigma
-    B = means[:, None] - means + scale * (2 * variances[:, None] + variances)
-    inside, i = look.table["in_shortlist"].to_numpy(), np.arange(len(X))
-    first, second = np.where(inside, look.c, i), np.where(inside, i, look.b)
-    if stopping == "ugape":
-        first, second = i, np.full(len(X), look.boundary)
-    kept = first != second
-    np.testing.assert_allclose(look.table["gap_upper"][kept], B[first, second][kept])
-    np.testing.assert_allclose(look.table["gap_lower"][kept], -B[second, first][kept])
-
-
 # --- the intervals
-
-
 def rows_drawn(ax: Any) -> dict[str, tuple[float, float, float]]:
     """By label: the dot and the two ends of the bar in its row."""
     labels = {
@@ -477,8 +118,6 @@ def test_intervals_on_axes_that_are_given() -> None:
 
 
 # --- over time
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB"], ids=name_of)
 def test_bands_are_the_intervals_at_the_checkpoints(algorithm: object) -> None:
@@ -619,8 +258,6 @@ def test_a_start_far_above_all_later_ones_is_cut_and_said() -> None:
 
 
 # --- where the evaluations went
-
-
 def test_bars_are_the_trials() -> None:
     s = tell_some(study(), 60)
     for trial in (batch := s.ask(9))[:4]:
@@ -641,8 +278,6 @@ def test_bars_are_the_trials() -> None:
 
 
 # --- the plane
-
-
 def test_the_plane_shows_principal_components_means_and_the_pair() -> None:
     s = tell_some(study(), 40)
     look = last_look(s)
@@ -683,8 +318,6 @@ def test_features_of_one_dimension_and_none() -> None:
 
 
 # --- all of them
-
-
 PICTURES = [plot.intervals, plot.shrinking, plot.pulls, plot.stopping, plot.plane]
 
 

@@ -17,6 +17,7 @@ from scipy.stats import binom, norm
 from typer.testing import CliRunner
 
 import shortlist
+from paths import DOCS
 from shortlist import errors, plot
 from shortlist.cli.app import app
 from shortlist.designs.interior_point import optimal_design
@@ -36,7 +37,6 @@ from shortlist.study.running.progress import describe
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 MEANS = X @ [1.0, 0.3]
-DOCS = Path(__file__).parent.parent / "docs"
 INSTANCE = shortlist.instances.from_arrays(X, theta=[1.0, 0.3], m=2, sigma=0.6)
 SMALL_ANGLE = shortlist.instances.classic(K=3, m=1, omega=0.1, sigma=0.5)
 SIXTH = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
