@@ -17,7 +17,7 @@ from audited import BELL, DOSE, FEATURES, LINE, study_of
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
 from shortlist.report.page import html
-from shortlist.study import definition as settings
+from shortlist.study.definition import Definition
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_size, chosen_arms
 
@@ -402,7 +402,7 @@ def test_audit_is_true_or_false(given):
 
 
 def test_a_study_that_was_stored_before_there_were_audits_loads_and_says_so(tmp_path, monkeypatch):
-    made = settings.Settings.of.__func__
+    made = Definition.of.__func__
 
     def before(cls, *given, **named):
         found = made(cls, *given, **named)
@@ -410,7 +410,7 @@ def test_a_study_that_was_stored_before_there_were_audits_loads_and_says_so(tmp_
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(settings.Settings, "of", classmethod(before))
+        patch.setattr(Definition, "of", classmethod(before))
         study = finished(LINE, storage=tmp_path / "old.db")
     assert study.done
     again, _ = study_of(LINE, storage=tmp_path / "old.db")
