@@ -36,8 +36,8 @@ quick: .venv/installed
 	touch $@
 
 oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest -q tests/test_first_use.py tests/test_posterior.py \
-	  tests/test_order.py tests/test_random.py $(ARGS)
+	.venv-oldest/bin/python -m pytest -q tests/numerics/test_jit.py tests/numerics/test_order.py \
+	  tests/numerics/test_random.py tests/posterior/test_posterior.py $(ARGS)
 
 # Kills, power cuts, server crashes, cut lines, wrong clocks, forks and a full disk: minutes.
 torture: .venv/installed

@@ -22,7 +22,7 @@ import shortlist
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
-from shortlist.engine.many.state import COMPANIONS, SPENT, SUSPECTED, rows_read
+from shortlist.engine.many.state import REFERENCES, SPENT, UNDECIDED, rows_read
 from shortlist.numerics.random import run_seeds
 from shortlist.posterior.state import OBSERVED, READY
 
@@ -99,11 +99,11 @@ class Naive(Engine):
         return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
 
     @property
-    def _screens(self) -> bool:
+    def _skips_arms(self) -> bool:
         return False
 
     def _resident(self) -> int:
-        return len(self.features)
+        return len(self.setup.features)
 
 
 def naive(engine: Engine) -> Engine:
@@ -121,7 +121,8 @@ def prepared(name: str, start: str, K: int) -> tuple[Engine, np.ndarray]:
     engine = find_algorithm(name).bind(few.problem(0.05, 0.0)).engine
     if K > 5 * N:
         after = np.zeros(K, np.int64)
-        engine = replace(engine, features=x, noise=np.ones(K), after_pilot=after)
+        setup = replace(engine.setup, features=x, noise=np.ones(K))
+        engine = replace(engine, setup=setup, after_pilot=after)
     if start == "each":
         engine = replace(engine, initial=np.arange(K))
     return engine, np.vstack([x @ theta, np.full(K, SIGMA)])
@@ -178,8 +179,8 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
     for t in range(AFTER + rounds):
         if t == AFTER:
             columns = 0.0
-        screen = player.now.memory
-        before = screen.figures.copy()
+        memory = player.now.memory
+        before = memory.figures.copy()
         anchor = state.lagging.anchor.copy() if state.lagging else np.zeros(0)
         owners = state.kept.owners.copy() if state.kept else np.zeros(0, np.int64)
         player.play()
@@ -191,17 +192,17 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
             columns += (
                 2 * rows + 4 + 3 * (engine.setup.m + 1) + N * np.sum(owners != state.kept.owners)
             )
-            if len(screen.pool):  # what the witnesses say of all, and of those under suspicion
+            if len(memory.high_arms):  # their gap indices to all arms, and to those undecided
                 columns += 3 * rows_read(engine.setup.m, K)
-                columns += max(player.now.memory.figures[SUSPECTED] - before[SUSPECTED], 0) * N / K
+                columns += max(player.now.memory.figures[UNDECIDED] - before[UNDECIDED], 0) * N / K
         else:
             after = player.now.memory.figures
-            columns += 2 + 3  # means and deviations; these and the reach
+            columns += 2 + 3  # means and deviations; these and the width bounds
             if np.any(anchor != state.lagging.anchor):
                 columns += N + 3  # a sweep: X, means, noise, deviations
-            count = int(after[COMPANIONS])
-            if count > before[COMPANIONS] or after[SPENT] < before[SPENT]:
-                columns += N + 3  # new companions
+            count = int(after[REFERENCES])
+            if count > before[REFERENCES] or after[SPENT] < before[SPENT]:
+                columns += N + 3  # new references
             columns += max(after[SPENT] - before[SPENT], 0.0) / max(count, 1) * N / K
     return columns / rounds / N
 

@@ -1,8 +1,7 @@
-"""What a newcomer meets: the names, the imports, the README, the floors."""
+"""What a newcomer meets: the names, the imports, the README."""
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -15,29 +14,6 @@ from shortlist.catalog.names import ALGORITHMS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "shortlist"
-
-# Each room may import only what stands on its own floor or below.
-FLOORS = {
-    "errors": 1,
-    "core": 1,
-    "files": 1,
-    "printable": 1,
-    "rules": 2,
-    "arrow": 2,
-    "intake": 2,
-    "noise": 2,
-    "problem": 2,
-    "algorithms": 3,
-    "theory": 3,
-    "study": 4,
-    "simulation": 4,
-    "data": 5,
-    "plot": 5,
-    "repurposing": 5,
-    "paper": 6,
-    "report": 6,
-    "cli": 7,
-}
 
 
 def test_names_are_sorted_and_there() -> None:
@@ -64,7 +40,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.slow
-def test_algorithms_is_a_package_and_a_function() -> None:
+def test_algorithms_stays_a_function() -> None:
     out = python(
         "import shortlist.catalog.gifa, shortlist; "
         "print(len(shortlist.algorithms()), 'm-LinGapE' in shortlist.algorithms())"
@@ -82,31 +58,6 @@ def test_a_second_start_is_quick() -> None:
     )
     python(code)
     assert min(float(python(code)) for _ in range(2)) <= 3.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
-)
-def test_imports_run_downwards(path: Path) -> None:
-    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if room == "__init__":
-        return
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] + [f"{node.module}.{a.name}" for a in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "shortlist" and len(parts) > 1 and parts[1] in FLOORS:
-                assert FLOORS[parts[1]] <= FLOORS[room], f"{path.name} imports {name}"
-
-
-def test_no_file_is_a_drawer() -> None:
-    for path in SOURCE.rglob("*.py"):
-        assert path.stem not in {"utils", "util", "helpers", "common", "misc"}
 
 
 def pages() -> list[Path]:

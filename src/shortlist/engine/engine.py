@@ -42,7 +42,7 @@ from shortlist.engine.settings import (
     SINGULAR,
     Settings,
     flags_of,
-    may_screen,
+    may_skip_arms,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.numerics.random import seed_stream, standard_normal, uniform
@@ -98,11 +98,11 @@ class Engine:
         bits = flags_of(self.rules, elimination=self.elimination)
         bits |= settings.INITIALIZED if len(self.setup.initial) else 0
         bits |= settings.TARGET if self.allocation != NONE else 0
-        return bits | (settings.SCREENED if self._screens else 0)
+        return bits | (settings.SKIPS_ARMS if self._skips_arms else 0)
 
     @cached_property
-    def _screens(self) -> bool:
-        free = self.allocation == NONE and not self.elimination and may_screen(self.rules)
+    def _skips_arms(self) -> bool:
+        free = self.allocation == NONE and not self.elimination and may_skip_arms(self.rules)
         return free and skips_most_arms(len(self.setup.features), by_gaps=self._by_gaps)
 
     @property
@@ -198,7 +198,7 @@ class Engine:
             allocation = make_allocation(
                 self.allocation, arms, rank, self.setup.m, *self._exploration
             )
-        if self._screens:
+        if self._skips_arms:
             rows = self._resident()
             memory = make_memory(arms, rank, self.setup.m, rows, by_gaps=self._by_gaps)
         columns, by_time = self._resident() - rows, "by_time" in self.rules["threshold"].traits
@@ -379,8 +379,8 @@ class Engine:
     @cached_property
     def _called(self) -> dict[int, list[Any]]:
         """What a round calls by address: deciding, taking in a result, refreshing."""
-        decides = dict.fromkeys(OBSERVE, decide_by_rows if self._screens else decide)
-        if self._screens:
+        decides = dict.fromkeys(OBSERVE, decide_by_rows if self._skips_arms else decide)
+        if self._skips_arms:
             decides[LAGGING] = decide_lagging
         more = [] if self.allocation == NONE else [allocate]
         return {k: [decides[k], OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
@@ -394,7 +394,7 @@ class Engine:
             return follow
         if not self._compiled:
             return follow.interpret
-        whole = layout == WHOLE and not self._screens
+        whole = layout == WHOLE and not self._skips_arms
         chosen = follow.sparing(steps, *self._called[layout], exact=whole)
         if chosen is follow:  # from here on it is machine code
             self._compiled_for.add(layout)

@@ -52,11 +52,11 @@ from shortlist.engine.settings import (
     PILOT_ENDS,
     PULL,
     ROOM_WANTED,
-    SCREENED,
     SELECTION_RULE,
     SETTINGS,
     SHARES_WANTED,
     SINGULAR,
+    SKIPS_ARMS,
     STOP,
     STOPPED,
     STOPPING_RULE,
@@ -254,7 +254,7 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
         routines.refresh(state)
     if settings.flags & TARGET:
         forget(now.allocation)
-    if settings.flags & SCREENED:
+    if settings.flags & SKIPS_ARMS:
         forget_memory(now.memory)
     now.least[:] = np.inf
     now.inside[:] = False

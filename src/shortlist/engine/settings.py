@@ -21,7 +21,7 @@ STOPPED, EXHAUSTED = 1, 0
 # Bits of ``Settings.flags``.
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
-SCREENED = 2048
+SKIPS_ARMS = 2048
 # Places of the rules in ``Settings.numbers``, and of the allocation.
 INDICES_RULE, THRESHOLD_RULE, CANDIDATES_RULE, AMBIGUOUS_RULE = 0, 1, 2, 3
 SELECTION_RULE, STOPPING_RULE, ALLOCATION_USED = 4, 5, 6
@@ -78,7 +78,7 @@ def _candidates_may_stay(rules: Mapping[str, Rule]) -> bool:
     return by_gap and not own and "symmetric" in rules["indices"].traits
 
 
-def may_screen(rules: Mapping[str, Rule]) -> bool:
+def may_skip_arms(rules: Mapping[str, Rule]) -> bool:
     """Whether gap indices that decide nothing may be left unknown: all rules are known, none is own."""
     deciding = ("indices", "candidates", "ambiguous", "selection", "stopping")
     return (

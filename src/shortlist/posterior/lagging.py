@@ -1,4 +1,4 @@
-"""Estimates of very many arms that lag behind: exact for one arm on demand, bounded for all.
+"""Estimates of very many arms that are not kept current: exact for one arm on demand, bounded for all.
 
 A result changes θ̂ and V, not K means and variances. What an earlier θ̂ and V said of arm i bounds it:
 |x_iᵀ(θ̂ − θ̂_s)| ≤ ‖x_i‖_{V_s⁻¹} ‖θ̂ − θ̂_s‖_{V_s}, and variances only shrink, by at most 1 + tr(V_s⁻¹(V − V_s)).
@@ -16,7 +16,7 @@ from shortlist.posterior.least_squares import apply, lags
 from shortlist.posterior.passes import inner, products
 from shortlist.posterior.state import BEHIND, OBSERVED, RECENT, TRACE, State
 
-GUARD = 1e-9  # relative: far above what rounding does
+GUARD = 1e-9  # relative: far above rounding errors
 
 
 @compiled(inline=False, fast=True)

@@ -1,9 +1,8 @@
 """Least squares in arm space, compiled: what keeps the arrays of a ``State`` current.
 
-Each way to keep G (see ``State.layout``) has its own ``refresh``, everything anew from counts and sums, and its
-own ``observe``, one evaluation taken in.
-
-A grid of shifts: the shift rises with λ_min(A), and ln det(I + A/shift) no longer grows with t.
+Each way to keep G (see ``State.layout``) has its own ``refresh``, which computes everything from counts
+and sums, and its own ``observe``, which takes in one evaluation. With a grid of shifts (``climb``) the
+shift rises with λ_min(A), and ln det(I + A/shift) no longer grows with t.
 """
 
 from __future__ import annotations
@@ -72,13 +71,13 @@ def log_determinant(state: State, scale: float) -> float:
 
 @compiled(REAL(INTEGER))
 def price(level: int) -> float:
-    """What a level k of a grid of shifts adds to ln det, having 1/((k + 1)(k + 2)) of δ; 0 if none."""
+    """What level k of a grid of shifts, with its share 1/((k + 1)(k + 2)) of δ, adds to ln det."""
     return 2.0 * math.log((level + 1.0) * (level + 2.0)) if level >= 0 else 0.0
 
 
 @compiled(VOID(STATE, REALS))
 def solve(state: State, vector: Reals) -> None:
-    """Solve in place with the factor last made."""
+    """Solve in place with the matrix last factorized."""
     solve_factor(state.factor, vector)
 
 
@@ -93,7 +92,7 @@ def invert(state: State, inverse: Reals) -> None:
 
 @compiled()
 def dot(state: State, arm: int, vector: Reals) -> float:
-    """x_aᵀ v."""
+    """x_aᵀ v, summed in order, so that the interpreter gives the same bits (``passes.inner`` is faster)."""
     total = 0.0
     for k in range(state.features.shape[1]):
         total += state.features[arm, k] * vector[k]
@@ -121,13 +120,13 @@ def excess_of(state: State, arm: int) -> float:
 
 @compiled()
 def lags(state: State) -> bool:
-    """Whether the estimates of the arms may lag behind."""
+    """Whether the estimates of the arms may not be current."""
     return state.layout == LAGGING
 
 
 @compiled(VOID(STATE))
 def start_lagging(state: State) -> None:
-    """The norms that bound what changes from now on."""
+    """Set the norms that bound what changes from now on."""
     factor, metric, lagging = state.factor, state.lagging.metric, state.lagging
     for i in range(metric.shape[0]):
         for j in range(i + 1):
@@ -144,7 +143,7 @@ def start_lagging(state: State) -> None:
 
 @compiled(BOOLEAN(STATE))
 def fit(state: State) -> bool:
-    """Factorize V and put θ̂ into ``scratch``; False if V is singular. How every refresh begins."""
+    """Factorize V and write θ̂ to ``scratch``, as every refresh begins; False if V is singular."""
     x, scalars, y = state.features, state.scalars, state.scratch
     arms, rank = x.shape
     if not factorize(state, scalars[REGULARIZATION], False):
@@ -164,7 +163,7 @@ def fit(state: State) -> bool:
 
 @compiled(VOID(STATE))
 def renew_shifted(state: State) -> None:
-    """The shifted inverse and its ln det anew, and when to refresh again. How every refresh ends."""
+    """Compute the shifted inverse, its ln det and the time of the next refresh, as every refresh ends."""
     x, scalars, clock = state.features, state.scalars, state.clock
     shift = scalars[SHIFT]
     if state.shifted.shape[0] > 0 and shift > 0.0:
@@ -190,7 +189,7 @@ def renew_shifted(state: State) -> None:
 
 @compiled(BOOLEAN(STATE))
 def refresh_whole(state: State) -> bool:
-    """Everything anew where all of G is kept; False if the design is singular."""
+    """Recompute everything where all of G is kept; False if the design is singular."""
     x, y = state.features, state.scratch
     arms, rank = x.shape
     if not fit(state):
@@ -210,7 +209,7 @@ def refresh_whole(state: State) -> bool:
 
 @compiled(BOOLEAN(STATE))
 def refresh_rows(state: State) -> bool:
-    """Everything anew where some rows of G are kept or none; False if the design is singular."""
+    """Recompute everything where some rows of G are kept or none; False if the design is singular."""
     x, y, kept = state.features, state.scratch, state.kept
     rank = x.shape[1]
     if not fit(state):
@@ -236,7 +235,7 @@ def refresh_rows(state: State) -> bool:
 
 @compiled(VOID(STATE))
 def start(state: State) -> None:
-    """Forget every evaluation; a refresh is to follow where there is a regularisation."""
+    """Forget every evaluation; with a regularisation a refresh must follow."""
     for a in range(state.features.shape[0]):
         state.pulls[a] = 0
         state.sums[a] = 0.0
@@ -273,7 +272,7 @@ def downdate(matrix: Reals, product: Reals, growth: float) -> None:
 
 @compiled()
 def count_in(state: State, arm: int, value: float) -> bool:
-    """Add one evaluation to the counts and sums; whether there are estimates to update."""
+    """Add one evaluation to the counts and sums; returns whether there are estimates to update."""
     state.pulls[arm] += 1
     state.sums[arm] += value
     state.clock[OBSERVED] += 1
@@ -291,13 +290,13 @@ def is_due(state: State) -> bool:
 
 @compiled()
 def is_steep(growth: float, noise: float) -> bool:
-    """Whether a variance falls a hundred-thousandfold at once, and would leave its digits behind."""
+    """Whether a variance falls a hundred-thousandfold at once, and would lose its digits."""
     return not noise <= growth <= STEEPEST * noise
 
 
 @compiled()
 def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
-    """The shifted inverse and its ln det after one evaluation."""
+    """Update the shifted inverse and its ln det by one evaluation."""
     scalars, noise = state.scalars, state.noise[arm]
     if state.shifted.shape[0] > 0:
         if scalars[SHIFT] > 0.0 or state.clock[ASIDE] > 0:
@@ -403,7 +402,7 @@ def observe_rows(state: State, arm: int, value: float) -> None:
 
 @compiled(OBSERVES)
 def observe_lagging(state: State, arm: int, value: float) -> None:
-    """Take in one evaluation where the estimates of the arms lag behind: only θ̂ and V⁻¹ change."""
+    """Take in one evaluation where the estimates of the arms are not kept current: θ̂ and V⁻¹ change."""
     if not count_in(state, arm, value):
         return
     if is_due(state) and refresh_rows(state):
@@ -431,12 +430,14 @@ REFRESH = {WHOLE: refresh_whole, ROWS: refresh_rows, LAGGING: refresh_rows}
 OBSERVE = {WHOLE: observe_whole, ROWS: observe_rows, LAGGING: observe_lagging}
 
 
-SELDOM = 16  # a look costs as much as a refresh without rows: after a sixteenth more evaluations
+SELDOM = (
+    16  # a check costs as much as a refresh without rows: one after a sixteenth more evaluations
+)
 
 
 @compiled(VOID(STATE, REAL))
 def climb(state: State, inflation: float) -> None:
-    """Go up to the highest level whose c = shift/u is at most λ_min(A), if that narrows the bound.
+    """Raise the shift to the highest level whose c = shift/u is at most λ_min(A), if that narrows the bound.
 
     A − cI has a Cholesky factor exactly if λ_min(A) > c, and as A only grows it stays so.
     """

@@ -1,4 +1,4 @@
-"""Passes over the features of many arms: rows of G made, and all that an evaluation changes.
+"""Passes over the features of many arms: making rows of G, and all that an evaluation changes.
 
 With many arms a round is as fast as memory: what counts is how often X, or a vector of its length,
 is read. So a pass does all it can with a block of arms while the block is in the cache.
@@ -12,7 +12,7 @@ from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID
 
 BLOCK = 1024
-SCANNED = 128  # at once, where a find makes it necessary to look closely
+SCANNED = 128  # arms in a block that is skipped if none of them can matter
 
 
 @compiled(fast=True)
@@ -93,9 +93,9 @@ def absorb(
     shrink: float,
     step: float,
 ) -> None:
-    """Means, variances and resident rows after an evaluation of the arm with V⁻¹x_a = ``product``.
+    """Update means, variances and the rows kept by an evaluation of the arm with V⁻¹x_a = ``product``.
 
-    Its row of G is in ``slot``; if that is negative it is made on the way.
+    Its row of G is in ``slot``; if that is negative, the row is made here.
     """
     arms = means.shape[0]
     for first in range(0, arms, BLOCK):

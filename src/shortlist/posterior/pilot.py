@@ -1,4 +1,4 @@
-"""A pilot: the first evaluations, set aside so that they may be the prior of those that follow."""
+"""A pilot: the first evaluations, set aside to serve as the prior of those that follow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shortlist.posterior.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, R
 
 @compiled()
 def pilot_threshold(t: int, constants: Reals) -> float:
-    """C of the pilot, which certifies nothing: wide enough for any arm to be looked at again."""
+    """C of the pilot, which certifies nothing: wide enough for any arm to be pulled again."""
     return math.sqrt(2.0 * (constants[0] + math.log(t)))
 
 
@@ -38,7 +38,7 @@ def missing(state: State, again: Integers) -> int:
 
 @compiled(VOID(STATE))
 def set_aside(state: State) -> None:
-    """Make the evaluations so far a pilot: its estimate is kept, and all else begins anew."""
+    """Make the evaluations so far a pilot: its estimate is kept, everything else starts again."""
     factorize(state, 0.0, True)
     state.scalars[PRIOR_LOG_DET] = log_determinant(state, 1.0)
     for a in range(state.pulls.shape[0]):

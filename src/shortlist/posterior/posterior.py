@@ -160,8 +160,8 @@ class Posterior:
     levels : bool, optional
         Whether the shift is the first of a grid, and rises.
     resident : int, optional
-        How many rows of G to keep; by default all for few arms, else 16. With 0 the estimates of
-        the arms lag behind in ``state``, and :attr:`means` and :attr:`variances` are made when asked.
+        How many rows of G to keep; by default all for few arms, else 16. With 0 the estimates in
+        ``state`` are not kept current, and :attr:`means` and :attr:`variances` are made when asked for.
     noise : array, K, optional
         (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
         of arm a counts 1/noise[a] times: weighted least squares.
@@ -236,7 +236,7 @@ class Posterior:
         return self._current()[1]
 
     def _current(self) -> tuple[Reals, Reals]:
-        """Means and variances; where they lag behind, made once for as many results as are in."""
+        """Means and variances; where they are not kept current, computed once for the results so far."""
         if self.state.layout != LAGGING or not self.ready:
             return self.state.means, self.state.variances
         if self._made is None or self._made[0] != self.observed:
@@ -262,7 +262,7 @@ class Posterior:
         return self.state.pilot
 
     def set_aside(self) -> None:
-        """Make the evaluations so far a pilot: its estimate is kept, and all else begins anew."""
+        """Make the evaluations so far a pilot: its estimate is kept, everything else starts again."""
         set_aside(self.state)
 
     def surprise(self, sigma: float) -> float:
@@ -313,7 +313,7 @@ class Posterior:
 
 
 def no_rows(arms: int, kept: int, rank: int) -> KeptRows:
-    """Room for so many rows of G, none of them made."""
+    """Empty room for ``kept`` rows of G."""
     return KeptRows(
         slots=np.full(arms, -1, np.int64),
         owners=np.full(kept, -1, np.int64),
@@ -323,7 +323,7 @@ def no_rows(arms: int, kept: int, rank: int) -> KeptRows:
 
 
 def no_lag(arms: int, rank: int) -> Lagging:
-    """Room for what bounds estimates that lag behind."""
+    """Empty room for what bounds estimates that are not kept current."""
     return Lagging(
         theta=np.zeros(rank),
         anchor=np.zeros(rank),

@@ -1,4 +1,4 @@
-"""Rows of G where not all are kept: made on demand, in the place of the one used longest ago."""
+"""Rows of G where not all are kept: made on demand, in the slot of the least recently used one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shortlist.posterior.state import STATE, TICK, WHOLE, State
 
 @compiled(INTEGER(STATE, INTEGER))
 def make_row(state: State, arm: int) -> int:
-    """The arm's row of G, made in the slot used longest ago."""
+    """Make the arm's row of G in the least recently used slot; returns the slot."""
     slot = 0
     for s in range(state.kept.used.shape[0]):
         if state.kept.used[s] < state.kept.used[slot]:
@@ -27,7 +27,7 @@ def make_row(state: State, arm: int) -> int:
 
 @compiled()
 def row(state: State, arm: int) -> int:
-    """The slot where the arm's row of G is; a missing one is made."""
+    """The slot of the arm's row of G, which is made if it is missing."""
     if state.layout == WHOLE:
         return arm
     slot = state.kept.slots[arm]

@@ -9,7 +9,7 @@ from shortlist.numerics.records import Integer, Integers, Reals, Record, Table, 
 REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE, FLOOR = 0, 1, 2, 3, 4, 5
 OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
 REFRESHED, BEHIND = 7, 8
-# How much of G is kept: all of it, a few rows, or none while the estimates of the arms lag behind.
+# How much of G is kept: all of it, a few rows, or none; then the estimates of arms are not all current.
 WHOLE, ROWS, LAGGING = 0, 1, 2
 STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
@@ -26,7 +26,7 @@ class KeptRows(Record):
     """Which rows of G are kept, and the V⁻¹ that others are made from.
 
     ``State.rows[s]`` is the row of arm ``owners[s]``, last used at tick ``used[s]``; ``slots[a]`` is where
-    arm a's row is, or −1. The row used longest ago makes room for another.
+    arm a's row is, or −1. The least recently used row makes room for another.
     """
 
     slots: Integers
@@ -37,7 +37,7 @@ class KeptRows(Record):
 
 @dataclass(frozen=True, eq=False)
 class Lagging(Record):
-    """What bounds the estimates of very many arms, which lag behind (see ``lagging.py``).
+    """What bounds the estimates of very many arms, which are not kept current (see ``lagging.py``).
 
     ``State.means`` are those of ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the
     last refresh, when V was ``metric``; ``State.variances`` are at least what they should be, all of

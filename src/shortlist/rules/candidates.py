@@ -1,4 +1,4 @@
-"""J(t): the m arms held to be the best (Table 1, compute_Jt)."""
+"""J(t): the m candidates, the arms estimated to be best (Table 1, compute_Jt)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from shortlist.rules.rule import rule
 
 @compiled()
 def square_of(both: float, product: float, floor: float) -> float:
-    """‖x_i − x_j‖² of ‖x_i‖² + ‖x_j‖² and x_iᵀx_j, in V⁻¹; not less than rounding makes of it."""
+    """‖x_i − x_j‖² from ‖x_i‖² + ‖x_j‖² and x_iᵀx_j, in V⁻¹, but not less than rounding allows to tell."""
     return max(both - 2.0 * product, floor * both)
 
 
@@ -35,7 +35,8 @@ def paired_column(
     column: np.ndarray,
 ) -> None:
     """The rule ``paired`` with a floor of its own (see ``square_of``)."""
-    # Read before the loop, or the column might be them, and no two arms could be done at once.
+    # Read before the loop: for all the compiler knows, the column might be the same memory, and it would
+    # not compute several arms at once.
     mean, variance = means[j], variances[j]
     for i in range(means.shape[0]):
         square = square_of(variances[i] + variance, row[i], floor)

@@ -1,4 +1,4 @@
-"""The rules by kind and name, and what a user may give for one."""
+"""Rules and thresholds found by name, or made of a user's function."""
 
 from __future__ import annotations
 

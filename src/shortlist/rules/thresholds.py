@@ -1,10 +1,8 @@
-"""What a threshold is: a compiled function, its constants, and what its proof asks for.
+"""Thresholds C_{t,δ}: how many standard deviations wide the gap indices are.
 
-The deviations of several averages at once, by mixtures (Kaufmann and Koolen 2021).
-
-C_{t,δ}: how many standard deviations wide the indices are, and who has proven that it is enough.
-
-What a threshold is expected to ask for at the stop, so that the least demanding can be chosen.
+A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says how
+its constants follow from the setting, what its proof assumes, and where it is proven. All of them are
+in ``THRESHOLDS``.
 """
 
 from __future__ import annotations
@@ -91,12 +89,12 @@ class Threshold:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of its rule."""
         return self.rule.name
 
     @property
     def summary(self) -> str:
-        """What it is, in a line."""
+        """What it is, in one line."""
         return self.rule.summary
 
     def with_regularization(self, own: Callable[[float], float]) -> Threshold:
@@ -104,7 +102,7 @@ class Threshold:
         return replace(self, own_regularization=own)
 
     def constants(self, setting: Setting) -> np.ndarray:
-        """What the compiled function is given."""
+        """The constants that the compiled function is given."""
         self.check(setting)
         return np.array(self.formula(setting, self.inside(setting)), dtype=np.float64)
 

@@ -154,10 +154,10 @@ def skips_most_arms(arms: int, *, by_gaps: bool) -> bool:
 def number_of_rows(features: Table, m: int, flags: int, *, by_gaps: bool) -> int:
     """How many rows of G to keep, chosen by measurement (see docs/performance.md)."""
     arms, rank = features.shape
-    screened = flags & settings.SCREENED
-    if screened and arms >= MANY and not by_gaps:
+    skips = flags & settings.SKIPS_ARMS
+    if skips and arms >= MANY and not by_gaps:
         return 0
-    gram = flags & settings.MTH_GAPS and not screened and arms <= GRAM_LIMIT
+    gram = flags & settings.MTH_GAPS and not skips and arms <= GRAM_LIMIT
     if keeps_all_rows(arms, rank) or gram:
         return arms
-    return min(arms, m + SPARE + (rows_read(m, arms) if screened and by_gaps else 0))
+    return min(arms, m + SPARE + (rows_read(m, arms) if skips and by_gaps else 0))

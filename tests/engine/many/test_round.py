@@ -16,8 +16,8 @@ from shortlist.allocations.allocation import NONE
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
-from shortlist.engine.many.state import COMPANIONS, SCALE
-from shortlist.engine.settings import may_screen
+from shortlist.engine.many.state import REFERENCES, SCALE
+from shortlist.engine.settings import may_skip_arms
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import INTEGER, REALS, VOID, Address
 from shortlist.posterior.lagging import drift, shrinkage
@@ -42,24 +42,24 @@ class Naive(Engine):
         return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
 
     @property
-    def _screens(self) -> bool:
+    def _skips_arms(self) -> bool:
         return False
 
     def _resident(self) -> int:
-        return len(self.features)
+        return len(self.setup.features)
 
 
 class Screening(Engine):
     """Most arms are passed over, however few there are; where J(t) is by means, none has a row."""
 
     @property
-    def _screens(self) -> bool:
+    def _skips_arms(self) -> bool:
         free = self.allocation == NONE and not self.elimination
-        return free and may_screen(self.rules)
+        return free and may_skip_arms(self.rules)
 
     def _resident(self) -> int:
         by_means = self.rules["candidates"].name == "top_means"
-        return 0 if self._screens and by_means else super()._resident()
+        return 0 if self._skips_arms and by_means else super()._resident()
 
 
 def as_kind(kind: type[Engine], engine: Engine) -> Engine:
@@ -264,19 +264,19 @@ def test_the_naive_engine_is_naive_and_the_others_are_not(candidates: str) -> No
     case = {"K": 1500, "N": 8, "m": 3, "kind": "generic", "start": True, "sigma": 1.0, "seed": 1}
     rules = {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}
     engine, _ = engine_for(case | {"rules": rules})
-    assert engine.flags & settings.SCREENED
+    assert engine.flags & settings.SKIPS_ARMS
     assert 3 < engine.posterior().state.rows.shape[0] < 40
     naive = as_kind(Naive, engine)
-    assert not naive.flags & (settings.SCREENED | settings.CANDIDATES_MAY_STAY)
+    assert not naive.flags & (settings.SKIPS_ARMS | settings.CANDIDATES_MAY_STAY)
     assert naive.posterior().state.rows.shape == (1500, 1500)
     screening = as_kind(Screening, engine)
-    assert screening.flags & settings.SCREENED
+    assert screening.flags & settings.SKIPS_ARMS
     very_many, _ = engine_for(case | {"K": 5000, "rules": rules})
     for each in (screening, very_many):
         lags = each.posterior().state.rows.shape[0] == 0
         assert lags == (candidates == "top_means")
     few, _ = engine_for(case | {"K": 30, "rules": rules})
-    assert bool(few.flags & settings.SCREENED) == (candidates == "smallest_gap")
+    assert bool(few.flags & settings.SKIPS_ARMS) == (candidates == "smallest_gap")
 
 
 @pytest.mark.parametrize("K", [30, 300, 4100])
@@ -326,9 +326,9 @@ def test_bounds_bound(kind: str) -> None:
 
 
 def check_bounds(follower: Follower, scale: float) -> int:
-    """Whether every bound holds; how many companions there are."""
-    state, screen = follower.posterior.state, follower.now.memory
-    x, figures = state.features, screen.figures
+    """Whether every bound holds; how many references there are."""
+    state, memory = follower.posterior.state, follower.now.memory
+    x, figures = state.features, memory.figures
     V = x.T @ (state.pulls[:, None] * x)
     gram = x @ np.linalg.solve(V, x.T)
     means = x @ np.linalg.solve(V, x.T @ state.sums)
@@ -340,16 +340,16 @@ def check_bounds(follower: Follower, scale: float) -> int:
     assert np.all(variances >= state.lagging.deviations**2 / (1 + shrinkage(state)) * (1 - 1e-9))
     squares = variances[:, None] + variances - 2 * gram
     gaps = means[:, None] - means + scale * np.sqrt(np.maximum(squares, 0))  # B_ij
-    companions = screen.companions[: int(figures[COMPANIONS])]
+    references = memory.references[: int(figures[REFERENCES])]
     ratio = scale / figures[SCALE]
-    for place, j in enumerate(companions):
+    for place, j in enumerate(references):
         fresh = np.linalg.solve(V, x[j])
         np.testing.assert_allclose(
-            screen.images[place], fresh, rtol=1e-8, atol=1e-8 * abs(fresh).max()
+            memory.images[place], fresh, rtol=1e-8, atol=1e-8 * abs(fresh).max()
         )
-        bound = means + ratio * screen.reach + ratio * screen.anchors[place] - means[j]
+        bound = means + ratio * memory.width_bounds + ratio * memory.anchors[place] - means[j]
         assert np.all(gaps[:, j] <= bound + 1e-7 * size)
-    return len(companions)
+    return len(references)
 
 
 # What is looked at beside
@@ -492,7 +492,9 @@ def large(name: str, K: int, N: int, m: int) -> tuple[Engine, Array]:
     few = shortlist.instances.from_arrays(x[: 5 * N], theta=theta, m=m, sigma=0.5)
     engine = find_algorithm(name).bind(few.problem(0.05, 0.0)).engine
     return replace(
-        engine, features=x, noise=np.ones(K), after_pilot=np.zeros(K, np.int64)
+        engine,
+        setup=replace(engine.setup, features=x, noise=np.ones(K)),
+        after_pilot=np.zeros(K, np.int64),
     ), x @ theta
 
 

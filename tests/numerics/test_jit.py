@@ -21,7 +21,7 @@ import shortlist
 from shortlist.errors import UnknownName
 from shortlist.numerics import cache, jit
 from shortlist.numerics.cache import MachineCode, Unstable, fingerprint
-from shortlist.numerics.jit import Function, compile_at_once, compiled
+from shortlist.numerics.jit import Function, compile_at_once, compiled, notice
 from shortlist.numerics.random import fill_seeds
 from shortlist.numerics.records import (
     INTEGER,
@@ -486,3 +486,26 @@ def test_a_record_refuses_other_arrays() -> None:
         _ = Pair(values=np.zeros((2, 2)).T[0], count=1)._address
     with pytest.raises(TypeError, match=r"Pair.values must be .* not list"):
         _ = Pair(values=[1.0], count=1)._address  # type: ignore[arg-type]
+
+
+# --- telling whoever waits
+
+
+def test_what_is_soon_done_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with notice("waiting for something", after=60.0):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_what_takes_long_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        with notice("waiting for something", after=0.0):
+            time.sleep(0.2)
+    assert capsys.readouterr().err == "shortlist: waiting for something\n" * 2
+
+
+def test_what_is_said_once_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        with notice("waiting once", after=0.0, once=True):
+            time.sleep(0.2)
+    assert capsys.readouterr().err == "shortlist: waiting once\n"
