@@ -59,7 +59,7 @@ def worth_of_budget(study: View, error: float | None) -> str:
 
 
 def rounded(error: float) -> str:
-    """A share of the draws, no more precise than it is.
+    """An estimated probability in words, with no more digits than are known.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def share_of_wrong(
     epsilon: float,
     generator: np.random.Generator,
 ) -> float:
-    """In how many of ``DRAWS`` draws of θ the arms ``inside`` are not the best, up to ε."""
+    """The share of ``DRAWS`` draws of θ in which the arms ``inside`` are not the best, up to ε."""
     triangle = np.linalg.qr(np.sqrt(pulls)[:, None] * features)[1]
     white = solve_lower(triangle.T, features.T)  # a column's length is ‖x‖ in the norm of V⁻¹
     own, others = np.flatnonzero(inside), np.flatnonzero(~inside)
@@ -133,7 +133,7 @@ def share_of_wrong(
 
 
 def _nearest(means: Reals, white: Reals, own: Integers, others: Integers) -> Integers:
-    """Those of ``own`` that are least certainly above the best of ``others``, NEAR at most."""
+    """The arms of ``own`` that are least certainly above the best of ``others``, at most NEAR."""
     if len(own) <= NEAR:
         return own
     rival = others[np.argmax(means[others])]

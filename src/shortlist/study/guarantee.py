@@ -129,7 +129,9 @@ def _named(findings: list[Finding]) -> str:
 
 
 def conditions(study: View) -> list[tuple[str, str]]:
-    """A word and a sentence for each; none if all results came in the order asked for.
+    """What else the guarantee rests on: a word and a sentence for each condition.
+
+    There is none if all results came in the order asked for.
 
     After a stop they are those of the answer: what came later has no part in it.
 

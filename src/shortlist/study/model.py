@@ -89,7 +89,7 @@ class Model:
                     at_stop()
 
     def _estimate_sigma(self, steps: Steps) -> Steps:
-        """With the last initial pull among the steps, σ; gives back the steps to take then."""
+        """Estimate σ once the last initial pull is among the steps; returns the steps to take then."""
         so_far = self._before_sigma.then(steps)
         told = so_far.kinds == TAKE
         wanted = self.bound.engine.setup.wanted
@@ -129,7 +129,7 @@ class Ahead:
             self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
     def suppose(self, arm: int) -> None:
-        """One more is under way."""
+        """Count one more evaluation of this arm as under way."""
         self._supposed.append(arm)
         if not self._model.initialized:
             self._pulls[arm] += 1
@@ -157,7 +157,7 @@ class Ahead:
 
 
 def _earlier(initial: np.ndarray) -> np.ndarray:
-    """How often the same arm stands before each."""
+    """For each pull, how many earlier ones are of the same arm."""
     order = np.argsort(initial, kind="stable")
     ranked = initial[order]
     first = np.searchsorted(ranked, ranked, side="left")
@@ -168,7 +168,7 @@ def _earlier(initial: np.ndarray) -> np.ndarray:
 
 @cache
 def machine() -> str:
-    """What a digest's bits may depend on."""
+    """The versions and the CPU on which the bits of a digest may depend."""
     import numba
     from llvmlite import binding
 

@@ -40,7 +40,7 @@ class Cause(NamedTuple):
 
     @classmethod
     def of(cls, decision: Decision) -> Cause:
-        """For the arm that a round decided on."""
+        """The cause of a trial of the arm that a round decided on."""
         second = NO_ARM if decision.queued is None else decision.queued
         return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
 
@@ -136,7 +136,7 @@ class Trial(_Fields):
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """The trial as it is stored (``ledger.ROW``)."""
+        """The trial as it is stored (``journal.ROW``)."""
         fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key)

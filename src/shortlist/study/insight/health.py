@@ -44,12 +44,12 @@ _EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One check, what it found, and what that means.
 
     Attributes
     ----------
     name : str
-        What was looked at.
+        Of the check.
     level : {"fine", "untested", "note", "warning"}
         A warning speaks against the guarantee or against the numbers it is made of; a note costs
         evaluations, or is worth a look; what is untested is assumed, and nothing is known of it.
@@ -243,7 +243,7 @@ def _alike(problem: Problem) -> Finding:
 
 
 def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
-    """How many arms have a near neighbour, the nearest two, and their distance to the usual one."""
+    """The number of arms with a near neighbour, the nearest pair, its distance over the usual one."""
     from scipy.spatial import KDTree
 
     if np.abs(exponents(x)).max() > FAR:
@@ -544,7 +544,7 @@ def _fit(study: View, results: _Results) -> Finding:
 
 
 def _when(study: View) -> str:
-    """When linearity is tested, if it is."""
+    """A sentence on whether linearity will be tested."""
     if study.audit.wanted and not study.done:
         return "Fresh evaluations test it before the answer is final."
     return "The guarantee rests on a linear model, which was not tested."
@@ -557,7 +557,7 @@ def _fit_rejected(study: View) -> Finding:
 
 
 def _fit_within(study: View, results: _Results, c: float) -> Finding:
-    """Whether the means can all be within c of linear."""
+    """The finding on whether all means can be within c of linear."""
     from scipy.special import chdtrc
 
     from shortlist.numerics.quadratic import nearest, workspace
@@ -636,7 +636,7 @@ def untested(study: View) -> str:
 
 
 def passed(study: View) -> str:
-    """What the audit found, in a sentence."""
+    """How linearity was tested and what would have been found, in a sentence."""
     audit, what = study.audit, _assumed(study)
     if study.bound.misspecification:
         level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"

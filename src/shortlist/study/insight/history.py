@@ -1,6 +1,6 @@
 """What a study looked like after every evaluation, by taking its results in again.
 
-What the stopping rule reads: means, intervals, and the gap indices at the boundary.
+A :class:`Look` is what the stopping rule read: means, intervals, and gap indices.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _Replay:
         self._take(Steps.supposing([]))
 
     def through(self, evaluations: Sequence[int]) -> Iterator[int]:
-        """Halt after each of these evaluations."""
+        """Take results in up to each of these evaluations in turn, and yield it."""
         for evaluation in evaluations:
             end = int(self._ends[evaluation])
             before = self.model.decided
@@ -212,7 +212,7 @@ class _Replay:
 
 
 def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
-    """Evenly spaced on a logarithmic scale, from the first round to the last result."""
+    """Evaluations evenly spaced on a logarithmic scale, from the first round to the last result."""
     if not told:
         return set()
     if study.budget is not None:
@@ -236,7 +236,7 @@ def _spaced(study: View, first: int, last: int) -> set[int]:
 
 
 def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
-    """With a budget, from where the first phase is over and the results span the features."""
+    """With a budget, the same from the end of the first phase, where results span the features."""
     first, features = len(study.bound.engine.setup.initial), study.problem.reduced
     if len(arms) < first:
         return set()
@@ -343,7 +343,7 @@ def glance_at(
     decision: Decision,
     arms: NDArray[np.int64],
 ) -> tuple[pd.DataFrame, Difference]:
-    """Of a look the means and intervals of some arms, and the difference that is the statistic."""
+    """The means and intervals of some arms, and the difference that is the statistic."""
     engine = bound.engine
     table = arm_table(bound, posterior, engine.threshold(posterior, now), now, arms)
     _, *gaps = engine.gaps(posterior, now, decision, outside_only=True)

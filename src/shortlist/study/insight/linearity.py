@@ -124,7 +124,7 @@ def _evidence(sample: Sample, means_for: Callable[[Reals], Reals]) -> float:
 
 
 def _log_mean(logs: Reals) -> float:
-    """Ln of a mean."""
+    """The logarithm of the mean of numbers that are given by their logarithms."""
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
@@ -141,7 +141,7 @@ def _nearest(sample: Sample, weights: Reals, slack: float) -> Reals:
 
 
 def _fit(sample: Sample, weights: Reals) -> Reals:
-    """Weighted least squares; of arms that do not span the features, a solution.
+    """The θ of weighted least squares; one of them where the arms do not span the features.
 
     Weights may differ by many orders of magnitude, and a direction that is lost would make the
     least value too large. So nothing is squared, and long rows come first, as Householder's

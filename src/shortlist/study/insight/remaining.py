@@ -4,8 +4,6 @@ What a study does not know is the true means. So they are drawn from its posteri
 draw the algorithm is played on, in simulation, from where it stands to its stop. A draw that is not
 through within the work allowed is carried to its end by the widths, which shrink as 1/√t as long
 as the arms keep their shares of the pulls.
-
-How many evaluations are needed at the stop, by extrapolation: widths shrink as 1/√t.
 """
 
 from __future__ import annotations
@@ -144,7 +142,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
 
 
 def _with_audit(study: View, more: float) -> float:
-    """The evaluations to the stop, and those of the audit at it."""
+    """The evaluations to the stop, plus those of the audit."""
     if not study.audit.wanted or not is_audited(study.bound) or math.isinf(more):
         return more
     return more + audit_size(study.problem.arms, study.evaluations + int(more))
@@ -176,7 +174,7 @@ def _projection(low: float, middle: float, high: float) -> Projection:
 
 
 def _rounded(number: int) -> str:
-    """Two digits that count: more would pretend."""
+    """A number rounded to two significant digits."""
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
 
@@ -236,9 +234,7 @@ NEAR = 64  # arms on either side of the boundary whose pairs are looked at
 
 
 def is_identity(x: Reals) -> bool:
-    """Whether every arm is a dimension of its own: then all matrices are diagonal, and K may be
-    large.
-    """
+    """Whether the features are the identity: then all matrices are diagonal, and K may be large."""
     return (
         x.shape[0] == x.shape[1]
         and np.count_nonzero(x) == len(x)
@@ -289,7 +285,7 @@ def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals)
 
 
 def _with_pilot(engine: AnyEngine, share: float, told: int) -> float:
-    """The same from within a pilot, which ends at Z = r/2."""
+    """Evaluations at the stop, seen from within a pilot, which ends at Z = r/2."""
     ends = max(float(told), told * engine.setup.features.shape[1] * share**2)
     if ends - told > MOST:
         return math.inf

@@ -56,7 +56,7 @@ def _names(study: View) -> list[str]:
 
 
 class ProgressLine:
-    """Shown on a terminal, silent elsewhere; drawn at most ten times a second."""
+    """A line on a terminal, drawn at most ten times a second; elsewhere nothing is shown."""
 
     def __init__(self, study: View, wanted: bool, console: Any = None) -> None:
         self._study, self._wanted, self._console = study, wanted, console
@@ -65,7 +65,7 @@ class ProgressLine:
         self._left = self._said = ""
 
     def say(self, words: str) -> None:
-        """Show these words before the rest, until others are said; none with an empty text."""
+        """Show these words in front of the line until others replace them."""
         if words != self._said:
             self._said = words
             if self._live is not None:

@@ -1,4 +1,4 @@
-"""Where a study is kept, as it is named: a path or a URL, whose password is never shown."""
+"""The address of a storage: a path or a URL, whose password is never shown."""
 
 from __future__ import annotations
 

@@ -58,14 +58,14 @@ def open_storage(storage: str | os.PathLike[str], *, create: bool) -> StoredStud
     """
     place = checked_storage(storage)
     read_only = not is_url(place) and is_read_only(Path(place))
-    return StoredStudy(place, connect(place, create=create), read_only=read_only)
+    return StoredStudy(place, _connect(place, create=create), read_only=read_only)
 
 
 def study_names(storage: str | os.PathLike[str]) -> list[str]:
     """The studies in a database, in the order in which they began."""
     place = checked_storage(storage)
     with working():
-        engine = connect(place, create=False)
+        engine = _connect(place, create=False)
         try:
             with translated(place), reading(engine) as connection:
                 return names_in(connection)
@@ -101,17 +101,8 @@ def checked_name(name: object) -> str:
     return name
 
 
-def connect(storage: str, *, create: bool) -> sql.Engine:
-    """The database, its tables made or brought up to date; one that is not ours is left alone.
-
-    Parameters
-    ----------
-    storage : str
-        A path, or a PostgreSQL URL.
-    create : bool
-        Whether to make what is missing.
-    """
-    check_address(storage)
+def _connect(storage: str, *, create: bool) -> sql.Engine:
+    """The database, its tables made or brought up to date; one that is not ours is left alone."""
     if is_url(storage):
         engine = _postgres(storage)
     elif is_read_only(Path(storage)):
@@ -179,7 +170,7 @@ def _sqlite(path: Path, *, create: bool) -> sql.Engine:
     try:
         with _OURS_LOCK:
             if not (path.exists() and identity(path) in _OURS):
-                check_file(path, create=create)
+                _check_file(path, create=create)
                 if not path.exists():
                     path.touch()
                 _OURS.add(identity(path))
@@ -204,7 +195,7 @@ def _read_only(path: Path) -> sql.Engine:
     """
     with _OURS_LOCK:
         if identity(path) not in _OURS:
-            check_file(path, create=False)
+            _check_file(path, create=False)
             _OURS.add(identity(path))
     query = {"mode": "ro", "uri": "true"}
     there = _file_engine(sql.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query))
@@ -258,7 +249,7 @@ def _file_engine(url: sql.URL) -> sql.Engine:
     return engine
 
 
-def check_file(path: Path, *, create: bool) -> None:
+def _check_file(path: Path, *, create: bool) -> None:
     """Refuse a file that is not ours from its first bytes, without opening it as a database."""
     if path.is_dir():
         raise StorageError(f"{path} is a folder: name a file in it, such as {path / 'study.db'}.")
