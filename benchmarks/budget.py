@@ -11,10 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.designs.interior_point import optimal_design
-from shortlist.designs.xy import rounded
+from shortlist.designs.xy import optimal_design, rounded
 from shortlist.plans.halving import Halving
-from shortlist.plans.strategy import Task
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.budget import share_of_wrong
@@ -97,7 +96,7 @@ def play(strategy: Halving, means: Reals, sigma: float, generator: np.random.Gen
     return bool(means[strategy.inside].min() < np.sort(means)[-m])
 
 
-def announced(strategy: Halving, task: Task, generator: np.random.Generator) -> float:
+def announced(strategy: Halving, task: ReducedProblem, generator: np.random.Generator) -> float:
     """The error that a study would announce."""
     return share_of_wrong(
         task.features,
@@ -113,7 +112,7 @@ def announced(strategy: Halving, task: Task, generator: np.random.Generator) -> 
 def at(instance: Instance, budget: int, kind: type[Halving], runs: int) -> dict[str, Any]:
     """Errors of one strategy at a reference point."""
     problem = instance.problem(0.05, 0.0)
-    task = Task(problem.reduced, problem.m, problem.sigma, 0.05, 0.0)
+    task = ReducedProblem(problem.reduced, problem.m, problem.sigma, 0.05, 0.0)
     first, generator = kind(task, budget), np.random.default_rng(0)
     wrong, shares = 0, []
     for _ in range(runs):
@@ -135,7 +134,7 @@ def calibration(problems: int, scale: float) -> pd.DataFrame:
         m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 80))
         features = generator.standard_normal((K, N))
         means = features @ (scale * generator.standard_normal(N))
-        task = Task(features, m, 0.5, 0.05, 0.0)
+        task = ReducedProblem(features, m, 0.5, 0.05, 0.0)
         strategy = Halving(task, budget)
         wrong = play(strategy, means, task.sigma, generator)
         rows.append((announced(strategy, task, generator), wrong))

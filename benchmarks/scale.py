@@ -124,7 +124,7 @@ def prepared(name: str, start: str, K: int) -> tuple[Engine, np.ndarray]:
         setup = replace(engine.setup, features=x, noise=np.ones(K))
         engine = replace(engine, setup=setup, after_pilot=after)
     if start == "each":
-        engine = replace(engine, initial=np.arange(K))
+        engine = replace(engine, setup=replace(engine.setup, initial=np.arange(K)))
     return engine, np.vstack([x @ theta, np.full(K, SIGMA)])
 
 

@@ -247,16 +247,16 @@ def tell(path: Path) -> object:
 
 
 def labels(path: Path) -> object:
-    from shortlist.cli.screen_files import _read_labels
+    from shortlist.cli.repurpose import read_labels
 
     with contextlib.redirect_stderr(io.StringIO()):
-        return _read_labels(path)
+        return read_labels(path)
 
 
 def bound(path: Path) -> object:
-    from shortlist.cli.bound import _instance
+    from shortlist.cli.lower_bound import read_instance
 
-    return _instance(path.parent / "X.csv", path.parent / "theta.csv", None, 1, 0.5)
+    return read_instance(path.parent / "X.csv", path.parent / "theta.csv", None, 1, 0.5)
 
 
 def study(path: Path) -> object:

@@ -16,7 +16,7 @@ import shortlist
 from shortlist import GIFA, MisLid, Study
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine.follow import Steps
-from shortlist.plans.engine import Course
+from shortlist.plans.engine import PlanProgress
 from shortlist.plans.halving import XYHalving
 from shortlist.problem import Problem
 from shortlist.study.model import Model
@@ -295,7 +295,7 @@ STRATEGIES = {
 def test_a_strategy_computes_first_and_assigns_last(name: str) -> None:
     noise: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1)}
     engine: Any = STRATEGIES[name].bind(Problem.of(FEATURES, 2, **noise)).engine
-    course: Course = engine.round()
+    course: PlanProgress = engine.round()
     for _ in range(3):
         course.pulls = course.strategy.plan.copy()
         course.sums = course.pulls * np.clip(MEANS, 0.0, 1.0)

@@ -471,12 +471,12 @@ def test_no_number_is_too_long_and_nothing_too_deep(what: str, tmp_path: Path) -
 
 
 def test_a_trials_number_has_an_end(tmp_path: Path) -> None:
-    from shortlist.cli.trials import find_trials
+    from shortlist.cli.opening import open_trials
 
     study = shortlist.Study(np.eye(2), m=1, sigma=0.5, storage=tmp_path / "a.db")
     study.close()
     with pytest.raises(ShortlistError, match="there is no trial") as caught:
-        find_trials(str(tmp_path / "a.db"), [DIGITS], None)
+        open_trials(str(tmp_path / "a.db"), [DIGITS], None)
     assert len(str(caught.value)) < 300
 
 

@@ -31,9 +31,8 @@ from shortlist.numerics import tall
 from shortlist.posterior.posterior import in_own_units, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules import initialization
-from shortlist.simulation import instances
-from shortlist.simulation import piece as sending
-from shortlist.simulation.piece import Sender
+from shortlist.simulation import chunk, instances
+from shortlist.simulation.chunk import Sender
 from shortlist.study.insight.health import examine_features
 
 pa = pytest.importorskip("pyarrow")
@@ -544,14 +543,14 @@ def test_processes_are_sent_large_arrays_once(
     both = ["m-LinGapE", "m-LinGapE largest variance"]
     here = shortlist.compare(both, instance, workers=1, **given)
     files: list[int] = []
-    leave = sending._Files.leave
+    share = chunk._FileSender.share
 
-    def leaves(self: Any, whole: np.ndarray) -> Path:
-        found = leave(self, whole)
+    def shares(self: Any, whole: np.ndarray) -> Path:
+        found = share(self, whole)
         files.append(found.stat().st_size)
         return found
 
-    monkeypatch.setattr(sending._Files, "leave", leaves)
+    monkeypatch.setattr(chunk._FileSender, "share", shares)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path if room else tmp_path / "nowhere"))
     with CountsBytes(start) as pool:
         there = shortlist.compare(both, instance, executor=pool, workers=2, **given)

@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 from scipy.stats import chi2
 
 import shortlist
+from command_line import fails, run
 from shortlist import errors, noise
 from shortlist.catalog.names import find_algorithm
 from shortlist.designs.direction import lightest_weights
@@ -22,8 +23,7 @@ from shortlist.noise import Estimate, Noise, bound_from_replicates, inflation, r
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.reading import Reading
-from test_cli import fails, run
-from test_pilot import learnt
+from tests.posterior.test_pilot import learnt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from samples import improbability

@@ -211,7 +211,7 @@ def test_the_command_line_prints_in_one_place() -> None:
     }
     # Elsewhere: a table as bytes, and the last words when nothing else can be printed.
     assert {name: count for name, count in calls.items() if count} == {
-        "layout.py": 2,
+        "output.py": 2,
         "export.py": 1,
     }
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.study.storage.storage import StoredTransaction
 
 import shortlist
 from shortlist.catalog.names import ALGORITHMS
 from shortlist.errors import DamagedStorage
-from shortlist.plans.strategy import Task
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.simulation import rewards
+from shortlist.study.storage.database import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
 
 RULES = [each for kind in REGISTRY.values() for each in kind.values()]
@@ -123,7 +123,7 @@ class NeverStops(Uniform):
 
 
 class ForgetsAnArm(Uniform):
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ReducedProblem) -> None:
         super().__init__(task)
         self.plan = np.array([1, 0, 0, 0, 0, 0])
 
@@ -186,7 +186,7 @@ def test_an_algorithm_that_does_not_repeat_itself_fails() -> None:
 
 
 def test_a_storage_that_loses_results_fails(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = StoredTransaction.update
+    keep = _Transaction.update
 
     def careless(self: Any, trials: Any, change: int) -> None:
         for trial in trials:
@@ -195,6 +195,6 @@ def test_a_storage_that_loses_results_fails(tmp_path: Any, monkeypatch: pytest.M
             )
         keep(self, trials, change)
 
-    monkeypatch.setattr(StoredTransaction, "update", careless)
+    monkeypatch.setattr(_Transaction, "update", careless)
     with pytest.raises((AssertionError, DamagedStorage)):
         check_storage(str(tmp_path / "studies.db"), workers=2, results=3)

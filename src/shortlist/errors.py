@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""The exceptions and warnings of this package, as a tree.
 
 ```text
 ShortlistError
@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -58,7 +59,7 @@ class InvalidFeatures(InvalidInput):
 
 
 class UnhealthyFeatures(UserWarning):
-    """Features that can be used, but speak against the guarantee or the numbers it is made of."""
+    """Features that can be used, but put the guarantee or its numbers in doubt."""
 
 
 class GuaranteeInDoubt(UserWarning):
@@ -114,7 +115,7 @@ class StorageError(ShortlistError):
 
 
 class OutcomeUnknown(StorageError):
-    """The storage was lost in the middle of a commit: what was told or asked may be stored or not."""
+    """The storage was lost during a commit: what was told or asked may be stored or not."""
 
 
 class StudyNotFound(StorageError):
@@ -126,7 +127,7 @@ class StudyMismatch(StorageError):
 
 
 class ForeignStorage(StorageError):
-    """The file or database is somebody else's."""
+    """The file or database was not made by this package."""
 
 
 class DamagedStorage(StorageError):
@@ -177,11 +178,11 @@ class InferenceTimeout(InferenceFailed, TimeoutError):
 
 
 class DataUnavailable(ShortlistError):
-    """A file of the public data set is neither at hand nor to be had; the message says what to do."""
+    """A file of the public data set cannot be found or downloaded; the message says what to do."""
 
 
 def warn_caller(warning: Warning) -> None:
-    """Warn of something, at the line outside of this package that led to it."""
+    """Warn, and blame the line outside this package that led to the warning."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("shortlist."):
         frame, level = frame.f_back, level + 1
@@ -189,11 +190,11 @@ def warn_caller(warning: Warning) -> None:
 
 
 NAMES_SHOWN = 100
-LONGEST = 200  # signs of a name that are compared and shown
+LONGEST = 200  # characters of a name that are compared and shown
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
-    """The error for a name that is not among ``known``, with the nearest that is.
+    """The error for a name that is not among ``known``, with the nearest name that is.
 
     Examples
     --------
@@ -207,9 +208,37 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     shown = ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
     if len(names) > NAMES_SHOWN:
         shown += f" … ({len(names):,} in all)"
-    return UnknownName(f"unknown {kind} {_short(name)}:{hint} Known: {shown}.")
-
-
-def _short(name: object) -> str:
     text = repr(name)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return UnknownName(f"unknown {kind} {text}:{hint} Known: {shown}.")
+
+
+NAMES_OFFERED = 3
+
+
+def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+    """The error for a name that is not among thousands: the nearest three, and how many there are.
+
+    Examples
+    --------
+    >>> print(unknown_among_many("arm", "c7", ["C07", "C17", "C20", "beta"]))
+    unknown arm 'c7': did you mean 'C07' or 'C17'? There are 4 arms.
+    >>> print(unknown_among_many("arm", "xyz", ["C07", "C17", "C20", "beta"]))
+    unknown arm 'xyz': no name is like it. There are 4 arms, such as 'C07', 'C17' or 'C20'.
+    """
+
+    def bare(text: str) -> str:  # without capitals and leading zeros, which spreadsheets take away
+        return re.sub(r"0+(?=\d)", "", text.casefold())
+
+    def either(names: Sequence[str]) -> str:
+        *others, last = (repr(each) for each in names)
+        return f"{', '.join(others)} or {last}" if others else last
+
+    alike: dict[str, list[str]] = {}
+    for candidate in known:
+        alike.setdefault(bare(candidate), []).append(candidate)
+    found = difflib.get_close_matches(bare(name), alike, n=NAMES_OFFERED)
+    near = [candidate for each in found for candidate in alike[each]][:NAMES_OFFERED]
+    hint = f"did you mean {either(near)}?" if near else "no name is like it."
+    such = "" if near else f", such as {either(known[:NAMES_OFFERED])}"
+    return UnknownName(f"unknown {kind} {name!r}: {hint} There are {len(known):,} {kind}s{such}.")

@@ -2,9 +2,10 @@
 
 σ from replicates: an upper bound that normal noise exceeds with a chosen probability.
 
-Σ_a Σ_k (y_ak − ȳ_a)² / σ² is χ² with Σ_a (n_a − 1) degrees of freedom, whatever the means. So σ² is
-at most that sum of squares over the χ² quantile at q, but with probability q. For noise that is only
-known to be sub-Gaussian no such bound exists: a rare large value need not be among the replicates.
+Σ_a Σ_k (y_ak − ȳ_a)² / σ² is χ² with Σ_a (n_a − 1) degrees of freedom, whatever the means. So,
+except with probability q, σ² is at most that sum of squares over the χ² quantile at q. For noise
+that is only known to be sub-Gaussian no such bound exists: a rare large value may not be among
+the replicates.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ GIVEN = "the noise is σ-sub-Gaussian"  # as the thresholds' assumptions have it
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """The noise as the study was told of it.
+    """What a study is told of the noise.
 
     Attributes
     ----------
     kind : {"given", "each", "bounded", "estimate"}
         One σ; one for every arm; half the range of the results; from replicates.
     sigma : float
-        σ, of the noisiest arm where they differ; NaN as long as it is to be estimated.
+        σ, that of the noisiest arm where they differ; NaN until it is estimated.
     each : array or None
-        σ_a of every arm, where they were told apart.
+        σ_a of every arm, where they differ.
     range : tuple of float or None
         Where every result lies.
     share : float
-        Of δ, paid for the estimate.
+        The share of δ that is spent on the estimate.
     degrees : int
         The degrees of freedom that the estimate must have.
     found : Estimate or None
-        What came out of the replicates.
+        The estimate, once there is one.
 
     Examples
     --------
@@ -76,7 +77,8 @@ class Noise:
             raise InvalidSetting(
                 "sigma is missing: it has no default, since a wrong one silently voids the "
                 "guarantee. Pass the noise's standard deviation; or sigma='bounded' with "
-                "reward_range=(low, high) for bounded rewards; or sigma='estimate' for normal noise."
+                "reward_range=(low, high) for bounded rewards; or sigma='estimate' for normal "
+                "noise."
             )
         if isinstance(sigma, str):
             return cls._by_word(sigma, reward_range)
@@ -110,7 +112,7 @@ class Noise:
 
     @property
     def written(self) -> float | list[Any]:
-        """Plain data from which :meth:`read` makes the same noise; what was estimated is left out."""
+        """Plain data from which :meth:`read` makes the same noise, without its estimate."""
         if self.each is not None:
             return list(self.each.tolist())
         if self.range is not None:
@@ -121,7 +123,7 @@ class Noise:
 
     @classmethod
     def read(cls, written: Any, names: Sequence[str]) -> Noise:
-        """What :attr:`written` gave.
+        """The noise that :attr:`written` was made from.
 
         Examples
         --------
@@ -143,13 +145,14 @@ class Noise:
         return np.ones(arms) if self.each is None else (self.each / self.sigma) ** 2
 
     def check(self, value: float) -> None:
-        """Raise for a result that cannot be, if the noise is as it was told."""
+        """Raise for a result outside the range."""
         if self.range is not None and not self.range[0] <= value <= self.range[1]:
             low, high = self.range
             raise InvalidInput(
                 f"a result must lie in reward_range=({low:g}, {high:g}), got {value!r}: nothing "
                 "was told. σ is half the range, and a result outside voids the guarantee. If it is "
-                "right, start anew with a wider range; to drop it or cut it off would bias the mean."
+                "right, start anew with a wider range; to drop it or cut it off would bias the "
+                "mean."
             )
 
     @property
@@ -158,7 +161,7 @@ class Noise:
         return math.isnan(self.sigma)
 
     def left_of(self, delta: float) -> float:
-        """What the estimate leaves of δ to the algorithm."""
+        """The part of δ that the estimate leaves to the algorithm."""
         return delta - self.share * delta
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
@@ -168,14 +171,14 @@ class Noise:
 
     @property
     def flaws(self) -> list[str]:
-        """Why what was estimated cannot be relied on; empty if it can."""
+        """Why the estimate cannot be relied on; empty if it can."""
         if self.found is not None and self.found.spread == 0.0:
             return ["the replicates of every arm are equal, and no σ can be estimated from them"]
         return []
 
     @property
     def figure(self) -> str:
-        """Σ as it stands among the figures of a guarantee.
+        """The text for σ in a guarantee.
 
         Examples
         --------
@@ -191,13 +194,13 @@ class Noise:
         if self.found is None:
             return f"σ to be estimated from the initial pulls, at a cost of {self.share:g} δ"
         return (
-            f"σ ≤ {self.sigma:.4g} by {self.found.degrees} degrees of freedom of the initial pulls, "
-            f"at a cost of {self.share:g} δ"
+            f"σ ≤ {self.sigma:.4g} by {self.found.degrees} degrees of freedom of the initial "
+            f"pulls, at a cost of {self.share:g} δ"
         )
 
     @property
     def assumption(self) -> str:
-        """What a proof assumes of it."""
+        """What a proof assumes of the noise."""
         return {
             "given": GIVEN,
             "each": "the noise of every arm is sub-Gaussian with its σ",
@@ -256,7 +259,7 @@ DEGREES = 60
 
 
 class Estimate(NamedTuple):
-    """An upper bound on σ, the replicates' spread (0 if but for rounding), and their degrees of freedom."""
+    """An upper bound on σ, and the replicates' spread (0 if only rounding) and degrees."""
 
     sigma: float
     spread: float
@@ -264,14 +267,14 @@ class Estimate(NamedTuple):
 
 
 def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) -> Estimate:
-    """The bound, wrong with probability ``risk`` for normal noise with the same σ for all arms.
+    """An upper bound on σ, for normal noise with the same σ for all arms.
 
     Parameters
     ----------
     replicates : sequence of sequences
         The results of each arm. How many there are must be fixed before any is seen.
     risk : float
-        The share of δ that is paid.
+        The probability that the bound is wrong.
 
     Examples
     --------
@@ -290,7 +293,7 @@ def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) ->
 
 
 def inflation(degrees: int, risk: float) -> float:
-    """By how much the bound is larger than the spread of the replicates, rounded up.
+    """The ratio of the bound to the spread of the replicates, rounded up.
 
     Examples
     --------
@@ -304,7 +307,7 @@ def inflation(degrees: int, risk: float) -> float:
 
 
 def rounds_for(degrees: int, initial: NDArray[np.int64]) -> int:
-    """How often to go through the initial pulls for so many degrees of freedom.
+    """How many rounds of the initial pulls give so many degrees of freedom.
 
     Examples
     --------
@@ -317,7 +320,7 @@ def rounds_for(degrees: int, initial: NDArray[np.int64]) -> int:
 def first_of_each(
     arms: NDArray[np.int64], values: NDArray[np.float64], wanted: NDArray[np.int64]
 ) -> list[list[float]] | None:
-    """The first ``wanted`` results of each arm, in order; None as long as one is missing.
+    """The first ``wanted`` results of each arm, in order; None while one is missing.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Text that does to a terminal what it says: control characters are shown, not sent."""
+"""Text that is safe to print: control characters are shown, not sent to the terminal."""
 
 from __future__ import annotations
 
 import re
 
-# C0 without line feed and tab, DEL, C1; and what turns the direction of the text around it.
+# C0 without line feed and tab, DEL, C1; marks that change the direction of text; surrogates.
 CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -25,7 +25,7 @@ def printable(text: object) -> str:
 
 
 def on_one_line(text: object) -> str:
-    r"""The same with line ends and tabs written as escapes too: a name within a table, say.
+    r"""The text on one line, such as a name in a table: line ends and tabs are escapes too.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is asked: which arms, how many, how sure. Everything from outside is checked here."""
+"""The problem: which arms, how many to find, how surely. Input is checked here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from shortlist.posterior.posterior import LOST, in_own_units, reduce_to_rank
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
-TINY = 1e-140  # of the largest feature in each column: squares of smaller ones are no numbers
+TINY = 1e-140  # of the largest feature in each column: the squares of smaller ones underflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,46 +102,46 @@ class Problem:
         return problem
 
     def locked(self) -> Problem:
-        """The same problem, with features that cannot be written into by way of it."""
+        """The same problem with read-only features."""
         features = self.features.view()
         features.flags.writeable = False
         return replace(self, features=features)
 
     @property
     def arms(self) -> int:
-        """K."""
+        """K, the number of arms."""
         return len(self.names)
 
     @property
     def sigma(self) -> float:
-        """σ, of the noisiest arm where they differ; NaN as long as it is to be estimated."""
+        """σ, that of the noisiest arm where they differ; NaN until it is estimated."""
         return self.noise.sigma
 
     @cached_property
     def relative_noise(self) -> NDArray[np.float64]:
-        """(σ_a/σ)² of every arm; all 1 unless the arms' noise was told apart."""
+        """(σ_a/σ)² of every arm; all 1 where the arms have the same σ."""
         return self.noise.relative(self.arms)
 
     @property
     def dimension(self) -> int:
-        """N."""
+        """N, the number of features."""
         return self.features.shape[1]
 
     @property
     def rank(self) -> int:
-        """How many dimensions the features really have."""
+        """The rank of the features."""
         return self.reduced.shape[1]
 
     @property
     def is_classical(self) -> bool:
-        """Whether every arm is a dimension of its own."""
+        """Whether the features are the identity: no arm says anything about another."""
         return self.arms == self.dimension and bool(
             np.array_equal(self.features, np.eye(self.arms))
         )
 
     @property
     def longest(self) -> float:
-        """L = max ‖x_a‖, in units of the arm's noise where it was told apart."""
+        """L = max_a ‖x_a‖, with x_a in units of σ_a/σ where the noise of the arms differs."""
         return float(np.sqrt((squared_norms(self.features) / self.relative_noise).max()))
 
     @cached_property
@@ -162,27 +162,27 @@ class Problem:
 
     @cached_property
     def isometric(self) -> NDArray[np.float64]:
-        """The same in a basis that keeps ‖θ‖: for what uses S or a regularisation, in these units."""
+        """The features in a basis that keeps ‖θ‖, for what uses S or a regularisation."""
         if self._own_units is None:
             raise InvalidFeatures(
-                "a threshold that uses S, and a regularization, depend on the units of the features, "
-                "and the sizes of the columns are too far apart for them: divide each column by its "
-                "largest absolute value and give S in these units, or use "
+                "a threshold that uses S, and a regularization, depend on the units of the "
+                "features, and the sizes of the columns are too far apart for them: divide each "
+                "column by its largest absolute value and give S in these units, or use "
                 "threshold='self_normalized' without a regularization."
             )
         return self._own_units[0]
 
     @cached_property
     def scaled(self) -> NDArray[np.float64]:
-        """The features with their columns brought to the same size, in a basis of their row space."""
+        """The features with columns brought to the same size, in a basis of their row space."""
         return reduce_to_rank(even(self.features))
 
     @cached_property
     def orthonormal(self) -> NDArray[np.float64]:
-        """The same in orthonormal columns: the size of a feature plays no part in it.
+        """The features as orthonormal columns: the size of a feature plays no part in it.
 
-        Of many arms with even features it is the reduced ones: a basis like theirs costs no digits,
-        and another table of their size would.
+        With many arms and even features these are the reduced ones: that loses no digits, and saves
+        the memory of another table.
         """
         if self.rank == self.arms and np.array_equal(self.reduced, np.eye(self.arms)):
             return self.reduced
@@ -209,14 +209,14 @@ class Problem:
 
     @cached_property
     def spanning_orthonormal(self) -> NDArray[np.int64]:
-        """The same, of the features in orthonormal columns."""
+        """The same for the features as orthonormal columns."""
         shown = in_units(self.orthonormal, self.relative_noise)
         if self.orthonormal is not self.reduced or self._gram is None:
             return span(shown)
         return span(shown, orthonormal_basis(self._gram))
 
     def index(self, arm: int | str) -> int:
-        """The row of an arm that is named or counted.
+        """The row of an arm, which is given by its name or by the row itself.
 
         Examples
         --------
@@ -314,7 +314,7 @@ def _bound(S: object) -> float | None:
 
 
 def whole_number(name: str, value: object, least: int) -> int:
-    """A whole number that is not too small.
+    """The value, if it is a whole number of at least ``least``.
 
     Examples
     --------
@@ -329,7 +329,7 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 
 def checked_seed(seed: object) -> int:
-    """A seed of 64 bits."""
+    """The seed, if it is a whole number of 64 bits."""
     if (
         isinstance(seed, bool)
         or not isinstance(seed, int | np.integer)
@@ -340,5 +340,5 @@ def checked_seed(seed: object) -> int:
 
 
 def drawn_seed() -> int:
-    """A seed that nobody has had before."""
+    """A new random seed."""
     return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])

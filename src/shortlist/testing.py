@@ -28,7 +28,7 @@ from shortlist.arrays import Mask
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.errors import TrialClosed
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.rules.rule import SIGNATURES, Rule
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
@@ -244,7 +244,7 @@ def _check_replay(algorithm: Algorithm, instance: Instance, seed: int) -> None:
         again.tell(same, value)
 
 
-def check_strategy(strategy: Callable[[Task], Strategy], *, seed: int = 0) -> None:
+def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int = 0) -> None:
     """Check a strategy that makes plans (see ``shortlist.plans.strategy.Strategy``).
 
     Its first plan must span the features and every plan must ask for something; it names m arms, with b
@@ -264,7 +264,7 @@ def check_strategy(strategy: Callable[[Task], Strategy], *, seed: int = 0) -> No
     >>> check_strategy(Uniform)
     """
     means = 0.5 + 0.4 * (FEATURES @ THETA)
-    task = Task(np.column_stack([FEATURES, np.ones(6)]), 2, 0.5, 0.05, 0.0)
+    task = ReducedProblem(np.column_stack([FEATURES, np.ones(6)]), 2, 0.5, 0.05, 0.0)
     now, twin = strategy(task), strategy(task)
     rank = np.linalg.matrix_rank(task.features[now.plan > 0])
     _require(
@@ -300,7 +300,7 @@ def check_strategy(strategy: Callable[[Task], Strategy], *, seed: int = 0) -> No
     _check_plan(now, task, turn)  # a study may be reopened after its stop
 
 
-def _check_plan(now: Strategy, task: Task, turn: int) -> None:
+def _check_plan(now: Strategy, task: ReducedProblem, turn: int) -> None:
     """Raise where what a strategy shows after so many plans cannot be."""
     when, arms = f"after {turn} plans", len(task.features)
     plan = np.asarray(now.plan)

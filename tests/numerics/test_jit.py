@@ -353,7 +353,7 @@ def test_several_processes_that_start_at_once_compile_once(tmp_path: Path) -> No
         "import sys, time\n"
         "import numpy as np\n"
         "from numba.core import event\n"
-        "from shortlist.core import jit\n"
+        "from shortlist.numerics import jit\n"
         "from shortlist.numerics.random import fill_seeds\n"
         "compiled = []\n"
         "class Note(event.Listener):\n"
@@ -403,7 +403,7 @@ def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
     """Without the private classes of Numba, for as much of the code as takes seconds."""
     (tmp_path / "plain.py").write_text(
         "import numpy as np\n"
-        "from shortlist.core import parts\n"
+        "from shortlist.numerics import lowering as parts\n"
         "from shortlist.posterior.posterior import Posterior\n"
         "from shortlist.numerics.jit import compile_at_once\n"
         "compile_at_once()\n"
@@ -428,14 +428,14 @@ def test_compile_names_what_it_did(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "classical: compiled\n"
-    assert list(tmp_path.rglob("contest.play-*.nbi"))
+    assert list(tmp_path.rglob("racing.simulate-*.nbi"))
 
 
 def test_compile_refuses_what_it_does_not_know() -> None:
-    from shortlist.simulation.preparation import prepare
+    from shortlist.simulation.precompilation import precompile
 
     with pytest.raises(UnknownName, match=r"unknown kind of study 'fewer'.*few"):
-        list(prepare(["fewer"]))
+        list(precompile(["fewer"]))
 
 
 # Records

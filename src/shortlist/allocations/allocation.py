@@ -1,7 +1,12 @@
-"""How many pulls every arm should have by now: what the selection rule `tracking` follows."""
+"""How many pulls every arm should have by now: what the selection rule `tracking` follows.
+
+Lazy track-and-stop (Jedra and Proutière 2020) is here: between two solutions its shares w*(θ̂) stay
+as they are. When to solve again and when to explore depends on the counts alone.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,17 +18,18 @@ from shortlist.allocations.frank_wolfe import (
     frank_wolfe,
     is_forced,
     make_pieces,
-    near,
+    reach_at,
 )
-from shortlist.allocations.game import EMPTY, Game, make_game, play
-from shortlist.allocations.game import make_room as make_room_for_learners
-from shortlist.allocations.lazy import CERTIFIED, is_explored, least_pulled, next_look
+from shortlist.allocations.game import EMPTY, Game, double_places, make_game, play_round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import (
     ABSENT,
+    BOOLEAN,
     INTEGER,
+    INTEGERS,
     MASK,
     REAL,
+    REALS,
     VOID,
     Integers,
     Reals,
@@ -31,6 +37,7 @@ from shortlist.numerics.records import (
     Table,
     record_type,
 )
+from shortlist.posterior.least_squares import factorize
 from shortlist.posterior.state import OBSERVED, STATE, State
 from shortlist.rules.initialization import auto, span, weakest_direction
 
@@ -43,19 +50,55 @@ ALLOCATIONS: dict[str | None, int] = {
     "lazy": LAZY,
 }
 ALLOCATED, NO_ROOM, NO_SHARES = 0, 1, 2
-SHARED, SOLVED = 0, 1
-CATCH_UP = 16  # Frank–Wolfe steps made one by one for pulls that were made without a round
+SHARED, SOLVED = 0, 1  # indices of ``clock``
+FLOOR, CERTIFIED = 0, 1  # of ``levels``
+CATCH_UP = 16  # Frank–Wolfe steps made one by one for pulls without a round
+
+
+@compiled(INTEGER(INTEGER))
+def next_solution(solved: int) -> int:
+    """The time to solve w* again: the next power of 2, or 0 if it never was solved (−1)."""
+    power = 1
+    while power <= solved:
+        power *= 2
+    return 0 if solved < 0 else power
+
+
+@compiled(BOOLEAN(STATE, REALS))
+def is_explored(state: State, levels: Reals) -> bool:
+    """Whether λ_min(A) ≥ c √t, A = Σ_a N_a x_a x_aᵀ, c of the spanning arms in ``levels[FLOOR]``.
+
+    A − level·I has a Cholesky factor exactly if λ_min(A) > level. As A only grows, what was once
+    certified stays so; certifying twice as much as is needed now makes this rare.
+    """
+    level = levels[FLOOR] * math.sqrt(state.clock[OBSERVED])
+    if level < levels[CERTIFIED]:
+        return True
+    if factorize(state, -2.0 * level, True):
+        levels[CERTIFIED] = 2.0 * level
+        return True
+    return factorize(state, -level, True)
+
+
+@compiled(INTEGER(STATE, INTEGERS))
+def least_pulled(state: State, spanner: Integers) -> int:
+    """The spanning arm of fewest pulls, the first of equals."""
+    best = spanner[0]
+    for k in range(spanner.shape[0]):
+        if state.pulls[spanner[k]] < state.pulls[best]:
+            best = spanner[k]
+    return best
 
 
 @dataclass(frozen=True, eq=False)
 class Allocation(Record):
-    """What an allocation remembers, what it was given, and scratch.
+    """The memory of an allocation, what it was given, and scratch.
 
     clock : how many pulls are shared out (−1: no round yet), and at how many w* was last solved
     target : the pulls shared out to every arm, their sum is clock[SHARED]
-    weights : w, of the last round
-    levels : c of the forced exploration, and what λ_min(A) is known to be above
-    wanted : what is to be tracked: the target, but for a forced pull
+    weights : w of the last round
+    levels : c of the forced exploration, and a certified lower bound on λ_min(A)
+    wanted : what is tracked: the target, except for a forced pull
     spanner : the arms of the forced exploration, which span the features
     """
 
@@ -76,7 +119,7 @@ ALLOCATION = record_type(Allocation)
 def make_allocation(
     number: int, arms: int, rank: int, m: int, spanner: Integers, floor: float
 ) -> Allocation:
-    """An allocation before its first round; what its number has no use for is empty.
+    """An allocation before its first round; arrays that it does not use are empty.
 
     ``floor`` is c of the forced exploration by the arms of the spanner.
     """
@@ -107,8 +150,8 @@ def exploration(number: int, shown: Table) -> tuple[Integers, float]:
     return spanner, weakest_direction(shown, spanner) / len(spanner) ** 0.5
 
 
-def apart(allocation: Allocation) -> Allocation:
-    """The same allocation with a memory of its own; scratch is shared."""
+def copy_allocation(allocation: Allocation) -> Allocation:
+    """A copy of the allocation that shares its scratch."""
     if allocation is ABSENT:
         return allocation
     game = allocation.game
@@ -122,25 +165,23 @@ def apart(allocation: Allocation) -> Allocation:
 
 
 def make_room(allocation: Allocation) -> Allocation:
-    """The same allocation with twice the room for what it looks at."""
+    """The same allocation with twice the room for learners and pieces."""
     room, arms = allocation.pieces.payoffs.shape
-    return allocation.replace(
-        game=make_room_for_learners(allocation.game), pieces=make_pieces(arms, 2 * room)
-    )
+    game = double_places(allocation.game)
+    return allocation.replace(game=game, pieces=make_pieces(arms, 2 * room))
 
 
 @compiled(VOID(ALLOCATION))
-def forget(allocation: Allocation) -> None:
-    """Back to before the first round."""
-    for k in range(allocation.game.answers.shape[0]):
-        allocation.game.answers[k] = EMPTY
+def reset_allocation(allocation: Allocation) -> None:
+    """Reset the allocation to before the first round."""
+    allocation.game.answers[:] = EMPTY
     allocation.clock[SHARED] = allocation.clock[SOLVED] = -1
     allocation.levels[CERTIFIED] = 0.0
 
 
 @compiled(VOID(INTEGER, ALLOCATION))
 def share_out(pulls: int, allocation: Allocation) -> None:
-    """So many more pulls by the weights."""
+    """Add so many pulls to the target, by the weights."""
     for a in range(allocation.target.shape[0]):
         allocation.target[a] += pulls * allocation.weights[a]
     allocation.clock[SHARED] += pulls
@@ -148,35 +189,23 @@ def share_out(pulls: int, allocation: Allocation) -> None:
 
 @compiled(INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION))
 def frank_wolfe_weights(
-    t: int,
-    state: State,
-    inside: np.ndarray,
-    sigma: float,
-    epsilon: float,
-    allocation: Allocation,
+    t: int, state: State, inside: np.ndarray, sigma: float, epsilon: float, allocation: Allocation
 ) -> int:
-    """The weights of FWS for the t-th pull, from those before: a step, or exploration."""
+    """Fill in the weights of FWS for the t-th pull, by a step or by exploration."""
     arms, spanner = allocation.target.shape[0], allocation.spanner
     decided = FLAT
     if not is_forced(t, spanner.shape[0]):
         for a in range(arms):  # the average of all weights so far; wanted serves as scratch
             allocation.wanted[a] = allocation.target[a] / (t - 1)
-        reach = 2.0 * sigma * sigma * near(t, arms)
+        reach = 2.0 * sigma * sigma * reach_at(t, arms)
+        average, pairs, pieces = allocation.wanted, allocation.pairs, allocation.pieces
         decided = frank_wolfe(
-            state,
-            inside,
-            allocation.wanted,
-            reach,
-            epsilon,
-            allocation.pairs,
-            allocation.pieces,
-            allocation.weights,
+            state, inside, average, reach, epsilon, pairs, pieces, allocation.weights
         )
     if decided < 0:
         return NO_ROOM
     if decided == FLAT:
-        for a in range(arms):
-            allocation.weights[a] = 0.0
+        allocation.weights[:] = 0.0
         for k in range(spanner.shape[0]):
             allocation.weights[spanner[k]] = 1.0 / spanner.shape[0]
     return ALLOCATED
@@ -194,23 +223,18 @@ def allocate(
     epsilon: float,
     allocation: Allocation,
 ) -> int:
-    """``wanted`` becomes the pulls that every arm should have by now.
+    """Fill ``wanted`` with the pulls that every arm should have by now.
 
-    NO_ROOM where more is to be looked at than there is room for, NO_SHARES where w* is to be
-    solved: nothing is lost then, and the call is made again. All but the published runs track the
+    Returns NO_ROOM where there is too little room for learners or pieces, NO_SHARES where w* is to
+    be solved: nothing is lost then, and the call is repeated. All but the published runs track the
     sum of the weights (C-tracking; Garivier and Kaufmann 2016). Pulls for which there was no round,
     such as those still under way, are shared out by the weights of this one.
     """
-    clock, target, weights, wanted = (
-        allocation.clock,
-        allocation.target,
-        allocation.weights,
-        allocation.wanted,
-    )
+    clock, target, wanted = allocation.clock, allocation.target, allocation.wanted
+    game, pairs, weights = allocation.game, allocation.pairs, allocation.weights
     t, arms = state.clock[OBSERVED], target.shape[0]
-    game, pairs = allocation.game, allocation.pairs
     if number == GAME_AS_PUBLISHED:
-        if not play(True, state, inside, sigma, epsilon, game, pairs, weights):
+        if not play_round(True, state, inside, sigma, epsilon, game, pairs, weights):
             return NO_ROOM
         for a in range(arms):  # D-tracking
             wanted[a] = t * weights[a]
@@ -221,19 +245,18 @@ def allocate(
         clock[SHARED] = t
     forced = -1
     if number == GAME:
-        if not play(False, state, inside, sigma, epsilon, game, pairs, weights):
+        if not play_round(False, state, inside, sigma, epsilon, game, pairs, weights):
             return NO_ROOM
         share_out(t + 1 - clock[SHARED], allocation)
     elif number == FRANK_WOLFE:
         while clock[SHARED] <= t:
-            status = frank_wolfe_weights(
-                clock[SHARED] + 1, state, inside, sigma, epsilon, allocation
-            )
+            pull = clock[SHARED] + 1
+            status = frank_wolfe_weights(pull, state, inside, sigma, epsilon, allocation)
             if status != ALLOCATED:
                 return status
             share_out(1 + (t - clock[SHARED]) // CATCH_UP, allocation)
     else:
-        due = next_look(clock[SOLVED])
+        due = next_solution(clock[SOLVED])
         if due <= t:
             share_out(max(due - clock[SHARED], 0), allocation)  # these by the w* before
             return NO_SHARES

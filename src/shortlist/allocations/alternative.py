@@ -2,9 +2,9 @@
 
 Under weights w of the arms, the λ nearest to θ̂ with λᵀ(x_j − x_i) ≥ ε lies at the distance
 (g + ε)₊²/‖y‖² with y = x_i − x_j, g = θ̂ᵀy and the norm of V(w)⁻¹, V(w) = Σ_a w_a x_a x_aᵀ, each
-arm in units of its noise n_a = σ_a²/σ² where these differ: w_a/n_a. The closest alternative is the nearest of these over all pairs. At ε = 0 that is the closest θ with
-another answer; ε > 0 is a relaxation: λ need not be an error there, since some other arm of J(t) may
-be as bad as i.
+arm in units of its noise n_a = σ_a²/σ² where these differ: w_a/n_a. The closest alternative is the
+nearest of these over all pairs. At ε = 0 that is the closest θ with another answer; ε > 0 is a
+relaxation: λ need not be an error there, since some other arm of J(t) may be as bad as i.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PAIRS = record_type(Pairs)
 
 
 def make_pairs(arms: int, rank: int, m: int) -> Pairs:
-    """Room for the pairs of m arms and the others; none at all where ``arms`` is 0."""
+    """Memory for the pairs of m arms and the others; none at all where ``arms`` is 0."""
     return Pairs(
         sides=np.zeros(arms, np.int64),
         distances=np.zeros((m, arms - m) if arms else (0, 0)),
@@ -61,13 +61,11 @@ def make_pairs(arms: int, rank: int, m: int) -> Pairs:
 
 @compiled(VOID(STATE, REALS, REAL, TABLE))
 def whiten(state: State, weights: Reals, ridge: float, whitened: Table) -> None:
-    """L⁻¹x_a with LLᵀ = ridge·I + V(w): their inner products are those of its inverse."""
+    """Fill in L⁻¹x_a with LLᵀ = ridge·I + V(w), whose inner products are those of its inverse."""
     x, factor = state.features, state.factor
     arms, rank = x.shape
     trace = 0.0
-    for i in range(rank):
-        for j in range(i + 1):
-            factor[i, j] = 0.0
+    factor[:] = 0.0
     for a in range(arms):
         for i in range(rank):
             scaled = weights[a] / state.noise[a] * x[a, i]
@@ -87,7 +85,7 @@ def whiten(state: State, weights: Reals, ridge: float, whitened: Table) -> None:
 
 @compiled(INTEGER(REALS, MASK, REAL, PAIRS))
 def nearest_pair(means: Reals, inside: np.ndarray, epsilon: float, pairs: Pairs) -> int:
-    """The pair of least (g + ε)₊²/‖y‖², the first of equals; the distances of all are filled in."""
+    """The pair of least (g + ε)₊²/‖y‖², the first of equals; fills in the distances of all."""
     sides, distances, whitened = pairs.sides, pairs.distances, pairs.whitened
     m, others = distances.shape
     first, other = 0, m
@@ -115,7 +113,7 @@ def nearest_pair(means: Reals, inside: np.ndarray, epsilon: float, pairs: Pairs)
 
 @compiled(VOID(REALS, INTEGER, REAL, PAIRS))
 def displace(means: Reals, pair: int, epsilon: float, pairs: Pairs) -> None:
-    """x_aᵀ(θ̂ − λ) for every arm, λ the nearest at which the arms of the pair change places."""
+    """Fill in x_aᵀ(θ̂ − λ) of every arm, λ the nearest where the arms of the pair change places."""
     sides, shift, whitened = pairs.sides, pairs.shift, pairs.whitened
     m, others = pairs.distances.shape
     k, n = pair // others, pair % others

@@ -1,23 +1,21 @@
 """z_t: the shares of a round by one Frank–Wolfe step (FWS; Wang, Tzeng and Proutière 2021).
 
-Wanted is the w that maximises F(w) = min_p f_p(w), f_p(w) = (g_p + ε)₊²/(2σ²‖y_p‖²_{V(w)⁻¹}), over
-the pairs p of a candidate and another arm. F has edges, so the step looks at all pieces f_p that are
-within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/∂w_a = (x_aᵀ(θ̂ − λ_p))²/(2σ²)
-(over n_a where the arms' noise differs), λ_p the closest alternative of the pair, and ⟨w, ∇f_p(w)⟩ = f_p(w), since f_p is of degree 1 in w.
+The aim is the w that maximises F(w) = min_p f_p(w), f_p(w) = (g_p + ε)₊²/(2σ²‖y_p‖²_{V(w)⁻¹}), over
+the pairs p of a candidate and another arm. F has edges, so the step considers all pieces f_p that
+are within r_t of the least: z_t = argmax_z min_p ⟨z − w, ∇f_p(w)⟩. ∂f_p/∂w_a is
+(x_aᵀ(θ̂ − λ_p))²/(2σ²) (over n_a where the arms' noise differs), λ_p the closest alternative, and
+⟨w, ∇f_p(w)⟩ = f_p(w), since f_p is of degree 1 in w.
 
 z_t is the solution of a matrix game, pieces against arms. It is exact up to ACCURACY: the game is
-solved over few pieces, and the piece that its solution serves worst joins until none is served
-worse than the value. Mostly one piece is enough, and z_t is the arm of its largest gradient.
+solved over few pieces, and the piece of least payoff for its solution joins until none is below the
+value. Mostly one piece is enough, and z_t is the arm of its largest gradient. The game's linear
+program is that of the player of the rows, who can start from doing nothing: maximise Σ_p u_p with
+Σ_p u_p B_pa ≤ 1 for every column a, u ≥ 0 and B the payoffs made positive. Its prices are the
+shares of the columns.
 
-Theirs is r_t, which satisfies what their Theorem 1 asks of it: its average goes to 0, t r_t does not.
-Theirs is the forced exploration, of all arms while these are at most four a dimension; of more, arms
-that span explore for all. The sum of the z_t is tracked by differences where they track by ratios.
-
-A small zero-sum game, solved: the mixture of columns whose least payoff over rows is largest.
-
-The linear program is that of the player of the rows, for whom doing nothing is a vertex to start
-from: maximise Σ_p u_p with Σ_p u_p B_pa ≤ 1 for every column a, u ≥ 0 and B the payoffs made
-positive. Its prices are the shares of the columns.
+r_t is the paper's, and satisfies what its Theorem 1 asks for: its average goes to 0, t r_t does
+not. So is the forced exploration, of all arms while these are at most four a dimension; of more,
+arms that span explore for all. The sum of the z_t is tracked by differences, there by ratios.
 """
 
 from __future__ import annotations
@@ -48,6 +46,8 @@ from shortlist.numerics.records import (
 from shortlist.posterior.state import STATE, State
 
 ACCURACY = 1e-9  # of F: how much better than the value found the best z may be
+ROUNDING = 1e-12
+PIVOTS = 50  # a row: far more than were ever seen, in case rounding makes it cycle
 FLAT, CROWDED = 0, -1
 
 
@@ -66,7 +66,7 @@ PIECES = record_type(Pieces)
 
 
 def make_pieces(arms: int, room: int) -> Pieces:
-    """Room for a game of so many pieces."""
+    """Memory for a game of so many pieces."""
     return Pieces(
         payoffs=np.zeros((room, arms)),
         tableau=np.zeros((room + 1, arms + 1)),
@@ -85,16 +85,16 @@ def is_forced(t: int, spanners: int) -> bool:
 
 
 @compiled(REAL(INTEGER, INTEGER))
-def near(t: int, arms: int) -> float:
-    """r_t = t^(−0.9)/K: how near to the least a piece must be to be looked at, as in the paper."""
+def reach_at(t: int, arms: int) -> float:
+    """r_t = t^(−0.9)/K: how near to the least a piece must be to count, as in the paper."""
     return t ** (-0.9) / arms
 
 
 @compiled(types.Tuple((INTEGER, REAL))(STATE, REAL, REAL, PAIRS, INTEGERS, REALS))
-def worst_served(
+def least_payoff(
     state: State, epsilon: float, within: float, pairs: Pairs, support: Integers, shares: Reals
 ) -> tuple[int, float]:
-    """Of the pieces below ``within`` the one of least ⟨z − w, ∇f_p⟩ for the shares z, and that."""
+    """The piece below ``within`` of least ⟨z − w, ∇f_p⟩ for the shares z, and that product."""
     means, noise = state.means, state.noise
     sides, distances, whitened = pairs.sides, pairs.distances, pairs.whitened
     m, others = distances.shape
@@ -135,10 +135,11 @@ def frank_wolfe(
     pieces: Pieces,
     shares: Reals,
 ) -> int:
-    """The z of all pieces within ``reach`` of the least, in units of 1/(2σ²), into ``shares``.
+    """Write the z of all pieces within ``reach`` of the least into ``shares``.
 
-    Returns how many pieces decided, FLAT where none tells arms apart (F is 0, or infinite since all
-    pairs have equal features), CROWDED where more than there is room for must be looked at.
+    ``reach`` is in units of 1/(2σ²). Returns how many pieces decided, FLAT where none tells arms
+    apart (F is 0, or infinite since all pairs have equal features), CROWDED where there are more
+    pieces than there is room for.
     """
     means, distances = state.means, pairs.distances
     arms, others = means.shape[0], distances.shape[1]
@@ -156,27 +157,17 @@ def frank_wolfe(
             gain = pairs.shift[a] * pairs.shift[a] / state.noise[a]
             pieces.payoffs[count, a] = gain - distances[piece // others, piece % others]
         count += 1
-        value = best_mixture(
-            pieces.payoffs,
-            count,
-            pieces.tableau,
-            pieces.row_names,
-            pieces.column_names,
-            shares,
-        )
-        piece, payoff = worst_served(state, epsilon, least + reach, pairs, pieces.support, shares)
+        names = pieces.row_names, pieces.column_names
+        value = solve_game(pieces.payoffs, count, pieces.tableau, names[0], names[1], shares)
+        piece, payoff = least_payoff(state, epsilon, least + reach, pairs, pieces.support, shares)
         # The second clause ends what rounding might keep going.
         if not payoff < value - ACCURACY * least or count == distances.size:
             return count
 
 
-ROUNDING = 1e-12
-PIVOTS = 50  # a row: far more than were ever seen, in case rounding goes in circles
-
-
 @compiled(VOID(TABLE, INTEGER, INTEGER, INTEGER))
 def exchange(tableau: Table, rows: int, row: int, column: int) -> None:
-    """Row and column change places: a pivot of the simplex method, in its condensed form."""
+    """Exchange row and column: a pivot of the simplex method, in its condensed form."""
     columns = tableau.shape[1]
     pivot = 1.0 / tableau[row, column]
     for p in range(rows):
@@ -192,7 +183,7 @@ def exchange(tableau: Table, rows: int, row: int, column: int) -> None:
 
 
 @compiled(REAL(TABLE, INTEGER, TABLE, INTEGERS, INTEGERS, REALS))
-def best_mixture(
+def solve_game(
     payoffs: Table,
     rows: int,
     tableau: Table,
@@ -200,11 +191,11 @@ def best_mixture(
     column_names: Integers,
     shares: Reals,
 ) -> float:
-    """The shares of the columns that make the least payoff of the first ``rows`` largest, and it.
+    """Write the shares of the columns that maximise the least payoff of the first rows; its value.
 
-    Exact but for rounding, by the simplex method with Bland's rule, which does not go in circles.
-    ``tableau`` has a row and a column more than the payoffs; the names say who stands where: row p
-    is p, column a is ``rows`` + a.
+    Exact except for rounding, by the simplex method with Bland's rule, which does not cycle.
+    ``tableau`` has a row and a column more than the payoffs. The names are the variables: ``p`` for
+    row p, ``rows + a`` for column a.
     """
     columns = shares.shape[0]
     low, high = np.inf, -np.inf

@@ -1,9 +1,9 @@
 """w_t: how LinGame shares out the pulls, as a game against the closest alternative.
 
 Degenne, Ménard, Shang and Valko 2020. A learner for each answer J(t) proposes w_t; nature answers
-with the alternative λ_t that is hardest to tell from θ̂ under w_t; the learner is paid for the arms
-that would tell the two apart. For m > 1 the alternatives are the half-spaces where one candidate
-i and one other arm j change places, of which the closest has a closed form.
+with the alternative λ_t that is hardest to tell from θ̂ under w_t; the learner gains by the arms
+that would tell the two apart. For m > 1 the alternatives are the half-spaces where one candidate i
+and one other arm j change places, of which the closest has a closed form.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SALT = np.uint64(0x5851F42D4C957F2D)
 
 @dataclass(frozen=True, eq=False)
 class Game(Record):
-    """What the game remembers, a learner an answer, and what the arms of a round gain (scratch)."""
+    """A hash table of answers with a learner each, and the arms' gains in a round (scratch)."""
 
     answers: Integers
     learners: Table
@@ -50,7 +50,7 @@ GAME_STATE = record_type(Game)
 
 
 def make_game(arms: int, places: int) -> Game:
-    """A game before its first round, with places for so many answers."""
+    """A game before its first round, with room for so many answers."""
     return Game(
         answers=np.full(places, EMPTY, np.int64),
         learners=np.zeros((places, arms + 1)),
@@ -58,8 +58,8 @@ def make_game(arms: int, places: int) -> Game:
     )
 
 
-def make_room(game: Game) -> Game:
-    """The same game with places for twice as many answers."""
+def double_places(game: Game) -> Game:
+    """The same game with room for twice as many answers."""
     roomy = make_game(len(game.gains), 2 * len(game.answers))
     for key, learner in zip(game.answers, game.learners, strict=True):
         if key != EMPTY:
@@ -81,7 +81,7 @@ def answer_key(inside: np.ndarray) -> int:
 
 @compiled(INTEGER(INTEGERS, INTEGER))
 def learner_slot(answers: Integers, key: int) -> int:
-    """Where the answer's learner is, or −1 − the free place for it."""
+    """The index of the answer's learner, or −1 − the index of the free place for it."""
     place = key % answers.shape[0]
     while answers[place] != key:
         if answers[place] == EMPTY:
@@ -92,7 +92,10 @@ def learner_slot(answers: Integers, key: int) -> int:
 
 @compiled(VOID(REALS, REALS))
 def hedge(learner: Reals, weights: Reals) -> None:
-    """AdaHedge's weights (de Rooij et al. 2014): the learner is K losses and the mixability gap."""
+    """Fill in AdaHedge's weights (de Rooij et al. 2014).
+
+    The learner is K losses and the mixability gap.
+    """
     arms = weights.shape[0]
     rate = math.log(arms) / learner[arms]
     least, total = np.inf, 0.0
@@ -107,7 +110,7 @@ def hedge(learner: Reals, weights: Reals) -> None:
 
 @compiled(VOID(REALS, REALS, REALS))
 def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
-    """AdaHedge's step after the gains of the arms are known."""
+    """Update AdaHedge's learner by the gains of the arms."""
     arms = weights.shape[0]
     rate = math.log(arms) / learner[arms]
     most, expected, mixed = -np.inf, 0.0, 0.0
@@ -118,46 +121,21 @@ def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
         mixed += weights[a] * math.exp(rate * (gains[a] - most))
         learner[a] -= gains[a]
     gap = float(most + math.log(mixed) / rate - expected)
-    learner[arms] += max(gap, 0.0)  # it is never negative but for rounding
+    learner[arms] += max(gap, 0.0)  # negative by rounding only
 
 
 @compiled(VOID(STATE, MASK, REALS, REAL, REAL, PAIRS))
 def respond(
-    state: State,
-    inside: np.ndarray,
-    weights: Reals,
-    ridge: float,
-    epsilon: float,
-    pairs: Pairs,
+    state: State, inside: np.ndarray, weights: Reals, ridge: float, epsilon: float, pairs: Pairs
 ) -> None:
-    """Nature's answer to w: ``pairs.shift`` becomes x_aᵀ(θ̂ − λ), λ the closest alternative."""
+    """Fill ``pairs.shift`` with x_aᵀ(θ̂ − λ), λ the closest alternative: nature's answer to w."""
     whiten(state, weights, ridge, pairs.whitened)
     displace(state.means, nearest_pair(state.means, inside, epsilon, pairs), epsilon, pairs)
 
 
-@compiled(VOID(REALS, REALS, REALS, REAL, REAL, REALS))
-def optimistic_gains(
-    shift: Reals, variances: Reals, noise: Reals, sigma: float, most: float, gains: Reals
-) -> None:
-    """½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t."""
-    for a in range(shift.shape[0]):
-        width = math.sqrt(2.0 * most * max(variances[a], 0.0))
-        reach = abs(shift[a]) / sigma + width
-        gains[a] = min(0.5 * (reach * reach) / noise[a], most)
-
-
-@compiled(VOID(REALS, REALS, REAL, REALS))
-def published_gains(shift: Reals, variances: Reals, most: float, gains: Reals) -> None:
-    """The gains of the published runs: no σ, and the root of the norm where the norm is meant."""
-    for a in range(shift.shape[0]):
-        width = math.sqrt(2.0 * most * math.sqrt(max(variances[a], 0.0)))
-        reach = abs(shift[a]) + width
-        gains[a] = min(0.5 * (reach * reach), most)
-
-
 @compiled(INTEGER(MASK, GAME_STATE))
 def learner_of(inside: np.ndarray, game: Game) -> int:
-    """The place of the learner of J(t), a fresh one if it is new; −1 where no place is left."""
+    """The index of the learner of J(t), a fresh one if it is new; −1 where no room is left."""
     answers, learners = game.answers, game.learners
     key = answer_key(inside)
     slot = learner_slot(answers, key)
@@ -169,15 +147,13 @@ def learner_of(inside: np.ndarray, game: Game) -> int:
             return -1
         slot = -1 - slot
         answers[slot] = key
-        last = learners.shape[1] - 1
-        for a in range(last):
-            learners[slot, a] = 0.0
-        learners[slot, last] = FIRST_MIXABILITY
+        learners[slot, :-1] = 0.0
+        learners[slot, -1] = FIRST_MIXABILITY
     return slot
 
 
 @compiled(BOOLEAN(BOOLEAN, STATE, MASK, REAL, REAL, GAME_STATE, PAIRS, REALS))
-def play(
+def play_round(
     published: bool,
     state: State,
     inside: np.ndarray,
@@ -187,23 +163,30 @@ def play(
     pairs: Pairs,
     weights: Reals,
 ) -> bool:
-    """One round of the game: the learner's ``weights``, and what it learns from nature's answer.
+    """Fill in the learner's ``weights``, and let it learn from nature's answer.
 
-    False where J(t) is new and no place is left for its learner. In the published runs nature
-    answered the counts, and ε was not thought of.
+    An arm's gain is ½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t. In the
+    published runs it had no σ, and the root of the norm where the norm is meant; nature answered
+    the counts, and ε was ignored. False where J(t) is new and no room is left for its learner.
     """
-    slot = learner_of(inside, game)
+    slot, gains, shift = learner_of(inside, game), game.gains, pairs.shift
     if slot < 0:
         return False
     most = math.log(max(state.clock[OBSERVED], 2))
     hedge(game.learners[slot], weights)
     if published:
         for a in range(weights.shape[0]):  # gains serve as scratch
-            game.gains[a] = state.pulls[a]
-        respond(state, inside, game.gains, state.scalars[REGULARIZATION], 0.0, pairs)
-        published_gains(pairs.shift, state.variances, most, game.gains)
+            gains[a] = state.pulls[a]
+        respond(state, inside, gains, state.scalars[REGULARIZATION], 0.0, pairs)
     else:
         respond(state, inside, weights, 0.0, epsilon, pairs)
-        optimistic_gains(pairs.shift, state.variances, state.noise, sigma, most, game.gains)
-    learn(game.learners[slot], weights, game.gains)
+    for a in range(weights.shape[0]):
+        square = max(state.variances[a], 0.0)
+        if published:
+            reach = abs(shift[a]) + math.sqrt(2.0 * most * math.sqrt(square))
+            gains[a] = min(0.5 * (reach * reach), most)
+        else:
+            reach = abs(shift[a]) / sigma + math.sqrt(2.0 * most * square)
+            gains[a] = min(0.5 * (reach * reach) / state.noise[a], most)
+    learn(game.learners[slot], weights, gains)
     return True

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.allocations.allocation import ALLOCATIONS
+from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
 from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.contract import Setup
@@ -47,7 +47,7 @@ class GIFA:
         C_{t,δ}; ``"auto"`` takes, of those that are proven for the problem, the one expected to ask
         for least.
     allocation : {None, "game", "game_as_published", "frank_wolfe", "lazy"}
-        Who says how many pulls every arm should have; for the selection rule ``tracking`` only.
+        What says how many pulls every arm should have; for the selection rule ``tracking`` only.
     regularization : float or function of σ, optional
         λ_V; by default what the threshold is meant to be used with.
     initialization : {"auto", "each", "span", None}
@@ -95,12 +95,9 @@ class GIFA:
             object.__setattr__(self, kind, find_rule(kind, getattr(self, kind)))
         if self.threshold != AUTO:
             object.__setattr__(self, "threshold", find_threshold(self.threshold))
-        if self.initialization not in INITIALIZATIONS:
-            known = [str(name) for name in INITIALIZATIONS]
-            raise unknown_name("initialization", self.initialization, known)
-        if self.allocation not in ALLOCATIONS:
-            known = [str(name) for name in ALLOCATIONS]
-            raise unknown_name("allocation", self.allocation, known)
+        for setting, known in (("initialization", INITIALIZATIONS), ("allocation", ALLOCATIONS)):
+            if getattr(self, setting) not in known:
+                raise unknown_name(setting, getattr(self, setting), [str(each) for each in known])
         if (self.allocation is not None) != ("target" in self.rules["selection"].needs):
             raise InvalidSetting(
                 f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
@@ -119,7 +116,7 @@ class GIFA:
 
     @property
     def rules(self) -> Mapping[str, Rule]:
-        """The rules by kind, the threshold's apart."""
+        """The rules by kind, without the threshold."""
         return {kind: getattr(self, kind) for kind in RULES}
 
     def interpreted(self) -> GIFA:
@@ -177,11 +174,11 @@ class GIFA:
             allocation=ALLOCATIONS[self.allocation],
             elimination=self.elimination,
         )
-        bound = BoundAlgorithm(self.name, problem, chosen, setting, engine, self._unproven_rules())
-        return replace(bound, again=partial(self.bind, threshold=chosen))
+        reasons, again = self._unproven_rules(), partial(self.bind, threshold=chosen)
+        return BoundAlgorithm(self.name, problem, chosen, setting, engine, reasons, again=again)
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
-        """The threshold meant, on this problem, by the algorithm's own or by the one given."""
+        """The threshold on this problem: the one given, or the algorithm's own."""
         wanted = self.threshold if threshold is None else threshold
         if not (isinstance(wanted, str) and wanted == AUTO):
             return find_threshold(wanted)
@@ -194,24 +191,29 @@ class GIFA:
 
     def _setting(
         self, problem: Problem, chosen: Threshold, *, choosing: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], Setting]:
-        """The features in the basis used, the initial pulls, and what the threshold may know.
+    ) -> tuple[Reals, Integers, Setting]:
+        """The features in the basis used, the initial pulls, and what the threshold may depend on.
 
-        To choose among thresholds all that counts is whether the initial pulls span. Where the
+        To choose among thresholds, it only matters whether the initial pulls span. Where the
         features are even they do in any basis, and the orthonormal one need not be made.
         """
-        regularization = self._regularization(problem, chosen)
+        if callable(self.regularization):
+            regularization = self.regularization(problem.sigma)
+        elif self.regularization is not None:
+            regularization = float(self.regularization)
+        else:
+            regularization = chosen.regularization(problem.sigma, problem.S)
         noise = problem.relative_noise
         longest = float(noise.min()) ** -0.5 if self.classical else problem.longest
         if self.classical:
             features = np.eye(problem.arms)
-        elif self._is_orthonormal(chosen) and not (choosing and problem.is_even):
+        elif "pilot" in chosen.rule.traits and not (choosing and problem.is_even):
             features = problem.orthonormal
         else:
             features = problem.isometric if regularization > 0.0 else problem.reduced
         initial = self._initial(problem, chosen, features)
         weakest = weakest_direction(in_units(features, noise), initial)
-        # Where some direction is too short to be told from none, the columns are brought to the same
+        # Where some direction is too short to be told from none, the columns are scaled to the same
         # size, or made orthonormal: without a regularisation, means and widths are the same.
         for basis in ("scaled", "orthonormal"):
             if weakest == 0.0 and len(initial) and regularization == 0.0 and not self.classical:
@@ -242,10 +244,8 @@ class GIFA:
         )
         return features, initial, setting
 
-    def _initial(
-        self, problem: Problem, chosen: Threshold, features: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """The initial pulls."""
+    def _initial(self, problem: Problem, chosen: Threshold, features: Reals) -> Integers:
+        """The initial pulls, in order."""
         shown = in_units(features, problem.relative_noise)
         first = self.initialization
         if first == "auto":
@@ -260,18 +260,8 @@ class GIFA:
             rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
         return np.tile(initial, rounds)
 
-    def _regularization(self, problem: Problem, chosen: Threshold) -> float:
-        if self.regularization is None:
-            return chosen.regularization(problem.sigma, problem.S)
-        if callable(self.regularization):
-            return self.regularization(problem.sigma)
-        return float(self.regularization)
-
-    def _is_orthonormal(self, chosen: Threshold) -> bool:
-        return "pilot" in chosen.rule.traits and not self.classical
-
-    def _spanning(self, problem: Problem, features: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Arms that span the features, well spread in the basis used; most often known already."""
+    def _spanning(self, problem: Problem, features: Reals) -> Integers:
+        """Arms that span the features, well spread in the basis used; mostly computed before."""
         if self.classical:
             return np.arange(problem.arms)
         if features is problem.reduced:
@@ -281,14 +271,14 @@ class GIFA:
         return span(in_units(features, problem.relative_noise))
 
     def _unproven_rules(self) -> list[str]:
-        """Theorem 1 covers any J(t) and any selection; these are the parts it does not."""
+        """Why Theorem 1, which holds for any J(t) and any selection, does not cover the rules."""
         rules, reasons = self.rules, []
         for kind in ("indices", "stopping"):
             if _is_own(rules[kind]):
                 reasons.append(f"the {kind} rule {rules[kind].name!r} is the user's own")
         if "heuristic" in rules["stopping"].traits:
             reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
-        # τ_LUCB looks at one pair only, so it must be a pair that speaks for all others.
+        # τ_LUCB reads one pair only, so this must be a pair that stands for all others.
         if _is_own(rules["ambiguous"]) and rules["stopping"].name == "lucb":
             reasons.append(f"τ_LUCB relies on b_t, whose rule {rules['ambiguous'].name!r} is own")
         return reasons
@@ -300,7 +290,7 @@ def _is_own(one: Rule) -> bool:
 
 
 class Row(NamedTuple):
-    """A row of Table 1; the first selection rule is the one meant by the bare name."""
+    """A row of Table 1; the name without a selection rule means the first one."""
 
     algorithm: str
     candidates: str
@@ -356,7 +346,7 @@ def _as_table_1(row: Row, selection_rule: str) -> GIFA:
 
 
 def _as_published(row: Row, selection_rule: str) -> GIFA:
-    """The settings of the authors' logged runs, which differ from Algorithm 1."""
+    """The algorithm as in the authors' logged runs, whose settings differ from Algorithm 1."""
     plain = _as_table_1(row, selection_rule)
     starts_by_each = row.candidates == "top_means" or row.classical
     frequentist = THRESHOLDS["frequentist"].with_regularization(published_regularization)

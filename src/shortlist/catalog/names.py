@@ -1,4 +1,4 @@
-"""Every algorithm by its name."""
+"""All algorithms by their names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def algorithms() -> dict[str, str]:
 
 
 def find_algorithm(choice: str | Algorithm) -> Algorithm:
-    """The algorithm meant by a name; one that is composed already is given back.
+    """The algorithm of that name; one that is composed already is returned.
 
     Examples
     --------
@@ -61,8 +61,8 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
             "shortlist.XYHalving(budget=…) to compare."
         )
     name = ALIASES.get(choice, choice)
-    published = "published" in choice
     if name not in ALGORITHMS:
-        plain = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
-        raise unknown_name("algorithm", choice, plain)
+        published = "published" in choice
+        likely = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
+        raise unknown_name("algorithm", choice, likely)
     return ALGORITHMS[name]

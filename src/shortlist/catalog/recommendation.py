@@ -1,4 +1,4 @@
-"""Which algorithm to take where none is named."""
+"""The algorithm that is taken where none is named."""
 
 from __future__ import annotations
 
@@ -13,39 +13,38 @@ from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
 from shortlist.engine.many.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting
-from shortlist.plans.contrasts import MOST
+from shortlist.plans.contrasts import MOST_ARMS
 from shortlist.plans.halving import NAME as WITH_BUDGET
 from shortlist.plans.halving import XYHalving
 from shortlist.problem import Problem
 
-# For more arms than a strategy keeps tables of.
+# For more arms than a strategy has tables for.
 MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")
 FEW_DIMENSIONS = GIFA(
     threshold="pilot", elimination=True, name="m-LinGapE with a pilot and elimination"
 )
 A_DIMENSION = 1.55  # what one adds to a pilot's C², as measured on instances of 3 to 10 dimensions
-
-
 A_RACE = 10  # arms: with more, and nothing to learn from others, a race needs fewer than plans
-SOLVED = 150  # arms: with more, it is not looked at whether one tells of others
-NEAREST = 10  # pairs of arms that are looked at
+SOLVED = 150  # arms: with more, whether one tells of others is not computed
+NEAREST = 10  # pairs of arms that are solved
 ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
 
 
 def recommended(problem: Problem) -> Algorithm:
     """The proven algorithm that is expected to need the fewest evaluations.
 
-    They go as C² and as σ². In the C² of Phased there is 2 ln(1/δ) and 2 ln(m(K − m)/2), of m-LinGapE
-    with a pilot 2 ln(1/δ) and a constant for every dimension. Where σ differs from arm to arm, Phased
-    takes the largest for all. Where no pair of arms is told apart by others better than by itself,
-    features are of little use, and with more than a few arms a race without them needs fewer still.
+    Their number is proportional to C² and to σ². The C² of Phased is about 2 ln(1/δ) plus
+    2 ln(m(K − m)/2), that of m-LinGapE with a pilot 2 ln(1/δ) plus a constant for every dimension.
+    Where σ differs from arm to arm, Phased takes the largest for all. Where no pair of arms is told
+    apart by others better than by itself, features are of little use, and with more than a few arms
+    a race without them needs fewer still.
 
     Examples
     --------
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
-    if problem.arms > MOST or problem.noise.kind == "estimate":
+    if problem.arms > MOST_ARMS or problem.noise.kind == "estimate":
         return MANY_ARMS
     confidence = 2.0 * math.log(1.0 / problem.delta)
     pairs = problem.m * (problem.arms - problem.m)
@@ -62,9 +61,9 @@ def recommended(problem: Problem) -> Algorithm:
 def arms_tell_of_others(problem: Problem) -> bool:
     """Whether some pair of arms is told apart with fewer pulls by others than by its own two.
 
-    The pulls go as ‖w*‖₁², w* the lightest weights with Xᵀw = x_b − x_c: two for the pair alone. Only
-    the pairs of nearest features are looked at; with few dimensions or very many arms none is, and
-    the answer is yes.
+    The pulls are proportional to ‖w*‖₁², w* the lightest weights with Xᵀw = x_b − x_c; ‖w‖₁ is 2
+    for the pair alone. Only the pairs of nearest features are solved; with few dimensions or very
+    many arms none is, and the answer is yes.
 
     Examples
     --------
@@ -81,8 +80,8 @@ def arms_tell_of_others(problem: Problem) -> bool:
     if arms > SOLVED or 4 * rank < arms or noise.min() < 1.0:
         return True
     squares = np.einsum("ij,ij->i", features, features)
-    apart = squares[:, None] + squares[None, :] - 2.0 * features @ features.T
-    apart /= squares[:, None] + squares[None, :]
+    sums = squares[:, None] + squares[None, :]
+    apart = (sums - 2.0 * features @ features.T) / sums
     first, second = np.triu_indices(arms, 1)
     nearest = np.argsort(apart[first, second], kind="stable")[:NEAREST]
     designs = Designs(features, noise)
@@ -94,10 +93,10 @@ def arms_tell_of_others(problem: Problem) -> bool:
 def meant(
     choice: str | Algorithm | None, threshold: Any, problem: Problem, budget: object = None
 ) -> tuple[str | Algorithm, Any]:
-    """Algorithm and threshold with every ``"auto"`` replaced by what it means on the problem.
+    """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
 
-    Where nothing is named it is ``"auto"``: with a budget XY-halving; with a threshold m-LinGapE, as
-    strategies have bounds of their own; else what is ``recommended``.
+    Where nothing is named it is ``"auto"``: with a budget XY-halving; with a threshold m-LinGapE,
+    as strategies have bounds of their own; else what is ``recommended``.
 
     Examples
     --------
@@ -121,7 +120,7 @@ def meant(
 
 
 def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
-    """The only algorithm that works on a budget, where no other one was named."""
+    """XY-halving, the only algorithm that works on a budget; raises if another was named."""
     halving = XYHalving(budget=budget)  # type: ignore[arg-type]  # it is checked there
     if choice is None or is_auto(choice) or choice in (WITH_BUDGET, halving):
         return halving
@@ -145,5 +144,5 @@ def is_left_open(choice: Any, threshold: Any, budget: object) -> bool:
 
 
 def is_auto(choice: Any) -> bool:
-    """Whether it is the word."""
+    """Whether the choice is the word ``"auto"``."""
     return isinstance(choice, str) and choice == AUTO

@@ -1,14 +1,14 @@
 """Algorithms that track an allocation, and elimination for any algorithm with gap indices.
 
 LinGame shares the pulls out by a game against the closest alternative (Degenne et al. 2020), FWS by
-one Frank–Wolfe step a round towards w* (Wang, Tzeng and Proutière 2021), lazy track-and-stop by w* of
-the means (Jedra and Proutière 2020).
+one Frank–Wolfe step in each round towards w* (Wang, Tzeng and Proutière 2021), lazy track-and-stop
+by the w* of the means (Jedra and Proutière 2020).
 
-Elimination (Tirinzoni and Degenne 2022): the bounds behind the indices hold at all times at once, with
-probability 1 − δ. So the least B_ij seen so far is a bound too, and takes its place: a pair once
-certified, B_ij ≤ ε, is certified for good. It is not examined again, whatever later results do to its
-index, and the search stops when every pair of a candidate and another arm has been certified at some
-time, not all of them at the same time.
+Elimination (Tirinzoni and Degenne 2022): the bounds behind the indices hold at all times at once,
+with probability 1 − δ. So the least B_ij seen so far is a bound too, and takes its place: a pair
+once certified, B_ij ≤ ε, is certified for good. It is not examined again, whatever later results do
+to its index, and the search stops when every pair of a candidate and another arm has been certified
+at some time, not all of them at the same time.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from shortlist.catalog import gifa
 from shortlist.catalog.gifa import ELIMINATION, GIFA
 from shortlist.rules.thresholds import THRESHOLDS, published_regularization
 
-# Its stop, Z > C²/2 with Z the generalised likelihood ratio, is τ_LUCB with paired indices. The paper
-# proves that as δ → 0 it needs no more than necessary where there is one right answer (the best arm
-# is its example), with wider gains and a threshold of its own: with those here, and with ε > 0, it is
-# an extension without a theorem.
+# Its stop, Z > C²/2 with Z the generalised likelihood ratio, is τ_LUCB with paired indices. The
+# paper proves that as δ → 0 it needs no more than necessary where there is one right answer (the
+# best arm is its example), with wider gains and a threshold of its own: with those here, and with
+# ε > 0, it is an extension without a theorem.
 LINGAME = GIFA(
     selection="tracking",
     allocation="game",
@@ -48,9 +48,9 @@ AS_PUBLISHED = replace(
 
 # Its stop is that of LinGame. The paper's Theorem 1 proves that as δ → 0 it needs no more than
 # necessary, for every question with one right answer whose alternatives are finitely many convex
-# sets, under conditions on gradient and curvature that it checks for the best arm of a linear bandit
-# and for the m best without features. The m best of a linear bandit have pieces of the same form,
-# but nobody has written that down: an extension without a theorem, and so is ε > 0.
+# sets, under conditions on gradient and curvature that it checks for the best arm of a linear
+# bandit and for the m best without features. The m best of a linear bandit have pieces of the same
+# form, but nobody has written that down: an extension without a theorem, and so is ε > 0.
 FWS = GIFA(
     selection="tracking",
     allocation="frank_wolfe",
@@ -59,8 +59,8 @@ FWS = GIFA(
 )
 
 
-# Its stop is that of LinGame. The paper proves for m = 1, where there is one best arm, that its number
-# of pulls matches the lower bound as δ → 0, however rarely w* is solved: m > 1 and ε > 0 are
+# Its stop is that of LinGame. The paper proves for m = 1, where there is one best arm, that its
+# number of pulls matches the lower bound as δ → 0, however rarely w* is solved: m > 1 and ε > 0 are
 # extensions without a theorem.
 LAZY = GIFA(
     selection="tracking",

@@ -13,20 +13,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from shortlist.cli import (
-    algorithms,
-    bound,
-    compilation,
-    continuing,
-    data,
-    export,
-    new,
-    reproduce,
-    repurpose,
-    status,
-    study,
-)
-from shortlist.cli.layout import say
+from shortlist._version import __version__
+from shortlist.cli import export, lower_bound, new, paper, repurpose, studies, trials
+from shortlist.cli.output import say
 from shortlist.errors import (
     BudgetSpent,
     DataUnavailable,
@@ -40,7 +29,7 @@ from shortlist.errors import (
 )
 
 USAGE, NO_DATA, STOPPED, STORAGE, OUTPUT, INTERRUPTED = 2, 3, 4, 5, 6, 130
-# The first that fits counts.
+# The first class that fits counts.
 CODES: tuple[tuple[type[ShortlistError], int], ...] = (
     (DataUnavailable, NO_DATA),
     (StudyStopped, STOPPED),
@@ -53,12 +42,12 @@ CODES: tuple[tuple[type[ShortlistError], int], ...] = (
 )
 
 
-class Door(TyperGroup):
-    """Every failure that is foreseen leaves here, as one line and an exit code."""
+class Commands(TyperGroup):
+    """Turns every expected failure of a command into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
-        # What a command prints says it, in words for people.
+        # Commands print what such a warning says, in words for people.
         warnings.simplefilter("ignore", GuaranteeInDoubt)
         try:
             return super().invoke(ctx)
@@ -73,18 +62,18 @@ class Door(TyperGroup):
 
 
 def leave(message: str, code: int) -> None:
-    """Say why, on one line, and end with an exit code."""
+    """Print why on one line, and end with an exit code."""
     say("shortlist: " + " ".join(message.split()), err=True)
     raise typer.Exit(code)
 
 
 app = typer.Typer(
     name="shortlist",
-    cls=Door,
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    pretty_exceptions_enable=False,  # an unforeseen failure is a bug: show it as Python does
+    pretty_exceptions_enable=False,  # an unexpected failure is a bug: show it as Python does
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""[bold]A screen in the lab[/bold]
 $ shortlist new screen.toml
@@ -106,8 +95,6 @@ reach), 6 the output cannot be written, 130 interrupted.""",
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from shortlist._version import __version__
-
         say(f"shortlist {__version__}")
         raise typer.Exit
 
@@ -124,42 +111,88 @@ def shortlist(
     """Find the m best of K candidates from few noisy evaluations."""
 
 
-LAB = "Lab"
-app.command("new", rich_help_panel=LAB, epilog=new.EXAMPLES)(new.new)
-app.command("ask", rich_help_panel=LAB, epilog=study.ASK_EXAMPLES)(study.ask)
-app.command("tell", rich_help_panel=LAB, epilog=study.TELL_EXAMPLES)(study.tell)
-app.command("fail", rich_help_panel=LAB, epilog=study.FAIL_EXAMPLES)(study.fail)
-app.command("cancel", rich_help_panel=LAB, epilog=study.FAIL_EXAMPLES)(study.cancel)
-app.command("reopen", rich_help_panel=LAB)(study.reopen)
-app.command("without-features", rich_help_panel=LAB, epilog=continuing.EXAMPLES)(
-    continuing.without_features
-)
-app.command("with-misspecification", rich_help_panel=LAB, epilog=continuing.EXAMPLES)(
-    continuing.with_misspecification
-)
-app.command("status", rich_help_panel=LAB, epilog=status.EXAMPLES)(status.status)
-app.command("why", rich_help_panel=LAB)(status.why)
-app.command("list", rich_help_panel=LAB)(status.list_studies)
-app.command("export", rich_help_panel=LAB, epilog=export.EXAMPLES)(export.export)
-app.command("report", rich_help_panel=LAB)(export.report)
-app.command("algorithms", rich_help_panel="Look up")(algorithms.algorithms)
-app.command("bound", rich_help_panel="Look up", epilog=bound.EXAMPLES)(bound.bound)
-app.command("repurpose", rich_help_panel="Screen", epilog=repurpose.EXAMPLES)(repurpose.repurpose)
-app.command("reproduce", rich_help_panel="The paper", epilog=reproduce.EXAMPLES)(
-    reproduce.reproduce
-)
-app.command("compile", rich_help_panel="This machine", epilog=compilation.EXAMPLES)(
-    compilation.compile_all
-)
-app.add_typer(data.app, name="data", rich_help_panel="The paper", epilog=data.EXAMPLES)
+def algorithms() -> None:
+    """List the algorithms, with a line on each."""
+    from shortlist.catalog.names import algorithms as catalog
+    from shortlist.plans.halving import NAME, SUMMARY
+    from shortlist.plans.mislid.algorithm import MisLid
+
+    known = catalog()
+    published = [name for name in known if name.endswith("(as published)")]
+    plain = [name for name in known if name not in published]
+    width = max(map(len, plain))
+    for name in plain:
+        say(f"{name:{width}}  {known[name]}")
+    say("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
+    say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
+    say(f"\nWith a fixed budget in place of a guarantee (budget = …):\n{NAME}  {SUMMARY}")
+    say("\nWith the settings of the authors' published runs, to reproduce those:")
+    for name in published:
+        say(name)
 
 
-# What writing to a file that was opened before may fail with.
+COMPILE_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist compile                 # all of it: a minute or two
+$ shortlist compile few plans       # what most studies use
+$ NUMBA_CACHE_DIR=/opt/machine-code shortlist compile"""
+
+
+def compile_all(
+    kinds: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KIND",
+            help="few, many, some, allocations, misspecified, plans, classical or budgets; all if "
+            "none.",
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
+) -> None:
+    """Compile beforehand, for a container or the image of a cluster.
+
+    A study compiles what it uses when that pays, and keeps it: nobody has to
+    run this. The machine code is kept beside the package, or in the user's
+    cache folder where that cannot be written to, or in NUMBA_CACHE_DIR. It is
+    made for this CPU, and made anew after an upgrade.
+    """
+    from shortlist.simulation.precompilation import precompile
+
+    for kind in precompile(kinds or ()):
+        if not quiet:
+            say(f"{kind}: compiled")
+
+
+LAB, LOOK_UP, PAPER = "Lab", "Look up", "The paper"
+for name, panel, command, examples in (
+    ("new", LAB, new.new, new.EXAMPLES),
+    ("ask", LAB, trials.ask, trials.ASK_EXAMPLES),
+    ("tell", LAB, trials.tell, trials.TELL_EXAMPLES),
+    ("fail", LAB, trials.fail, trials.FAIL_EXAMPLES),
+    ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
+    ("reopen", LAB, studies.reopen, None),
+    ("without-features", LAB, studies.without_features, studies.CONTINUING_EXAMPLES),
+    ("with-misspecification", LAB, studies.with_misspecification, studies.CONTINUING_EXAMPLES),
+    ("status", LAB, studies.status, studies.STATUS_EXAMPLES),
+    ("why", LAB, trials.why, None),
+    ("list", LAB, studies.list_studies, None),
+    ("export", LAB, export.export, export.EXAMPLES),
+    ("report", LAB, export.report, None),
+    ("algorithms", LOOK_UP, algorithms, None),
+    ("bound", LOOK_UP, lower_bound.bound, lower_bound.EXAMPLES),
+    ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),
+    ("reproduce", PAPER, paper.reproduce, paper.REPRODUCE_EXAMPLES),
+    ("compile", "This machine", compile_all, COMPILE_EXAMPLES),
+):
+    app.command(name, rich_help_panel=panel, epilog=examples)(command)
+app.add_typer(paper.data_app, name="data", rich_help_panel=PAPER, epilog=paper.DATA_EXAMPLES)
+
+
+# Errors of writing to a file that is already open.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main() -> None:
-    """What the console script calls."""
+    """Run the program, as the console script does."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # σ and δ must not end a program in cp1252
             stream.reconfigure(errors="replace")
@@ -170,10 +203,10 @@ def main() -> None:
             raise
         with suppress(OSError):
             say(
-                f"shortlist: the output cannot be written ({error.strerror}). What was asked or told "
-                "is kept: `shortlist status` shows it.",
+                f"shortlist: the output cannot be written ({error.strerror}). What was asked or "
+                "told is kept: `shortlist status` shows it.",
                 err=True,
             )
-        # What is still in the buffer would fail once more when Python ends.
+        # Flushing the rest of the buffer would fail once more when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(OUTPUT)

@@ -1,25 +1,25 @@
-"""Taking results elsewhere: ``export`` and ``report``."""
+"""Commands that write files about a study: ``export`` and ``report``."""
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.layout import count, plain, say, say_json
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
+from shortlist.cli.output import count, plain, say, say_json
 from shortlist.cli.plate import study_digest
-from shortlist.cli.trials import trial_report
+from shortlist.cli.summary import trial_report
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from shortlist.study.study import Study
 
 COLUMNS = [
     *("trial", "arm", "state", "value", "reason", "asked", "closed", "due", "worker", "seed", "why")
@@ -55,21 +55,26 @@ def export(
     if out is not None and out.suffix.lower() not in FORMATS:
         raise unknown_name("format", out.suffix, FORMATS)
     opened = open_study(study, name)
-    frame = opened.table() if table else _trials(opened)
+    if table:
+        frame = opened.table()
+    else:
+        import pandas as pd
+
+        rows = [{**trial_report(trial), "why": str(opened.why(trial))} for trial in opened.trials]
+        frame = pd.DataFrame(rows, columns=COLUMNS)
     if out is not None:
         with new_file(out, replace=force) as file:
             file.write(_encoded(frame, out.suffix.lower()))
     if as_json:
-        rows = frame.to_dict(orient="records")
-        what = {"file": str(out), "rows": len(rows)} if out else {"rows": rows}
-        say_json({"study": opened.name, **what})
+        what = {"file": str(out), "rows": len(frame)}
+        say_json({"study": opened.name, **(what if out else {"rows": frame.to_dict("records")})})
     elif out is not None:
         say(f"{out}: {count(len(frame), 'row')}")
     else:
         text = csv_of(frame, index=False)
         if sys.stdout.isatty():
             say(text.decode().removesuffix("\n"))
-        else:  # as in a file: a stdout in another encoding would lose signs
+        else:  # the bytes of a file: a stdout in another encoding would lose characters
             typer.echo(text, nl=False)
 
 
@@ -91,7 +96,11 @@ def report(
 
     opened = open_study(study, name)
     signature = f"<!-- shortlist report {study_digest(opened)} -->\n".encode()
-    with new_file(out, replace=force or _ends_with(out, signature)) as file:
+    try:
+        is_ours = out.read_bytes().endswith(signature)
+    except OSError:  # there is no file, or writing will say what is wrong
+        is_ours = False
+    with new_file(out, replace=force or is_ours) as file:
         file.write(reports.html(opened).encode() + signature)
     if as_json:
         say_json({"study": opened.name, "file": str(out)})
@@ -99,24 +108,7 @@ def report(
         say(f"The page: {out}")
 
 
-def _ends_with(file: Path, signature: bytes) -> bool:
-    try:
-        return file.read_bytes().endswith(signature)
-    except OSError:  # none is there, or writing will say what is wrong
-        return False
-
-
-def _trials(study: Study) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [{**trial_report(trial), "why": str(study.why(trial))} for trial in study.trials]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
 def _encoded(frame: pd.DataFrame, suffix: str) -> bytes:
-    import io
-    import json
-
     if suffix == ".csv":
         return csv_of(frame, index=False)
     if suffix == ".json":

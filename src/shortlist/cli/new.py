@@ -1,4 +1,4 @@
-"""``shortlist new``: a screen from its description, and what it will take."""
+"""``shortlist new``: make a study from its screen.toml, and say what it will take."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.agreement import blaming
-from shortlist.cli.findings import finding_words, findings
-from shortlist.cli.layout import count, entry, few, from_here, say, say_json
-from shortlist.cli.opening import JsonOption, begin, names_in, open_screen
-from shortlist.cli.outlook import look_ahead
+from shortlist.cli.opening import JsonOption, naming_the_file, open_screen
+from shortlist.cli.output import count, few, from_here, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
-from shortlist.errors import UnhealthyFeatures
+from shortlist.cli.summary import findings
+from shortlist.errors import StudyNotFound, UnhealthyFeatures
 
 if TYPE_CHECKING:
-    from shortlist.cli.outlook import Forecast, Outlook
+    from shortlist.simulation.outlook import Forecast, Outlook
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
@@ -52,47 +50,55 @@ def new(
     Everything is checked before anything is written. Run again, it finds the
     study that is there; a changed setting or features file is refused.
     """
+    from shortlist.simulation.outlook import look_ahead
+    from shortlist.study.insight.health import examine_features
+    from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
 
     described = read_screen_file(screen)
     settings = described.settings()
     pilot = described.pilot()
-    there = described.name in names_in(described.storage)
+    try:
+        made = described.name not in study_names(described.storage)
+    except StudyNotFound:  # there is no such file yet
+        made = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
-        if there:
-            study = open_screen(described, settings)
-        else:
-            with blaming(described):
+        if made:
+            with naming_the_file(described):
                 study = Study(**settings)
-        with blaming(described, described.beside(described.keys.get("pilot", ""))):
+        else:
+            study = open_screen(described, settings)
+        with naming_the_file(described, described.beside(described.keys.get("pilot", ""))):
             outlook = look_ahead(study, pilot, settings)
-        if not there:  # nothing is written before all is known to be right
-            study = begin(described, settings)
+        if made:  # nothing is written before all is known to be right
+            with naming_the_file(described):
+                # If somebody was quicker, this goes on with their study.
+                study = Study(**settings, storage=described.storage, name=described.name)
+    found = findings(examine_features(study.problem))
     if as_json:
-        say_json(_report(study, not there, outlook))
+        say_json({**_report(study, made), "findings": found, "outlook": asdict(outlook)})
+        return
+    where = f"in {from_here(study.storage)}"
+    evaluations = count(study.evaluations, "evaluation")
+    if made:
+        say(f"Study {study.name!r} made, {where}.\n")
     else:
-        _print(described, study, not there, outlook)
+        say(
+            f"Study {study.name!r} is there already, {where}, with {evaluations}. "
+            "Nothing was changed.\n"
+        )
+    for label, words in _study_entries(study, "features" in described.keys):
+        say_entry(label, words)
+    for finding in found:
+        say_entry(finding["level"], f"{finding['words']} {finding['meaning']}")
+    say("\nWhat it will take")
+    for label, words in _outlook_entries(described, study, outlook):
+        say_entry(label, words)
 
 
-def _audit_words(study: Study) -> str:
-    """How it is tested that the means are linear, where that is assumed; else nothing."""
-    from shortlist.study.insight.audit import audit_size, is_audited
-
-    if not is_audited(study.bound):
-        return ""
-    if not study.audit.wanted:
-        return "none: that the means are linear in the features is assumed, and not tested."
-    least = count(audit_size(study.problem.arms, 0), "evaluation")
-    return (
-        f"{least}, or a tenth of all if that is more, test whether the means are linear in the "
-        "features before the answer is final."
-    )
-
-
-def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
+def _report(study: Study, made: bool) -> dict[str, Any]:
     from shortlist.study.insight.audit import is_audited
-    from shortlist.study.insight.health import examine_features
 
     problem = study.problem
     return {
@@ -114,82 +120,88 @@ def _report(study: Study, made: bool, outlook: Outlook) -> dict[str, Any]:
         "proven": study.bound.proven,
         "guarantee": study.bound.guarantee(),
         "audit": study.audit.wanted and is_audited(study.bound),
-        "findings": findings(examine_features(problem)),
-        "outlook": asdict(outlook),
     }
 
 
-def _print(described: ScreenFile, study: Study, made: bool, outlook: Outlook) -> None:
-    from shortlist.study.insight.health import examine_features
+def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]]:
+    from shortlist.study.insight.audit import audit_size, is_audited
 
-    problem = study.problem
-    if made:
-        say(f"Study {study.name!r} made, in {from_here(study.storage)}.\n")
-    else:
-        say(
-            f"Study {study.name!r} is there already, in {from_here(study.storage)}, with "
-            f"{count(study.evaluations, 'evaluation')}. Nothing was changed.\n"
-        )
-    about = f", each with {count(problem.dimension, 'feature')}"
-    say(
-        entry(
-            "arms",
-            f"{problem.arms}{about if 'features' in described.keys else ''}: {few(problem.names)}",
-        )
-    )
+    problem, bound = study.problem, study.bound
+    about = f", each with {count(problem.dimension, 'feature')}" if has_features else ""
+    yield "arms", f"{problem.arms}{about}: {few(problem.names)}"
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
     until = f"with risk δ = {problem.delta:g}"
     if study.budget is not None:
         until = f"as well as {count(study.budget, 'evaluation')} can tell"
-    say(entry("wanted", f"the {problem.m} best{slack}, {until}"))
+    yield "wanted", f"the {problem.m} best{slack}, {until}"
     single = " in a single evaluation" if problem.noise.kind == "given" else ""
-    say(entry("noise", problem.noise.figure + single))
-    say(entry("algorithm", f"{study.bound.name}, threshold {study.bound.threshold.name}"))
-    say(entry("answer", study.bound.guarantee()))
-    if audited := _audit_words(study):
-        say(entry("audit", audited))
-    for finding in findings(examine_features(problem)):
-        say(entry(finding["level"], finding_words(finding)))
-    say("\nWhat it will take")
-    for label, words in _outlook_words(described, study, outlook):
-        say(entry(label, words))
+    yield "noise", problem.noise.figure + single
+    yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
+    yield "answer", bound.guarantee()
+    if not is_audited(bound):
+        return
+    if study.audit.wanted:
+        least = count(audit_size(problem.arms, 0), "evaluation")
+        yield (
+            "audit",
+            f"{least}, or a tenth of all if that is more, test whether the means are linear in the "
+            "features before the answer is final.",
+        )
+    else:
+        words = "none: that the means are linear in the features is assumed, and not tested."
+        yield "audit", words
 
 
-def _outlook_words(
+def _outlook_entries(
     described: ScreenFile, study: Study, outlook: Outlook
 ) -> Iterator[tuple[str, str]]:
     from shortlist.study.view import makes_plans
 
-    problem = study.problem
-    m = problem.m
+    problem, m = study.problem, study.problem.m
     if outlook.initial:
-        arms = count(outlook.initial_arms, "arm")
-        first = f"{count(outlook.initial, 'initial pull')} of {arms}"
-        if makes_plans(study):
-            first = f"a plan of {count(outlook.initial, 'pull')} of {arms}"
+        what = "pull" if makes_plans(study) else "initial pull"
+        pulls = f"{count(outlook.initial, what)} of {count(outlook.initial_arms, 'arm')}"
+        first = f"a plan of {pulls}" if makes_plans(study) else pulls
         yield "first", f"{first}, whatever comes out; there is no answer before that."
+    with_a_pilot = f'With means of a pilot (pilot = "pilot.csv" in {described.path}) you get'
+    # The pilot by its name: the algorithm may make a pilot of its own.
+    if_true = (
+        f"if the means of {described.keys.get('pilot')} were true (made linear in the features, "
+        f"{outlook.misfit or 0.0:.3g} off at most)"
+    )
     if study.budget is not None:
-        yield from _budget_words(described, study.budget, outlook)
+        yield (
+            "in all",
+            f"{count(study.budget, 'evaluation')}, neither more nor less. Those that fail or are "
+            "cancelled do not count.",
+        )
+        if outlook.errors is None:
+            probable = "the study says how probable a wrong shortlist is."
+            yield "then", f"{probable} {with_a_pilot} a forecast of that."
+        else:
+            errors = outlook.errors
+            yield (
+                "pilot",
+                f"{if_true}, {errors.wrong} of {errors.runs} simulated screens ended with a wrong "
+                f"shortlist: a probability between {errors.low:.2g} and {errors.high:.2g}.",
+            )
         return
     if problem.noise.is_open:
         yield "then", "σ is estimated, and only then can be said what is left."
         return
     if outlook.misfit is None:
-        yield (
-            "then",
-            f"it depends on how far apart the means of ranks {m} and {m + 1} are. With means of a "
-            f'pilot (pilot = "pilot.csv" in {described.path}) you get a bound and a forecast.',
-        )
+        depends = f"it depends on how far apart the means of ranks {m} and {m + 1} are."
+        yield "then", f"{depends} {with_a_pilot} a bound and a forecast."
         return
-    yield "pilot", f"{_if_true(described, outlook)}:"
+    yield "pilot", f"{if_true}:"
     if outlook.lower_bound is None:
         yield "at least", f"no bound: {outlook.why_no_bound}"
     elif problem.epsilon:
         yield (
             "at ε = 0",
             f"no algorithm that is as sure does with fewer than {outlook.lower_bound:,.0f} "
-            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, not "
-            "a forecast.",
+            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, "
+            "not a forecast.",
         )
     else:
         yield (
@@ -199,37 +211,6 @@ def _outlook_words(
         )
     if outlook.forecast is not None:
         yield "forecast", _forecast_words(outlook.forecast)
-
-
-def _budget_words(
-    described: ScreenFile, budget: int, outlook: Outlook
-) -> Iterator[tuple[str, str]]:
-    yield (
-        "in all",
-        f"{count(budget, 'evaluation')}, neither more nor less. Those that fail or are cancelled do "
-        "not count.",
-    )
-    if outlook.errors is None:
-        yield (
-            "then",
-            "the study says how probable a wrong shortlist is. With means of a pilot (pilot = "
-            f'"pilot.csv" in {described.path}) you get a forecast of that.',
-        )
-        return
-    errors = outlook.errors
-    yield (
-        "pilot",
-        f"{_if_true(described, outlook)}, {errors.wrong} of {errors.runs} simulated screens ended "
-        f"with a wrong shortlist: a probability between {errors.low:.2g} and {errors.high:.2g}.",
-    )
-
-
-def _if_true(described: ScreenFile, outlook: Outlook) -> str:
-    """By its name: the algorithm may make a pilot of its own."""
-    return (
-        f"if the means of {described.keys['pilot']} were true (made linear in the features, "
-        f"{outlook.misfit:.3g} off at most)"
-    )
 
 
 def _forecast_words(forecast: Forecast) -> str:

@@ -1,21 +1,36 @@
-"""Which study is meant: by its screen.toml, by its storage, or by SHORTLIST_STUDY."""
+"""Open the study that a command names: by its screen.toml, its storage, or SHORTLIST_STUDY.
+
+A study that is named by its screen.toml is opened only if it was begun with those settings.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.agreement import agreeing, blaming, check_agreement
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
-from shortlist.errors import InvalidSetting, StudyNotFound
+from shortlist.errors import (
+    InvalidFeatures,
+    InvalidInput,
+    InvalidSetting,
+    StudyMismatch,
+    StudyNotFound,
+    UnknownTrial,
+)
 
 if TYPE_CHECKING:
+    from shortlist.study.definition import Definition
     from shortlist.study.study import Study
+    from shortlist.study.trial import Trial
 
 VARIABLE = "SHORTLIST_STUDY"
+PROBLEM = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")  # of Problem.of
 
 StudyArgument = Annotated[
     str | None,
@@ -26,6 +41,10 @@ StudyArgument = Annotated[
         show_default=False,
     ),
 ]
+TrialsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TRIAL", help="Numbers of trials.", show_default=False),
+]
 NameOption = Annotated[
     str | None,
     typer.Option("--study", metavar="NAME", help="Which one, where the storage holds several."),
@@ -34,57 +53,127 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def open_study(place: str | None, name: str | None) -> Study:
-    """The study that is kept there; one named by its screen.toml must be as that says.
-
-    Nothing is written and nobody who writes is waited for.
-    """
+    """The study in a storage, or that of a screen.toml; nothing is written or waited for."""
     from shortlist.study.study import Study
 
-    place = named(place)
-    if not is_screen_file(place):
-        return Study.load(place, name)
-    screen = read_screen_file(Path(place))
-    if name is not None:
-        return Study.load(screen.storage, name)
-    return open_screen(screen, screen.settings())
+    where = named_place(place)
+    if isinstance(where, ScreenFile):
+        if name is None:
+            return open_screen(where, where.settings())
+        where = where.storage
+    return Study.load(where, name)
 
 
-def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
-    """The study of a screen.toml, if it is there as described."""
-    from shortlist.study.study import Study
+def open_trials(place: str | None, words: list[str], name: str | None) -> tuple[Study, list[Trial]]:
+    """The study and its trials of these numbers; a number in the study's place is a trial's too."""
 
-    check_agreement(screen, settings)
-    return Study.load(screen.storage, screen.name)
+    def is_number(word: str) -> bool:
+        return re.fullmatch("[0-9]{1,18}", word) is not None
+
+    if place is not None and is_number(place):
+        words, place = [place, *words], None
+    study = open_study(place, name)
+    if not words:
+        raise InvalidSetting("name a trial by its number: `shortlist status` lists the open ones.")
+    for word in words:
+        if not is_number(word) or int(word) >= len(study.trials):
+            raise UnknownTrial(
+                f"there is no trial {word[:40]!r}: the study has asked for {len(study.trials)} so "
+                "far, numbered from 0. `shortlist status` lists the open ones."
+            )
+    return study, [study.trials[number] for number in dict.fromkeys(map(int, words))]
 
 
-def begin(screen: ScreenFile, settings: dict[str, Any]) -> Study:
-    """Begin the study of a screen.toml; if somebody was quicker, go on with theirs."""
-    from shortlist.study.study import Study
-
-    with agreeing(screen), blaming(screen):
-        return Study(**settings, storage=screen.storage, name=screen.name)
-
-
-def named(place: str | None) -> str:
-    """What was named: a screen.toml, a path or a URL."""
+def named_place(place: str | None) -> str | ScreenFile:
+    """The storage that a command names, or the screen.toml."""
     place = place or os.environ.get(VARIABLE)
     if not place:
         raise InvalidSetting(
-            f"no study was named: put its screen.toml or its database file first, or set {VARIABLE}."
+            "no study was named: put its screen.toml or its database file first, or set "
+            f"{VARIABLE}."
         )
-    return place
+    return read_screen_file(Path(place)) if place.lower().endswith(".toml") else place
 
 
-def is_screen_file(place: str) -> bool:
-    """Whether a word names a screen.toml rather than a storage."""
-    return place.lower().endswith(".toml")
-
-
-def names_in(storage: str) -> list[str]:
-    """The studies in a storage, none if there is no such file yet."""
-    from shortlist.study.storage.opening import study_names
+def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
+    """The study of a screen.toml; raises where there is none, or it has other settings."""
+    from shortlist.study.storage.address import shown
+    from shortlist.study.storage.opening import open_storage
+    from shortlist.study.study import Study
 
     try:
-        return study_names(storage)
+        storage = open_storage(screen.storage, create=False)
+        stored = storage.open(screen.name)
     except StudyNotFound:
-        return []
+        raise StudyNotFound(
+            f"there is no study {screen.name!r} in {shown(screen.storage)} yet: run `shortlist new "
+            f"{screen.path}`."
+        ) from None
+    storage.close()
+    with naming_the_file(screen):
+        given = _as_stored(settings, stored)
+        _check_features(screen, given, stored)
+        given.check_same(stored, screen.name)
+    return Study.load(screen.storage, screen.name)
+
+
+def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
+    """The settings as ``Study`` would store them; a seed that is not given is the stored one."""
+    from shortlist.catalog.recommendation import is_left_open, meant
+    from shortlist.problem import Problem, checked_seed
+    from shortlist.study.definition import Definition, checked_flag, checked_lease
+
+    asked = {key: settings[key] for key in PROBLEM if key in settings}
+    problem = Problem.of(sigma=settings.get("sigma"), **asked)
+    seed, algorithm, budget = (settings.get(key) for key in ("seed", "algorithm", "budget"))
+    named = settings.get("threshold")
+    chosen, threshold = meant(algorithm, named, problem, budget)
+    given = Definition.of(
+        problem,
+        algorithm=chosen,
+        threshold=threshold,
+        seed=stored.choices["seed"] if seed is None else checked_seed(seed),
+        lease=checked_lease(settings.get("lease")),
+        classical="features" not in settings,
+        audit=checked_flag("audit", settings.get("audit", True)),
+    )
+    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named, budget))
+    return given
+
+
+def _check_features(screen: ScreenFile, given: Definition, stored: Definition) -> None:
+    """Name a changed feature by its heading, or counted from 1; ``check_same`` has no headings."""
+    import numpy as np
+
+    one, other = given.features, stored.features
+    if given.choices != stored.choices or given.names != stored.names:
+        return
+    if one is None or other is None or one.shape != other.shape or np.array_equal(one, other):
+        return
+    arm, column = (int(place) for place in np.argwhere(one != other)[0])
+    titles = screen.titles()
+    what = f"feature {column + 1}" if titles is None else repr(titles[column])
+    raise StudyMismatch(
+        f"the study {screen.name!r} is stored with other features: {what} of arm "
+        f"{given.names[arm]!r} was {float(other[arm, column])!r} and is "
+        f"{float(one[arm, column])!r} in {screen.arms_file}. What was measured would not fit."
+    )
+
+
+@contextmanager
+def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[None]:
+    """Add to an error which file it is about, and what to do if its study has other settings."""
+    from shortlist.study.storage.address import shown
+
+    try:
+        yield
+    except InvalidFeatures as error:
+        raise type(error)(f"{screen.arms_file}: {error}") from None
+    except InvalidInput as error:
+        raise type(error)(f"{file or screen.path}: {error}") from None
+    except StudyMismatch as error:
+        words = str(error).partition(" Give another name")[0]
+        raise StudyMismatch(
+            f"{screen.path}: {words} Put it back as it was, or begin another study with another "
+            f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
+        ) from None

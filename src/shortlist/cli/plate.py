@@ -1,18 +1,17 @@
-"""Plates: a file of open trials that goes to the lab, and comes back with results."""
+"""Plates: CSV files of open trials that go to the lab, and come back with results."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.cli.decimals import read_results
-from shortlist.cli.moments import iso
-from shortlist.cli.tables import read_lines
+from shortlist.cli.csv_files import read_lines, read_numbers
+from shortlist.cli.output import iso
 from shortlist.errors import InvalidInput
 from shortlist.files.cells import csv_line, guarded
 
@@ -26,7 +25,7 @@ NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a plate; ``value`` is as written, blank while the result is out."""
+    """A line of a plate; ``value`` is as written, and blank until there is a result."""
 
     line: int
     trial: int
@@ -35,9 +34,8 @@ class Row:
     study: str
 
 
-@dataclass(frozen=True)
-class Intake:
-    """What a plate brings: results to tell, and trials told before or still blank, by number."""
+class PlateResults(NamedTuple):
+    """Results to tell, and the numbers of trials that were told before or are still blank."""
 
     results: list[tuple[int, float]]
     known: list[int]
@@ -45,21 +43,20 @@ class Intake:
 
 
 def study_mark(study: Study) -> str:
-    """The study's name and a digest of what it asks, so that no plate is told to another study."""
+    """The study's name and digest, so that no plate is told to another study."""
     return f"{study.name}-{study_digest(study)}"
 
 
 def study_digest(study: Study) -> str:
-    """A digest of what a study asks and of its name, whatever it has been told."""
+    """A digest of a study's name and problem, which does not change with its results."""
     problem = study.problem
     figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, study.seed]
     words = json.dumps([study.name, *figures, *problem.names]).encode()
     return hashlib.blake2b(words + problem.features.tobytes(), digest_size=4).hexdigest()
 
 
-def write_plate(study: Study, trials: Iterable[Trial], separator: str = ",") -> str:
+def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
     """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
-    trials = list(trials)
     due = any(trial.expires_at is not None for trial in trials)
     rows: list[list[object]] = [["study", "trial", "arm", *["due"] * due, "value"]]
     for trial in trials:
@@ -71,7 +68,14 @@ def write_plate(study: Study, trials: Iterable[Trial], separator: str = ",") -> 
 
 def read_plate(file: Path) -> list[Row]:
     """Read a plate: columns trial, arm and value, and study if it is there; others are notes."""
-    (first, heading), *lines = read_lines(file, is_cut_right=_is_trial)
+
+    def has_trial(heading: list[str], cells: list[str]) -> bool:
+        """Whether a line was split at the right places: the trial is a number."""
+        titles = [title.lower() for title in heading]
+        place = titles.index("trial") if "trial" in titles else len(cells)
+        return place < len(cells) and NUMBER.fullmatch(cells[place]) is not None
+
+    (first, heading), *lines = read_lines(file, is_cut_right=has_trial)
     titles = [title.lower() for title in heading]
     for title in (*NEEDED, "study"):
         if titles.count(title) > 1:
@@ -80,8 +84,8 @@ def read_plate(file: Path) -> list[Row]:
             raise InvalidInput(
                 f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
                 f"columns trial, arm and value is expected, and {title!r} is missing. "
-                "`shortlist ask --out` writes such a file; if a spreadsheet shows it in one column, "
-                "add --semicolons."
+                "`shortlist ask --out` writes such a file; if a spreadsheet shows it in one "
+                "column, add --semicolons."
             )
     rows = [_row(file, line, titles, cells) for line, cells in lines]
     seen: dict[int, int] = {}
@@ -95,37 +99,31 @@ def read_plate(file: Path) -> list[Row]:
     return rows
 
 
-def _is_trial(heading: list[str], cells: list[str]) -> bool:
-    """Whether a line was cut at the right places: its trial is a number."""
-    titles = [title.lower() for title in heading]
-    if "trial" not in titles or len(cells) <= titles.index("trial"):
-        return False
-    return NUMBER.fullmatch(cells[titles.index("trial")]) is not None
-
-
 def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
     if len(cells) > len(titles):  # 0,5 unquoted is two cells, and the first alone is a number
         raise InvalidInput(
-            f"{file}, line {line} has {len(cells)} cells and the heading has {len(titles)}: put text "
-            "with a comma in quotes, and write decimals with a point."
+            f"{file}, line {line} has {len(cells)} cells and the heading has {len(titles)}: put "
+            "text with a comma in quotes, and write decimals with a point."
         )
     cell = dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
     number = NUMBER.fullmatch(cell["trial"])
     if number is None:
         raise InvalidInput(
-            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back the "
-            "number that was asked for, or drop the line."
+            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back "
+            "the number that was asked for, or drop the line."
         )
     return Row(line, int(number[1]), cell["arm"], cell["value"], cell.get("study", ""))
 
 
-def match(file: Path, rows: list[Row], study: Study) -> Intake:
-    """Hold a plate against the study; the first line that does not fit is an error."""
+def match(file: Path, rows: list[Row], study: Study) -> PlateResults:
+    """The results of a plate for a study; the first line that does not fit is an error."""
     mark = study_mark(study)
     filled = [row for row in rows if row.value]
-    cells = [(f"{file}, line {row.line}", row.value) for row in filled]
-    values = dict(zip(filled, read_results(cells), strict=True))
-    intake = Intake([], [], [])
+    numbers = read_numbers(
+        [row.value for row in filled], lambda k: f"{file}, line {filled[k].line}"
+    )
+    values = dict(zip(filled, numbers, strict=True))
+    matched = PlateResults([], [], [])
     # In the order of asking, whatever order the lines are in.
     for row in sorted(rows, key=lambda row: row.trial):
         where = f"{file}, line {row.line}"
@@ -147,24 +145,24 @@ def match(file: Path, rows: list[Row], study: Study) -> Intake:
             )
         if row not in values:
             if trial.state == "pending":
-                intake.blank.append(row.trial)
+                matched.blank.append(row.trial)
         elif trial.state == "pending":
             try:
                 study.bound.check(values[row])
             except InvalidInput as error:
                 raise InvalidInput(f"{where}: {error}") from None
-            intake.results.append((row.trial, values[row]))
+            matched.results.append((row.trial, values[row]))
         elif trial.state == "told" and trial.value == values[row]:
-            intake.known.append(row.trial)
+            matched.known.append(row.trial)
         else:
             raise InvalidInput(f"{where}: {_closed(trial, values[row])}")
-    return intake
+    return matched
 
 
 def _is_same(cell: str, text: str) -> bool:
-    """Whether a cell holds this text, as a plate has it or as a spreadsheet may give it back.
+    """Whether a cell holds this text, as a plate has it or as a spreadsheet may save it.
 
-    Blanks around a cell are lost when it is read, and line ends are those of the system.
+    Reading a cell loses the blanks around it, and line ends are those of the system.
 
     Examples
     --------
@@ -178,14 +176,15 @@ def _is_same(cell: str, text: str) -> bool:
 def _closed(trial: Trial, value: float) -> str:
     if trial.state == "told":
         return (
-            f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is {value!r} "
-            f"here. A told result is final, and {trial.value!r} stays stored: put it back into the "
-            f"file. If {value!r} is a second measurement, tell it with --arm and --value; if "
-            f"{trial.value!r} is wrong, begin another study (another name in the screen.toml) and tell "
-            "it the right results."
+            f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is "
+            f"{value!r} here. A told result is final, and {trial.value!r} stays stored: put it "
+            f"back into the file. If {value!r} is a second measurement, tell it with --arm and --value; "
+            f"if {trial.value!r} is wrong, begin another study (another name in the screen.toml) "
+            "and tell it the right results."
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return (
-        f"trial {trial.number} ({trial.name!r}) is {trial.state}{reason} and has the value {value!r} "
-        "here. Leave it blank; `shortlist tell --arm NAME --value X` takes a result without a trial."
+        f"trial {trial.number} ({trial.name!r}) is {trial.state}{reason} and has the value "
+        f"{value!r} here. Leave it blank; `shortlist tell --arm NAME --value X` takes a result "
+        "without a trial."
     )

@@ -1,15 +1,20 @@
-"""``shortlist repurpose``: a drug screen from files to a shortlist."""
+"""``shortlist repurpose``: the drugs that best reverse a disease, from files to a shortlist."""
 
 from __future__ import annotations
 
+import csv
 import os
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.layout import say, say_json
-from shortlist.cli.screen_files import note, noting_warnings, read_screen, select_drugs
+from shortlist.cli.output import note, noting_warnings, say, say_json
+from shortlist.errors import InvalidExpression, InvalidSetting, unknown_among_many
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist repurpose --synthetic
@@ -27,128 +32,54 @@ answer is not overwritten unless --force is given."""
 
 PULLS = "pulls.csv"
 
-DATA, QUESTION, ANSWER = "The data", "The question", "The answer"
-EXISTING: dict[str, Any] = {"exists": True, "dir_okay": False, "rich_help_panel": DATA}
+about_data = partial(typer.Option, rich_help_panel="The data")
+data_file = partial(about_data, metavar="FILE", exists=True, dir_okay=False)
+about_question = partial(typer.Option, rich_help_panel="The question")
+about_answer = partial(typer.Option, rich_help_panel="The answer")
+
+NETWORK = "A Boolean network; given several times, an ensemble: each pull draws one."
+FEATURES = "Features × drugs, for the linear model; the signatures if not given."
+DRUGS = "Only these; [bold]labelled[/bold] for those with a label 1 or -1."
+SIGMA = "The noise. Rewards lie in [0, 1]: 0.5 is proven, less is your claim."
+EPSILON = "The slack in the means. At 0 drugs of equal means are never told apart."
+ALGORITHM = "See `shortlist algorithms`; m-LinGapE, or LUCB if classical."
+CLASSICAL = "Use no features: nothing is assumed of the means."
+REPEATS = "Walks of each drug and patient, to check the answer and for the picture."
 
 
 def repurpose(
-    network: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="A Boolean network; given several times, an ensemble: each pull draws one.",
-            **EXISTING,
-        ),
-    ] = None,
-    patients: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Expression of patients.", **EXISTING)
-    ] = None,
-    controls: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Expression of controls.", **EXISTING)
-    ] = None,
-    signatures: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Binary signatures.", **EXISTING)
-    ] = None,
+    network: Annotated[list[Path] | None, data_file(help=NETWORK)] = None,
+    patients: Annotated[Path | None, data_file(help="Expression of patients.")] = None,
+    controls: Annotated[Path | None, data_file(help="Expression of controls.")] = None,
+    signatures: Annotated[Path | None, data_file(help="Binary signatures.")] = None,
     full_signatures: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Real-valued signatures, for the baseline.", **EXISTING),
+        Path | None, data_file(help="Real-valued signatures, for the baseline.")
     ] = None,
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Features × drugs, for the linear model; the signatures if not given.",
-            **EXISTING,
-        ),
-    ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What is known of drugs.", **EXISTING)
-    ] = None,
-    drugs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,NAME",
-            help="Only these; [bold]labelled[/bold] for those with a label 1 or -1.",
-            rich_help_panel=DATA,
-        ),
-    ] = None,
+    features: Annotated[Path | None, data_file(help=FEATURES)] = None,
+    labels: Annotated[Path | None, data_file(help="What is known of drugs.")] = None,
+    drugs: Annotated[str | None, about_data(metavar="NAME,NAME", help=DRUGS)] = None,
     synthetic: Annotated[
-        bool,
-        typer.Option(
-            "--synthetic", help="A data set made by code, instead of files.", rich_help_panel=DATA
-        ),
+        bool, about_data("--synthetic", help="A data set made by code, instead of files.")
     ] = False,
-    m: Annotated[
-        int, typer.Option("-m", metavar="M", help="How many drugs.", rich_help_panel=QUESTION)
-    ] = 5,
-    sigma: Annotated[
-        float,
-        typer.Option(
-            metavar="σ",
-            help="The noise. Rewards lie in [0, 1]: 0.5 is proven, less is your claim.",
-            rich_help_panel=QUESTION,
-        ),
-    ] = 0.5,
-    delta: Annotated[
-        float,
-        typer.Option(metavar="δ", help="The risk of a wrong answer.", rich_help_panel=QUESTION),
-    ] = 0.05,
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            metavar="ε",
-            help="The slack in the means. At 0 drugs of equal means are never told apart.",
-            rich_help_panel=QUESTION,
-        ),
-    ] = 0.1,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="See `shortlist algorithms`; m-LinGapE, or LUCB if classical.",
-            rich_help_panel=QUESTION,
-        ),
-    ] = None,
-    classical: Annotated[
-        bool,
-        typer.Option(
-            "--classical",
-            help="Use no features: nothing is assumed of the means.",
-            rich_help_panel=QUESTION,
-        ),
-    ] = False,
+    m: Annotated[int, about_question("-m", metavar="M", help="How many drugs.")] = 5,
+    sigma: Annotated[float, about_question(metavar="σ", help=SIGMA)] = 0.5,
+    delta: Annotated[float, about_question(metavar="δ", help="The risk of a wrong answer.")] = 0.05,
+    epsilon: Annotated[float, about_question(metavar="ε", help=EPSILON)] = 0.1,
+    algorithm: Annotated[str | None, about_question(metavar="NAME", help=ALGORITHM)] = None,
+    classical: Annotated[bool, about_question("--classical", help=CLASSICAL)] = False,
     max_evaluations: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Stop then, unsure.", rich_help_panel=QUESTION),
+        int | None, about_question(min=1, metavar="N", help="Stop then, unsure.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Same seed, same pulls.", rich_help_panel=ANSWER)
-    ] = 0,
-    repeats: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Walks of each drug and patient, to check the answer and for the picture.",
-            rich_help_panel=ANSWER,
-        ),
-    ] = 10,
+    seed: Annotated[int, about_answer(min=0, metavar="N", help="Same seed, same pulls.")] = 0,
+    repeats: Annotated[int, about_answer(min=1, metavar="N", help=REPEATS)] = 10,
     out: Annotated[
         Path,
-        typer.Option(
-            file_okay=False,
-            metavar="FOLDER",
-            help="For the table, the picture and the pulls.",
-            rich_help_panel=ANSWER,
+        about_answer(
+            file_okay=False, metavar="FOLDER", help="For the table, the picture and the pulls."
         ),
     ] = Path("screen"),
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Overwrite an earlier answer.", rich_help_panel=ANSWER),
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=ANSWER)
-    ] = False,
+    force: Annotated[bool, about_answer("--force", help="Overwrite an earlier answer.")] = False,
+    as_json: Annotated[bool, about_answer("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find the m drugs that best reverse a disease in a Boolean network.
 
@@ -178,8 +109,8 @@ def repurpose(
     from shortlist.repurposing.screen import DrugScreen
 
     with noting_warnings():
-        data = _synthetic(seed) if synthetic else read_screen(files)
-        select_drugs(data, drugs)
+        data = _synthetic(seed, list(files)) if synthetic else _read(files)
+        _select(data, drugs)
     _check_free(make_folder(out), force)
     screen = DrugScreen(**data, seed=seed, cache=out / PULLS)
     with noting_warnings():
@@ -187,7 +118,13 @@ def repurpose(
             m, sigma=sigma, delta=delta, epsilon=epsilon, algorithm=algorithm, classical=classical
         )
     if not as_json:
-        say(_heading(screen))
+        genes, sampled = screen.initial.shape
+        several = "" if len(screen.networks) == 1 else f", {len(screen.networks)} networks"
+        say(
+            f"{len(screen.drugs)} drugs, {sampled} patients, {genes} genes{several}; the goal has "
+            f"{screen.differential.notna().sum()} genes, {int(screen.differential.sum())} of them "
+            "on"
+        )
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
     if not as_json:
@@ -203,28 +140,100 @@ def repurpose(
         say(f"Written: {', '.join(map(str, written))}")
 
 
-def _synthetic(seed: int) -> dict[str, Any]:
+def _synthetic(seed: int, names: list[str]) -> dict[str, Any]:
     from shortlist.repurposing.synthetic_data import synthetic
 
     made = synthetic(seed=seed)
-    return {
-        "network": made.networks,
-        "patients": made.patients,
-        "controls": made.controls,
-        "signatures": made.signatures,
-        "full_signatures": made.full_signatures,
-        "features": made.features,
-        "labels": made.labels,
+    return {name: getattr(made, "networks" if name == "network" else name) for name in names}
+
+
+def _read(files: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a ``DrugScreen``, its drugs named as the file of labels names them."""
+    from shortlist import repurposing
+
+    data: dict[str, Any] = {
+        name: None if path is None else repurposing.read_expression(path)
+        for name, path in files.items()
+        if name not in ("network", "labels")
     }
+    data["network"] = [repurposing.read(path) for path in files["network"]]
+    data["labels"] = None
+    if files["labels"] is not None:
+        data["labels"], names = read_labels(files["labels"])
+        for name in ("signatures", "full_signatures", "features"):
+            if data[name] is not None:
+                data[name] = data[name].rename(columns=names)
+    if data["features"] is not None:
+        known = [drug for drug in data["signatures"] if drug in data["features"]]
+        without = data["signatures"].shape[1] - len(known)
+        if known and without:
+            note(f"{without} drugs have no features and are left out.")
+            data["signatures"] = data["signatures"][known]
+            if data["labels"] is not None:
+                data["labels"] = data["labels"][[d in known for d in data["labels"].index]]
+    return data
+
+
+def read_labels(path: Path) -> tuple[pd.Series[float], dict[str, str]]:
+    """Labels by drug, and the name of each drug where the file has a column for it."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(
+            path, index_col=0, dtype=str, keep_default_na=False, sep=None, engine="python"
+        )
+    except (csv.Error, ValueError, UnicodeDecodeError) as error:
+        raise InvalidExpression(f"{path}: this is not a table of labels ({error}).") from None
+    if table.shape[1] == 0:
+        raise InvalidExpression(f"{path}: expected a drug and its label on every line.")
+    heading = [str(table.index.name or ""), str(table.columns[-1])]
+    if heading[0] and pd.to_numeric(heading[1], errors="coerce") in (-1, 0, 1):
+        raise InvalidExpression(
+            f"{path}, line 1 reads {', '.join(heading)!r}, a drug and its label, where a heading "
+            "is expected: put one above it, such as 'drug,label'."
+        )
+    table.index = table.index.map(str)
+    labels = pd.to_numeric(table.iloc[:, -1], errors="coerce")
+    bad = labels.isna() & (table.iloc[:, -1].str.strip() != "")
+    if bad.any():
+        raise InvalidExpression(
+            f"{path}: the drug {table.index[bad][0]!r} has {table.iloc[:, -1][bad].iloc[0]!r} in "
+            "the last column; expected 1, -1 or 0."
+        )
+    names: dict[str, str] = {}
+    if "drug_name" in table.columns[:-1]:
+        names = {str(drug): str(name) for drug, name in table["drug_name"].items()}
+    if len(set(names.values())) < len(names):
+        note(f"{path}: drug_name repeats a name, so drugs go by their first column.")
+        names = {}
+    return labels.rename(index=names), names
+
+
+def _select(data: dict[str, Any], drugs: str | None) -> None:
+    """Keep only the drugs that are asked for."""
+    if drugs is None:
+        return
+    every = [str(drug) for drug in data["signatures"].columns]
+    if drugs == "labelled":
+        if data["labels"] is None:
+            raise InvalidSetting("--drugs labelled needs --labels.")
+        chosen = [drug for drug, label in data["labels"].items() if label in (-1, 1)]
+    else:
+        chosen = [name.strip() for name in drugs.split(",") if name.strip()]
+    for drug in chosen:
+        if drug not in every:
+            raise unknown_among_many("drug", drug, every)
+    data["signatures"] = data["signatures"][chosen]
+    if data["labels"] is not None:
+        data["labels"] = data["labels"].reindex(chosen)
 
 
 def _check_free(folder: Path, force: bool) -> None:
-    """Refuse a folder whose files are not of a screen, before the work rather than after it.
+    """Refuse a folder with the answer of something else, before the work rather than after it.
 
     Beside pulls of this screen there may be its answer. The same answer is no loss, and another
     one is refused when it is written: by then all pulls are kept.
     """
-    from shortlist.errors import InvalidSetting
     from shortlist.repurposing.outcome import PICTURE, TABLE
 
     for name in (TABLE, f"{PICTURE}.png", f"{PICTURE}.svg"):
@@ -233,13 +242,3 @@ def _check_free(folder: Path, force: bool) -> None:
                 f"{folder / name} is there already: name another folder, or pass --force to "
                 "overwrite it."
             )
-
-
-def _heading(screen: Any) -> str:
-    genes, patients = screen.initial.shape
-    known = screen.differential.notna().sum()
-    several = "" if len(screen.networks) == 1 else f", {len(screen.networks)} networks"
-    return (
-        f"{len(screen.drugs)} drugs, {patients} patients, {genes} genes{several}; the goal has "
-        f"{known} genes, {int(screen.differential.sum())} of them on"
-    )

@@ -1,4 +1,4 @@
-"""The file that describes a screen, ``screen.toml``, and the files that it names."""
+"""``screen.toml``, the file that describes a lab's study, and the files that it names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.tables import read_lines, read_table
+from shortlist.cli.csv_files import read_lines, read_table
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unknown_name
 from shortlist.files.paths import checked_path, from_home
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from shortlist.plans.mislid.algorithm import MisLid
 
+# Passed on to Study as they are.
 PLAIN = (
     *("m", "reward_range", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed"),
     "audit",
@@ -29,22 +30,14 @@ SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
 @dataclass(frozen=True)
 class ScreenFile:
-    """What a screen.toml says, before the files that it names are read.
-
-    Attributes
-    ----------
-    path : Path
-        Where it is; the files it names stand beside it.
-    keys : dict
-        As written.
-    """
+    """A screen.toml before the files that it names are read: where it is, and its keys."""
 
     path: Path
     keys: dict[str, Any]
 
     @property
     def storage(self) -> str:
-        """Where the study is kept: a path, or the URL of a database."""
+        """Where the study is stored: a path, or the URL of a database."""
         if "storage" not in self.keys:
             return str(self.path.with_suffix(".db"))
         from shortlist.study.storage.address import check_address, is_url
@@ -60,12 +53,12 @@ class ScreenFile:
 
     @property
     def arms_file(self) -> Path:
-        """Where the arms are described: the file that is named for them, or this one."""
+        """The file that describes the arms, which may be the screen.toml itself."""
         source = self.keys.get("features", self.keys.get("arms"))
         return self.beside(source) if isinstance(source, str) else self.path
 
     def beside(self, name: str) -> Path:
-        """A file that is named from here."""
+        """The path of a file that the screen.toml names."""
         return self.path.parent / from_home(checked_path(name, InvalidSetting), InvalidSetting)
 
     def settings(self) -> dict[str, Any]:
@@ -74,19 +67,20 @@ class ScreenFile:
         if "misspecification" in self.keys:
             settings["algorithm"] = self._mislid()
         if "sigma" in self.keys:
-            settings["sigma"] = self._sigma()
+            sigma = settings["sigma"] = self.keys["sigma"]
+            if isinstance(sigma, str) and Path(sigma).suffix:
+                settings["sigma"] = _by_arm(self.beside(sigma), "sigma")
         if "lease" in self.keys:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
             raise InvalidSetting(
-                f"{self.path}: give either features (a file: a line an arm, its name first) or arms "
-                "(names alone, if nothing is known of the arms), not both and not neither."
+                f"{self.path}: give either features (a file: a line an arm, its name first) or "
+                "arms (names alone, if nothing is known of the arms), not both and not neither."
             )
         if "m" not in self.keys:
             raise InvalidSetting(f"{self.path}: m is missing, how many arms are wanted.")
-        if "features" in self.keys:
-            return {**read_features(self.arms_file), **settings}
-        return {"arms": self._arms(), **settings}
+        arms = self._features() if "features" in self.keys else {"arms": self._arms()}
+        return {**arms, **settings}
 
     def titles(self) -> list[str] | None:
         """The headings of the features, where their file has them."""
@@ -95,17 +89,22 @@ class ScreenFile:
         return read_table(self.arms_file, named=True).columns
 
     def pilot(self) -> dict[str, float] | None:
-        """Means of a pilot, by the name of the arm; not all need one."""
+        """Means of a pilot, by the name of the arm; not every arm needs one."""
         if "pilot" not in self.keys:
             return None
         return _by_arm(self.beside(self.keys["pilot"]), "mean")
 
-    def _sigma(self) -> Any:
-        """A number, a word, or a number for every arm: a list, a table, or a file of them."""
-        sigma = self.keys["sigma"]
-        if isinstance(sigma, str) and Path(sigma).suffix:
-            return _by_arm(self.beside(sigma), "sigma")
-        return sigma
+    def _features(self) -> dict[str, Any]:
+        """The features, and the names of the arms, which are in the first column."""
+        if _is_parquet(self.arms_file):
+            return {"features": _read_parquet(self.arms_file)}
+        names, _, rows = read_table(self.arms_file, named=True)
+        if names and "" in names:
+            raise InvalidFeatures(
+                f"{self.arms_file}: the arm in row {names.index('') + 1} has no name in the first "
+                "column."
+            )
+        return {"features": rows, "arms": names}
 
     def _arms(self) -> list[str]:
         arms = self.keys["arms"]
@@ -190,18 +189,6 @@ def _by_arm(file: Path, what: str) -> dict[str, float]:
     return numbers
 
 
-def read_features(file: Path) -> dict[str, Any]:
-    """The features, and the names of the arms, which stand in the first column."""
-    if _is_parquet(file):
-        return {"features": _read_parquet(file)}
-    names, _, rows = read_table(file, named=True)
-    if names and "" in names:
-        raise InvalidFeatures(
-            f"{file}: the arm in row {names.index('') + 1} has no name in the first column."
-        )
-    return {"features": rows, "arms": names}
-
-
 def _is_parquet(file: Path) -> bool:
     return file.suffix.lower() in (".parquet", ".pq")
 
@@ -222,7 +209,7 @@ def _read_parquet(file: Path) -> pd.DataFrame:
     for column in table.columns[table.isna().any()]:
         arm = table.index[table[column].isna()][0]
         raise InvalidFeatures(
-            f"{file}: {str(column)!r} of arm {str(arm)!r} is missing. Fill it in, or drop its row or "
-            "its column."
+            f"{file}: {str(column)!r} of arm {str(arm)!r} is missing. Fill it in, or drop its row "
+            "or its column."
         )
     return table

@@ -1,103 +1,282 @@
-"""Trials in words, in rows and by number."""
+"""Commands about trials: ``ask``, ``tell``, ``fail``, ``cancel`` and ``why``."""
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from shortlist.cli.moments import iso, span
-from shortlist.cli.opening import open_study
-from shortlist.errors import InvalidSetting, UnknownTrial
-from shortlist.printable import on_one_line
+import typer
+
+from shortlist.cli.csv_files import read_numbers
+from shortlist.cli.opening import (
+    VARIABLE,
+    JsonOption,
+    NameOption,
+    StudyArgument,
+    TrialsArgument,
+    open_study,
+    open_trials,
+)
+from shortlist.cli.output import count, fold, note, say, say_json
+from shortlist.cli.plate import PlateResults, match, read_plate, write_plate
+from shortlist.cli.summary import say_state, study_words, trial_numbers, trial_report, trial_rows
+from shortlist.errors import (
+    InvalidSetting,
+    LinearityRejected,
+    StudyStopped,
+    TrialClosed,
+    UnknownName,
+    unknown_among_many,
+)
+from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
+ASK_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist ask screen.toml -n 8 --out plate.csv
+$ shortlist ask screen.toml --again --out plate-again.csv
 
-def trial_report(trial: Trial) -> dict[str, Any]:
-    """A trial as JSON and exported tables have it."""
-    return {
-        "trial": trial.number,
-        "arm": trial.name,
-        "state": trial.state,
-        "value": trial.value,
-        "reason": trial.reason,
-        "asked": iso(trial.asked_at),
-        "closed": iso(trial.closed_at),
-        "due": iso(trial.expires_at),
-        "worker": trial.worker,
-        "seed": trial.seed,
-        "origin": trial.cause.origin,
-    }
+The plate has a line a trial. Fill in its column [bold]value[/bold] and hand it to
+`shortlist tell`. A trial stays open until it is told, failed or cancelled; if
+a plate is lost, --again writes the open trials once more.
+Exit code 4: nothing was asked, as the study has stopped or cannot, or the
+last of its budget or its audit is under way."""
+
+TELL_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist tell screen.toml plate.csv
+$ shortlist tell screen.toml --arm C07 --value 0.42   # nobody asked for it
+$ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
+
+A blank value stays open: tell the same file again when it is filled in. What
+was told before is left alone. If a line is wrong it is named, and nothing of
+the file is taken. Files as spreadsheets save them are read: commas,
+semicolons or tabs between the columns, decimal commas where a comma can mean
+nothing else, and columns of your own."""
+
+FAIL_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist fail screen.toml 12 17 --reason "the plate was dropped"
+$ shortlist cancel screen.toml 18"""
 
 
-def in_rows(trials: Sequence[Trial]) -> str:
-    """Open trials, a line each: since when, and until when.
+def ask(
+    study: StudyArgument = None,
+    n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many trials.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PLATE.csv", help="Write a plate; else print.", show_default=False),
+    ] = None,
+    semicolons: Annotated[
+        bool,
+        typer.Option(
+            "--semicolons", help="Between the columns, for spreadsheets that want decimal commas."
+        ),
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Ask for nothing new: the open trials once more.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask what to evaluate next; write a plate for the lab."""
+    if out is not None and out.suffix.lower() != ".csv":
+        raise InvalidSetting(f"--out {out}: a plate is a CSV file, name one that ends in .csv.")
+    opened = open_study(study, name)
+    before = len(opened.pending)
+    if out is None:
+        trials = _ask(opened, n, again)
+    else:
+        rescue = "The trials are open: `shortlist ask --again --out FILE` writes them."
+        with new_file(out, replace=force, rescue=rescue) as file:
+            trials = _ask(opened, n, again)
+            file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
+    audited = sum(trial.cause.origin == "audit" for trial in trials)
+    if audited:
+        note(f"{count(audited, 'trial')} of the audit: are the means linear in the features?")
+    if not again and len(trials) < n:
+        whose = "audit" if opened.audit.is_open else "budget"
+        note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
+    if before and not again:
+        note(f"{count(before, 'earlier trial')} open: `shortlist ask --again` lists all.")
+    if as_json:
+        rows = [trial_report(trial) for trial in trials]
+        say_json({"study": opened.name, "trials": rows, "file": out and str(out)})
+    elif out is not None:
+        say(f"{out}: {count(len(trials), 'trial')} ({trial_numbers(trials)})")
+    else:
+        say(trial_rows(trials))
 
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> now = time.time()
-    >>> print(in_rows([SimpleNamespace(number=7, name="C01", asked_at=now, expires_at=now + 7300)]))
-    trial  arm  asked    due
-        7  C01  0 s ago  in 2 h
-    """
-    now = time.time()
-    rows = [("trial", "arm", "asked", "due")]
-    for trial in trials:
-        asked = "" if trial.asked_at is None else f"{span(now - trial.asked_at)} ago"
-        rows.append(
-            (f"{trial.number:5}", on_one_line(trial.name), asked, _due(trial.expires_at, now))
+
+def _ask(study: Study, n: int, again: bool) -> list[Trial]:
+    if again and not study.pending:
+        raise InvalidSetting("no trial is open: leave out --again to ask for new ones.")
+    try:
+        return study.pending if again else study.ask(n)
+    except StudyStopped:
+        raise StudyStopped(
+            f"{study_words(study)} Nothing was asked; `shortlist status` shows the answer"
+            f"{', and `shortlist reopen` lets the study go on' if study.budget is None else ''}."
+        ) from None
+    except LinearityRejected:
+        raise LinearityRejected(
+            f"{study_words(study)} Nothing was asked, and nothing told is lost: `shortlist "
+            "without-features` goes on with every result and assumes nothing of the means, "
+            "`shortlist with-misspecification` assumes that they are within C of linear."
+        ) from None
+
+
+def tell(
+    study: StudyArgument = None,
+    plate: Annotated[
+        str | None, typer.Argument(metavar="PLATE", help="The filled-in file.", show_default=False)
+    ] = None,
+    arm: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In place of a plate: the arm of a result.")
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="X", help="And the result; without --key it counts every time."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Names this result: told again, it counts once."),
+    ] = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what came out: all of a plate or nothing, safe to repeat."""
+    if (arm is None) != (value is None):
+        raise typer.BadParameter("--arm and --value go together.")
+    if key is not None and arm is None:
+        raise typer.BadParameter(
+            "--key goes with --arm and --value: the lines of a plate are known by their trials."
         )
-    if not any(due for *_, due in rows[1:]):
-        rows[0] = (*rows[0][:3], "")
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _due(expires: float | None, now: float) -> str:
-    if expires is None:
-        return ""
-    return f"in {span(expires - now)}" if expires > now else f"{span(now - expires)} over"
-
-
-def by_number(trials: Sequence[Trial]) -> str:
-    """Numbers of trials, runs of them drawn together.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> by_number([SimpleNamespace(number=k) for k in (3, 4, 5, 8)])
-    '3–5, 8'
-    """
-    runs: list[list[int]] = []
-    for trial in trials:
-        if runs and trial.number == runs[-1][-1] + 1:
-            runs[-1].append(trial.number)
-        else:
-            runs.append([trial.number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
-
-
-def find_trials(place: str | None, words: list[str], name: str | None) -> tuple[Study, list[Trial]]:
-    """The study, and its trials by number; a number where the study should be is a trial too."""
-    if place is not None and _is_number(place):
-        words, place = [place, *words], None
-    study = open_study(place, name)
-    if not words:
-        raise InvalidSetting("name a trial by its number: `shortlist status` lists the open ones.")
-    for word in words:
-        if not _is_number(word) or int(word) >= len(study.trials):
-            raise UnknownTrial(
-                f"there is no trial {word[:40]!r}: the study has asked for {len(study.trials)} so far, "
-                "numbered from 0. `shortlist status` lists the open ones."
+    if arm is not None and value is not None:
+        if plate is not None:
+            raise typer.BadParameter("give a plate, or --arm and --value, not both.")
+        [result] = read_numbers([value], lambda _: "--value")
+        opened = open_study(study, name)
+        told = _tell_one(opened, arm, result, key)
+    else:
+        if plate is None:  # a single word is the plate, if the environment names the study
+            study, plate = os.environ.get(VARIABLE), study
+        if study is None or plate is None:
+            raise InvalidSetting(
+                "name the study and the plate: `shortlist tell screen.toml plate.csv`. With "
+                f"{VARIABLE} set, the plate alone will do."
             )
-    return study, [study.trials[number] for number in dict.fromkeys(map(int, words))]
+        rows = read_plate(Path(plate))
+        opened = open_study(study, name)
+        told = match(Path(plate), rows, opened)
+        try:
+            opened.tell_many(told.results)
+        except TrialClosed:  # somebody told some of these just now: look again
+            opened.refresh()
+            told = match(Path(plate), rows, opened)
+            opened.tell_many(told.results)
+    known = f", {len(told.known)} known already" if told.known else ""
+    blank = f", {len(told.blank)} left blank" if told.blank else ""
+    say_state(
+        opened,
+        as_json,
+        f"{count(len(told.results), 'result')} taken{known}{blank}.",
+        taken=[number for number, _ in told.results],
+        known=told.known,
+        blank=told.blank,
+    )
 
 
-def _is_number(word: str) -> bool:
-    return bool(re.fullmatch("[0-9]{1,18}", word))
+def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
+    if arm not in study.problem.names:
+        hint = unknown_among_many("arm", arm, study.problem.names)
+        raise UnknownName(f"{hint} `shortlist export --table` lists them.")
+    before = len(study.trials)
+    number = study.tell(arm=arm, value=result, key=key).number
+    if number < before:  # its key was told before
+        return PlateResults([], [number], [])
+    return PlateResults([(number, result)], [], [])
+
+
+def fail(
+    study: StudyArgument = None,
+    trials: TrialsArgument = None,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="What happened, for the record.")
+    ] = "",
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say that trials came to nothing; no value is made up."""
+    _close(study, trials, name, as_json, "failed", lambda opened, t: opened.fail(t, reason))
+
+
+def cancel(
+    study: StudyArgument = None,
+    trials: TrialsArgument = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say that trials will not be evaluated."""
+    _close(study, trials, name, as_json, "cancelled", lambda opened, t: opened.cancel(t))
+
+
+def _close(
+    place: str | None,
+    words: list[str] | None,
+    name: str | None,
+    as_json: bool,
+    state: str,
+    close: Callable[[Study, Trial], Trial],
+) -> None:
+    """Close open trials; those that are in the wanted state already are left alone."""
+    study, trials = open_trials(place, words or [], name)
+
+    def refused(trial: Trial, outcome: str) -> TrialClosed:
+        stored = "" if trial.value is None else f" ({trial.value!r} is stored and final)"
+        return TrialClosed(
+            f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be "
+            f"{state}{stored}: {outcome}."
+        )
+
+    unchanged = "nothing was changed"
+    for trial in trials:
+        if trial.state not in ("pending", state):
+            raise refused(trial, unchanged)
+    pending = [trial for trial in trials if trial.state == "pending"]
+    for k, trial in enumerate(pending):
+        try:
+            close(study, trial)
+        except TrialClosed:  # somebody closed it just now
+            closed = study.trials[trial.number]
+            if closed.state != state:
+                before = f"only {trial_numbers(pending[:k])} could be {state} before"
+                raise refused(closed, before if k else unchanged) from None
+    known = [trial.number for trial in trials if trial not in pending]
+    say_state(
+        study,
+        as_json,
+        f"{count(len(pending), 'trial')} {state}{f', {len(known)} before' if known else ''}.",
+        closed=[trial.number for trial in pending],
+        known=known,
+    )
+
+
+def why(
+    study: StudyArgument = None,
+    trials: TrialsArgument = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a trial was asked for."""
+    opened, found = open_trials(study, trials or [], name)
+    if as_json:
+        rows = [{"trial": trial.number, **asdict(opened.why(trial))} for trial in found]
+        say_json({"study": opened.name, "trials": rows})
+        return
+    for trial in found:
+        say(fold(f"Trial {trial.number}: {opened.why(trial)}"))

@@ -1,19 +1,17 @@
 """Designs for differences of means: the w of the simplex with the least max_p r_p‖y_p‖²_{V(w)⁻¹}.
 
-y_p = x_b − x_c is the p-th pair's, and r_p the information that it still needs. The value at the
-optimum is how many pulls all pairs need together.
+y_p = x_b − x_c belongs to the p-th pair, and r_p is the information that it still needs. The value
+at the optimum is how many pulls all pairs need together.
 
 It is a game of w against weights q of the pairs. For q fixed, w_a ← w_a √g_a with
-g_a = Σ_p q_p r_p (x_aᵀV⁻¹y_p)² lowers Σ_p q_p r_p‖y_p‖² at every step (Torsney 1983), and q moves to
-the pairs of largest norm meanwhile. (Σ_p q_p r_p‖y_p‖²)² / max_a g_a is a lower bound on the value
-(see ``theory.lower_bound``), so it is known when w is good enough; a few per cent will do, since
-the bounds are made of the norms that the pulls really have.
+g_a = Σ_p q_p r_p (x_aᵀV⁻¹y_p)² lowers Σ_p q_p r_p‖y_p‖² at every step (Torsney 1983), and q moves
+to the pairs of largest norm. (Σ_p q_p r_p‖y_p‖²)² / max_a g_a is a lower bound on the value (see
+``theory.lower_bound``), so it is known when w is good enough; a few per cent will do, since the
+bounds are made of the norms that the pulls really have.
 
-A design and what it tells, compiled: norms in V(w)⁻¹, V(w) = Σ_a w_a x_a x_aᵀ, and fitted means.
-
-The arms are whitened once, L⁻¹x_a with V = LLᵀ, and all else is made of that. It is done without a
-threaded library: at these sizes it is no slower, and the bits do not depend on how many threads
-there are.
+The arms are whitened once a step, L⁻¹x_a with V(w) = Σ_a w_a x_a x_aᵀ = LLᵀ, and norms and fitted
+means are computed from that. It is compiled, and uses no threaded library: at these sizes that is
+no slower, and the digits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -39,8 +37,8 @@ from shortlist.numerics.records import (
 STEPS = 60
 TOLERANCE = 0.05
 NEAR = 1e-9  # ‖x_b − x_c‖² over ‖x_b‖² + ‖x_c‖²
-NOTHING = 1e-30  # the same of arms that do not differ: not 0, or no weights would be left
-EVERYBODY = 1e-3  # the share of the equal weights in all designs: V stays far from singular
+NOTHING = 1e-30  # the same for arms that do not differ: not 0, or no weights would be left
+EVEN = 1e-3  # the share of equal weights in all designs, which keeps V far from singular
 
 
 @compiled(
@@ -65,7 +63,7 @@ def descend(
     white: Table,
     gram: Table,
 ) -> float:
-    """The best design of so many steps into ``best``, and its value; −1 where V is singular."""
+    """Write the best design of so many steps into ``best``; its value, or −1 if V is singular."""
     arms, rank = features.shape
     pairs = b.shape[0]
     least = np.inf
@@ -73,8 +71,7 @@ def descend(
         if not whiten(features, w, factor, white):
             return -1.0
         for a in range(arms):
-            for i in range(a, arms):
-                gram[a, i] = 0.0
+            gram[a, a:] = 0.0
             for k in range(rank):
                 here = white[k, a]
                 for i in range(a, arms):
@@ -86,7 +83,7 @@ def descend(
         for p in range(pairs):
             both = gram[b[p], b[p]] + gram[c[p], c[p]]
             y = both - 2.0 * gram[b[p], c[p]]
-            if y < NEAR * both:  # hardly a digit of it is left: without squares first, there are
+            if y < NEAR * both:  # hardly a digit is left: differences before squares have more
                 y = NOTHING * both
                 for k in range(rank):
                     apart = white[k, b[p]] - white[k, c[p]]
@@ -102,8 +99,7 @@ def descend(
             q[p] *= norms[p] / largest  # a higher power overshoots
             total += q[p]
         average = 0.0
-        for a in range(arms):
-            gains[a] = 0.0
+        gains[:] = 0.0
         for p in range(pairs):
             q[p] /= total
             average += q[p] * norms[p]
@@ -118,18 +114,18 @@ def descend(
             highest = max(highest, gains[a])
             w[a] *= np.sqrt(gains[a])
             total += w[a]
-        # Arms so alike that no pull tells them apart: any weights are as good.
+        # If total is 0, the arms are so alike that no pull tells them apart: any weights will do.
         if least * highest <= (1.0 + tolerance) * average * average or not total > 0.0:
             break
         for a in range(arms):
-            w[a] = (1.0 - EVERYBODY) * w[a] / total + EVERYBODY / arms
+            w[a] = (1.0 - EVEN) * w[a] / total + EVEN / arms
     return least
 
 
 def contrast_design(
     features: Table, b: Integers, c: Integers, needs: Reals, start: Reals | None = None
 ) -> tuple[Reals, float]:
-    """Weights of the arms, and how many pulls they take to give each pair what it needs.
+    """Weights of the arms, and how many pulls by them give each pair what it needs.
 
     Parameters
     ----------
@@ -167,21 +163,14 @@ def contrast_design(
 
 @compiled(BOOLEAN(TABLE, INTEGER, REAL, REALS, TABLE, TABLE, REALS))
 def spread_out(
-    features: Table,
-    steps: int,
-    tolerance: float,
-    w: Reals,
-    factor: Table,
-    white: Table,
-    own: Reals,
+    features: Table, steps: int, tolerance: float, w: Reals, factor: Table, white: Table, own: Reals
 ) -> bool:
-    """w_a ← w_a‖x_a‖²_{V⁻¹}/rank, which leads to the D-optimal design; False if V is singular."""
+    """Iterate w_a ← w_a‖x_a‖²_{V⁻¹}/rank to the D-optimal design; False if V is singular."""
     arms, rank = features.shape
     for _ in range(steps):
         if not whiten(features, w, factor, white):
             return False
-        for a in range(arms):
-            own[a] = 0.0
+        own[:] = 0.0
         for k in range(rank):
             for a in range(arms):
                 own[a] += white[k, a] * white[k, a]
@@ -196,7 +185,7 @@ def spread_out(
 
 
 def spread_design(features: Table) -> Reals:
-    """Weights that make the largest variance of an arm nearly as small as it can be (G-optimal).
+    """Weights for which the largest variance of an arm is nearly as small as possible (G-optimal).
 
     Examples
     --------
@@ -214,11 +203,9 @@ def spread_design(features: Table) -> Reals:
 
 @compiled(BOOLEAN(TABLE, REALS, TABLE, TABLE))
 def whiten(features: Table, weights: Reals, factor: Table, white: Table) -> bool:
-    """L into ``factor`` and L⁻¹x_a into the columns of ``white``; False if V is singular."""
+    """Write L into ``factor`` and L⁻¹x_a into columns of ``white``; False if V is singular."""
     arms, rank = features.shape
-    for i in range(rank):
-        for j in range(i + 1):
-            factor[i, j] = 0.0
+    factor[:] = 0.0
     for a in range(arms):
         if weights[a] > 0.0:
             for i in range(rank):
@@ -242,10 +229,9 @@ def whiten(features: Table, weights: Reals, factor: Table, white: Table) -> bool
 
 @compiled(VOID(TABLE, REALS, REALS, REALS))
 def fit(white: Table, sums: Reals, coordinates: Reals, means: Reals) -> None:
-    """The means of all arms by least squares, from the sums of their results."""
+    """Write the least-squares means of all arms into ``means``, from sums of results."""
     rank, arms = white.shape
-    for a in range(arms):
-        means[a] = 0.0
+    means[:] = 0.0
     for i in range(rank):
         total = 0.0
         for a in range(arms):
@@ -257,20 +243,16 @@ def fit(white: Table, sums: Reals, coordinates: Reals, means: Reals) -> None:
 
 @compiled(VOID(TABLE, REAL, TABLE))
 def spread(white: Table, least: float, variances: Table) -> None:
-    """‖x_i − x_j‖² for all i and j, at least ``least`` times ‖x_i‖² + ‖x_j‖²; ∞ for i = j."""
+    """Write ‖x_i − x_j‖² of all pairs, at least ``least`` times ‖x_i‖² + ‖x_j‖²; ∞ for i = j."""
     rank, arms = white.shape
+    variances[:] = 0.0
     for i in range(arms):
-        for j in range(i + 1, arms):
-            variances[i, j] = 0.0
         for k in range(rank):
             here = white[k, i]
             for j in range(i + 1, arms):
                 away = here - white[k, j]
                 variances[i, j] += away * away
-        own = 0.0
-        for k in range(rank):
-            own += white[k, i] * white[k, i]
-        variances[i, i] = own
+            variances[i, i] += here * here
     for i in range(arms):
         for j in range(i + 1, arms):
             floor = least * (variances[i, i] + variances[j, j])
@@ -281,7 +263,7 @@ def spread(white: Table, least: float, variances: Table) -> None:
 
 
 def whitened(features: Table, weights: Reals | Integers) -> Table:
-    """L⁻¹x_a of every arm, a column each."""
+    """The columns L⁻¹x_a of all arms, with V(w) = LLᵀ."""
     arms, rank = features.shape
     white = np.zeros((rank, arms))
     if not whiten.sparing(arms * rank**2)(
@@ -295,7 +277,7 @@ def whitened(features: Table, weights: Reals | Integers) -> Table:
 
 
 def fitted(white: Table, sums: Reals) -> Reals:
-    """The means of all arms by least squares on the design that they were whitened with.
+    """The least-squares means of all arms, on the design that they were whitened with.
 
     Examples
     --------
@@ -309,7 +291,7 @@ def fitted(white: Table, sums: Reals) -> Reals:
 
 
 def spreads(white: Table, least: float = 0.0) -> Table:
-    """‖x_i − x_j‖² in V(w)⁻¹ for all pairs; ∞ for an arm and itself.
+    """‖x_i − x_j‖² in the norm of V(w)⁻¹ for all pairs; ∞ for an arm and itself.
 
     Examples
     --------

@@ -1,22 +1,18 @@
 """w*(b, c): the lightest combination of arms that makes the direction x_b − x_c (equation 1).
 
-Two ways to it. ``lightest_weights`` hands one pair to a general solver and is the reference.
-``all_weights`` does every pair of an instance, some two hundred times faster a pair: it walks from
-vertex to vertex of the dual polytope, which is the same for all pairs. It keeps only answers that
-it can prove to be the one optimum, and asks ``lightest_weights`` for the others; so where w* is not
-unique, both still choose the same.
+``lightest_weights`` hands one pair to a general solver and is the reference. The other two ways are
+there because it takes milliseconds a pair, and seconds among very many arms.
 
-w*(b, c) among very many arms: a linear program of a few of them, and a look at all the others.
+``all_weights`` does every pair of an instance, some two hundred times faster a pair. It walks from
+vertex to vertex of the dual polytope |x_aᵀu| ≤ 1, which is the same for all pairs, to the one that
+is highest in the direction: the arms that hold this vertex are those that carry weight. It keeps
+only answers that it can prove to be the only optimum, and asks ``lightest_weights`` for the others;
+so where w* is not unique, both still choose the same.
 
-The arms of w* are at most as many as the features have dimensions. So the program is solved over a
-small set; its prices u say of any other arm whether it could make the combination lighter, which is
-so exactly where |x_aᵀu| > 1. Such arms join the set until there are none. Then u proves that nothing
-among all arms is lighter: the optimum is that of the program of all of them.
-
-From vertex to vertex of the polytope |x_aᵀu| ≤ 1, to the one that is highest in a direction.
-
-It is the dual of the lightest combination of arms that makes the direction: the arms that hold the
-vertex are those that carry weight.
+``few_weights`` is for very many arms. The arms of w* are at most as many as the features have
+dimensions, so the program is solved over a small set of arms. Its prices u say of any other arm
+whether it could make the combination lighter, which is so exactly where |x_aᵀu| > 1. Such arms join
+the set until there are none. Then u proves that nothing among all arms is lighter.
 """
 
 from __future__ import annotations
@@ -25,9 +21,9 @@ import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.errors import SingularDesign
@@ -36,14 +32,17 @@ from shortlist.numerics.records import Integers, Mask, Reals, Record, Table, rec
 from shortlist.numerics.tall import gram, orthonormal_basis, triangle_of
 from shortlist.rules.initialization import span
 
-NEGLIGIBLE = 1e-9
-ALL_AT_ONCE = 4096  # arms: of more, a few are taken and the others looked at
+NEGLIGIBLE = 1e-9  # of the largest weight
+ALL_AT_ONCE = 4096  # arms: of more, few are taken and the others checked
 KEPT = 8  # times the rank: arms of earlier designs to start the next from
+ADDED = 4  # times the rank: arms that join in one step
+STEPS = 200
+PIVOTS = 20  # times the rank, before a walk is taken to go in circles
+EXACT_PRICE = 1e-10  # the least tolerance that HiGHS offers; of a price of 1
+FINE = {"dual_feasibility_tolerance": EXACT_PRICE, "primal_feasibility_tolerance": EXACT_PRICE}
 
 
-def lightest_weights(
-    features: NDArray[np.float64], b: int, c: int, noise: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def lightest_weights(features: Table, b: int, c: int, noise: Reals | None = None) -> Reals:
     """Argmin ‖w‖₁ subject to Xᵀw = x_b − x_c.
 
     Parameters
@@ -61,38 +60,53 @@ def lightest_weights(
     >>> lightest_weights(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]), 2, 0).round(3).tolist()
     [0.0, 0.1, 0.0]
     """
-    from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
-
     arms, rank = features.shape
+    weights = np.zeros(arms)
     if rank == arms:
         # Linearly independent rows: e_b − e_c is the only combination there is.
-        weights = np.zeros(arms)
         weights[b], weights[c] = 1.0, -1.0
         return weights if noise is None else weights * np.sqrt(noise)
     if arms > ALL_AT_ONCE:
         members, found = few_weights(features, b, c, noise)
-        weights = np.zeros(arms)
         weights[members] = found
         return weights
     shown = features if noise is None else features / np.sqrt(noise)[:, None]
+    return _cleaned(_by_solver(shown, features, b, c)[0])
+
+
+def _by_solver(
+    shown: Table, features: Table, b: int, c: int, options: Any = None
+) -> tuple[Reals, Reals]:
+    """The weights of the arms shown and the prices of the dimensions, by a general solver."""
+    from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
+
+    arms = len(shown)
     solution = linprog(
         np.ones(2 * arms),
         A_eq=np.hstack([shown.T, -shown.T]),
         b_eq=features[b] - features[c],
         method="highs",
+        options=options,
     )
     if solution.status != 0 or solution.x is None:
-        raise not_solved(b, c, solution.message)
-    return _cleaned(solution.x[:arms] - solution.x[arms:])
+        raise _not_solved(b, c, solution.message)
+    return solution.x[:arms] - solution.x[arms:], solution.eqlin.marginals
 
 
-def _cleaned(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _not_solved(b: int, c: int, message: str) -> SingularDesign:
+    return SingularDesign(
+        f"the linear program for the pair ({b}, {c}) was not solved: {message} "
+        "Rescale the features, or use selection='greedy'."
+    )
+
+
+def _cleaned(weights: Reals) -> Reals:
     size = np.abs(weights)
     weights[size <= NEGLIGIBLE * size.max(axis=-1, keepdims=True)] = 0.0
     return weights
 
 
-def all_weights(features: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+def all_weights(features: Table) -> Iterator[Table]:
     """The designs of all pairs, one table for each arm b: a row for w*(b, c), c = b + 1, …, K − 1.
 
     Parameters
@@ -107,9 +121,9 @@ def all_weights(features: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
     [[[1.0, -1.0, 0.0], [0.0, -0.1, 0.0]], [[-1.0, 0.9, 0.0]]]
     """
     arms, rank = features.shape
-    # w* is the same in any basis of the column space; an orthonormal one is kindest to rounding.
+    # w* is the same in any basis of the column space; rounding errors are small in this one.
     basis = np.ascontiguousarray(np.linalg.qr(features)[0])
-    vertex = fresh_vertex(arms, rank)
+    vertex = empty_vertex(arms, rank)
     for b in range(arms - 1):
         table = np.zeros((arms - 1 - b, arms))
         if rank == arms:
@@ -130,18 +144,16 @@ class Designs:
     Only the arms that carry weight are kept: about as many as there are features.
     """
 
-    def __init__(
-        self, features: NDArray[np.float64], noise: NDArray[np.float64] | None = None
-    ) -> None:
+    def __init__(self, features: Table, noise: Reals | None = None) -> None:
         self._features, self._noise = features, noise
-        self._solved: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._solved: dict[tuple[int, int], tuple[Integers, Reals]] = {}
         self._useful = np.zeros(0, np.int64)
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._solved)
 
-    def of(self, b: int, c: int) -> NDArray[np.float64]:
+    def of(self, b: int, c: int) -> Reals:
         """w*(b, c) up to its sign."""
         pair = (min(b, c), max(b, c))
         with self._lock:
@@ -152,7 +164,7 @@ class Designs:
         weights[members] = found
         return weights
 
-    def _solve(self, b: int, c: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _solve(self, b: int, c: int) -> tuple[Integers, Reals]:
         arms, rank = self._features.shape
         if arms <= ALL_AT_ONCE or rank == arms:
             weights = lightest_weights(self._features, b, c, self._noise)
@@ -160,37 +172,22 @@ class Designs:
             return members, weights[members]
         if not len(self._useful):
             self._useful = span(self._features)
-            self._basis = kind_basis(self._features)
-        begin, basis = self._useful, self._basis
-        members, found = few_weights(self._features, b, c, self._noise, begin, basis)
+            self._basis = nearly_orthonormal_basis(self._features)
+        start, basis = self._useful, self._basis
+        members, found = few_weights(self._features, b, c, self._noise, start, basis)
         # The arms of one pair's design are those of the next one's, or near them.
         if len(self._useful) < KEPT * rank:
             self._useful = np.union1d(self._useful, members)
         return members, found
 
 
-NEGLIGIBLE_WEIGHT = 1e-9  # of the largest weight
-ADDED = 4  # times the rank: arms that join in one go
-STEPS = 200
-PIVOTS = 20  # times the rank, before a walk is taken to go in circles
-EXACT_PRICE = 1e-10  # the least that HiGHS offers; of a price of 1
-
-
-def not_solved(b: int, c: int, message: str) -> SingularDesign:
-    """The error for a pair whose program has no solution."""
-    return SingularDesign(
-        f"the linear program for the pair ({b}, {c}) was not solved: {message} "
-        "Rescale the features, or use selection='greedy'."
-    )
-
-
 def few_weights(
-    features: Reals,
+    features: Table,
     b: int,
     c: int,
     noise: Reals | None = None,
     start: Integers | None = None,
-    basis: Reals | None = None,
+    basis: Table | None = None,
 ) -> tuple[Integers, Reals]:
     """The arms of w*(b, c) and their weights.
 
@@ -205,7 +202,7 @@ def few_weights(
     start : array of int, optional
         Arms to begin with, which span, such as those of another pair's design.
     basis : array, r × r, optional
-        What ``kind_basis`` gives, if it is at hand.
+        The result of ``nearly_orthonormal_basis``, if it is at hand.
 
     Examples
     --------
@@ -215,65 +212,42 @@ def few_weights(
     """
     rank = features.shape[1]
     scale = np.ones(len(features)) if noise is None else 1.0 / np.sqrt(noise)
-    target = features[b] - features[c]
-    kind = kind_basis(features) if basis is None else basis
-    begin = span(features) if start is None else start
-    among = np.union1d([b, c], begin).astype(np.int64)
+    basis = nearly_orthonormal_basis(features) if basis is None else basis
+    among = np.union1d([b, c], span(features) if start is None else start).astype(np.int64)
     for _ in range(STEPS):
         shown = features[among] * scale[among, None]
-        found = _by_walking(shown, target, kind) or _by_solver(shown, target)
-        if isinstance(found, str):
-            raise not_solved(b, c, found)
-        weights, price = found
+        found = _by_walking(shown, features[b] - features[c], basis)
+        weights, price = found or _by_solver(shown, features, b, c, FINE)
         height = np.abs(features @ price) * scale
         height[among] = 0.0
         best = np.argpartition(height, -min(ADDED * rank, len(height)))[-ADDED * rank :]
         joining = best[height[best] > 1.0 + EXACT_PRICE]
         if not len(joining):
-            kept = np.abs(weights) > NEGLIGIBLE_WEIGHT * np.abs(weights).max()
+            kept = np.abs(weights) > NEGLIGIBLE * np.abs(weights).max()
             return among[kept], weights[kept]
         among = np.union1d(among, joining)
-    raise not_solved(b, c, f"arms still joined after {STEPS} steps.")
+    raise _not_solved(b, c, f"arms still joined after {STEPS} steps.")
 
 
-def kind_basis(features: Reals) -> Reals:
-    """W for which XW has about orthonormal columns: w* is the same, and rounding is kinder."""
+def nearly_orthonormal_basis(features: Table) -> Table:
+    """W for which XW has nearly orthonormal columns: w* is the same, rounding errors smaller."""
     product = gram(features)
     if product is not None:
         return orthonormal_basis(product)
     return np.asarray(np.linalg.inv(triangle_of(features)))
 
 
-def _by_walking(shown: Reals, target: Reals, basis: Reals) -> tuple[Reals, Reals] | None:
-    """Weights and prices by a walk along vertices; None if they are not proven to be the optimum."""
-    vertex, weights = fresh_vertex(*shown.shape), np.zeros(len(shown))
+def _by_walking(shown: Table, target: Reals, basis: Table) -> tuple[Reals, Reals] | None:
+    """Weights and prices by a walk along vertices; None if not proven to be the optimum."""
+    vertex, weights = empty_vertex(*shown.shape), np.zeros(len(shown))
     points = np.ascontiguousarray(shown @ basis)
     size = float(np.abs(points).max())
     points /= size
     vertex.target[:] = target @ basis / size
-    stand_in(vertex)
+    start_at_zero(vertex)
     if not arrive(points, vertex, weights, PIVOTS * shown.shape[1]):
         return None
     return weights, basis @ vertex.point / size
-
-
-def _by_solver(shown: Reals, target: Reals) -> tuple[Reals, Reals] | str:
-    """The same by a general solver, or why not."""
-    from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
-
-    solution = linprog(
-        np.ones(2 * len(shown)),
-        A_eq=np.hstack([shown.T, -shown.T]),
-        b_eq=target,
-        method="highs",
-        options={
-            "dual_feasibility_tolerance": EXACT_PRICE,
-            "primal_feasibility_tolerance": EXACT_PRICE,
-        },
-    )
-    if solution.status != 0 or solution.x is None:
-        return str(solution.message)
-    return solution.x[: len(shown)] - solution.x[len(shown) :], solution.eqlin.marginals
 
 
 EXACT = 1e-9  # what a solution may miss, relative to the largest weight
@@ -282,7 +256,7 @@ STRICT = 1e-7  # how far below 1 the other arms must stay for w* to be the only 
 
 @dataclass(frozen=True, eq=False)
 class Vertex(Record):
-    """A corner u of the polytope |x_aᵀu| ≤ 1: r arms, its members, for which x_aᵀu = ±1.
+    """A corner u of the polytope |x_aᵀu| ≤ 1, given by r arms, its members, with x_aᵀu = ±1.
 
     Row k of ``inverse`` is the direction that moves member k alone.
     """
@@ -300,8 +274,8 @@ class Vertex(Record):
 VERTEX = record_type(Vertex)
 
 
-def fresh_vertex(arms: int, rank: int) -> Vertex:
-    """Room for a vertex."""
+def empty_vertex(arms: int, rank: int) -> Vertex:
+    """Memory for a vertex."""
     return Vertex(
         inverse=np.empty((rank, rank)),
         point=np.empty(rank),
@@ -315,8 +289,8 @@ def fresh_vertex(arms: int, rank: int) -> Vertex:
 
 
 @compiled()
-def _climb(features: NDArray[np.float64], vertex: Vertex, most: int) -> bool:
-    """Pivot until every member's weight has the sign of its side; False if it takes too long."""
+def _climb(features: Table, vertex: Vertex, most: int) -> bool:
+    """Pivot until every member's weight has the sign of its side; False after ``most`` pivots."""
     arms, rank = features.shape
     inverse, heights, slopes = vertex.inverse, vertex.heights, vertex.slopes
     for a in range(arms):
@@ -337,7 +311,7 @@ def _climb(features: NDArray[np.float64], vertex: Vertex, most: int) -> bool:
                 leaving, worst, ahead = k, weight * vertex.sides[k], -vertex.sides[k]
         if leaving == NO_ARM:
             return True
-        # Move until the first arm reaches ±1; member ``leaving`` itself may, on its other side.
+        # Move until the first arm reaches ±1; it may be the leaving member, on its other side.
         entering, length, steepest = NO_ARM, math.inf, 0.0
         for a in range(arms):
             slopes[a] = 0.0
@@ -365,7 +339,7 @@ def _climb(features: NDArray[np.float64], vertex: Vertex, most: int) -> bool:
 
 
 @compiled()
-def _exchange(features: NDArray[np.float64], vertex: Vertex, leaving: int, entering: int) -> None:
+def _exchange(features: Table, vertex: Vertex, leaving: int, entering: int) -> None:
     """Put one arm in the place of another and update the inverse."""
     rank = features.shape[1]
     inverse = vertex.inverse
@@ -388,10 +362,8 @@ def _exchange(features: NDArray[np.float64], vertex: Vertex, leaving: int, enter
 
 
 @compiled()
-def _is_the_optimum(
-    features: NDArray[np.float64], vertex: Vertex, weights: NDArray[np.float64]
-) -> bool:
-    """Whether the weights make the target, weigh what the dual says, and nothing else does."""
+def _is_the_optimum(features: Table, vertex: Vertex, weights: Reals) -> bool:
+    """Whether the weights make the target with the weight of the dual, and no others do."""
     arms, rank = features.shape
     weight = reach = largest = 0.0
     for a in range(arms):
@@ -414,8 +386,8 @@ def _is_the_optimum(
 
 
 @compiled()
-def stand_in(vertex: Vertex) -> None:
-    """Begin at 0, where unit vectors stand in for members: the first to leave, never to return."""
+def start_at_zero(vertex: Vertex) -> None:
+    """Begin at 0 with unit vectors in place of members; they leave first, and never return."""
     vertex.inverse[:] = 0.0
     vertex.point[:] = 0.0
     vertex.inside[:] = False
@@ -426,12 +398,10 @@ def stand_in(vertex: Vertex) -> None:
 
 
 @compiled()
-def arrive(
-    features: NDArray[np.float64], vertex: Vertex, weights: NDArray[np.float64], most: int
-) -> bool:
-    """The weights of the target, from the vertex of the last; False if they are not proven.
+def arrive(features: Table, vertex: Vertex, weights: Reals, most: int) -> bool:
+    """Fill in the weights of the target, from the vertex of the last; False if not proven.
 
-    ``most`` pivots are made: rounding may go in circles.
+    At most ``most`` pivots are made, since rounding may go in circles.
     """
     if not _climb(features, vertex, most):
         return False
@@ -445,20 +415,14 @@ def arrive(
 
 
 @compiled()
-def walk(
-    features: NDArray[np.float64],
-    b: int,
-    vertex: Vertex,
-    table: NDArray[np.float64],
-    proven: NDArray[np.bool_],
-) -> None:
-    """W*(b, c) for one c after the other, each started from the vertex of the last.
+def walk(features: Table, b: int, vertex: Vertex, table: Table, proven: Mask) -> None:
+    """Fill in w*(b, c) for one c after the other, each started from the vertex of the last.
 
-    The dual of the linear program is to maximise (x_b − x_c)ᵀu over the polytope. Starts anew for
-    every b, so that rounding errors of the inverse do not pile up.
+    The dual of the linear program is to maximise (x_b − x_c)ᵀu over the polytope. It starts anew
+    for every b, so that rounding errors of the inverse do not pile up.
     """
     arms, rank = features.shape
-    stand_in(vertex)
+    start_at_zero(vertex)
     for row in range(table.shape[0]):
         for i in range(rank):
             vertex.target[i] = features[b, i] - features[b + 1 + row, i]

@@ -20,7 +20,7 @@ from shortlist.allocations.allocation import (
     NONE,
     SOLVED,
     allocate,
-    apart,
+    copy_allocation,
     exploration,
     make_allocation,
     make_room,
@@ -223,7 +223,9 @@ class Engine:
         posterior, beyond = posterior.copy(), self.round()
 
         def decide(supposing: list[int]) -> Decision:
-            own_round = beyond.replace(allocation=apart(now.allocation), least=now.least.copy())
+            own_round = beyond.replace(
+                allocation=copy_allocation(now.allocation), least=now.least.copy()
+            )
             return self.decide(posterior, own_round, seed, check_stop=False, supposing=supposing)[0]
 
         return decide

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, forget
+from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, reset_allocation
 from shortlist.arrays import NO_ARM
 from shortlist.engine.many.state import forget as forget_memory
 from shortlist.engine.round import (
@@ -253,7 +253,7 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
     if state.scalars[REGULARIZATION] > 0.0:
         routines.refresh(state)
     if settings.flags & TARGET:
-        forget(now.allocation)
+        reset_allocation(now.allocation)
     if settings.flags & SKIPS_ARMS:
         forget_memory(now.memory)
     now.least[:] = np.inf

@@ -1,4 +1,4 @@
-"""An algorithm that is a strategy: its name, its bound, and what its answer is worth."""
+"""Algorithms made of a strategy: name, threshold, and what the answer is worth."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from shortlist.engine.bound_algorithm import OWN_INTERVAL, BoundAlgorithm
 from shortlist.errors import InvalidSetting
-from shortlist.plans.engine import StepwiseEngine
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.engine import PlanEngine
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
@@ -23,11 +23,11 @@ class Planned:
     Parameters
     ----------
     strategy : callable
-        From a task, the strategy before its first result: a class, or a function that can be
-        pickled.
+        Makes the strategy before its first result from a ``ReducedProblem``: a class, or a function
+        that can be pickled.
     threshold : Threshold
         How wide the strategy's bounds are, and who has proven that it is enough. It is the
-        strategy's own and cannot be exchanged.
+        strategy's own and cannot be replaced.
     name, summary : str
         For tables.
     unproven : tuple of str
@@ -59,7 +59,7 @@ class Planned:
     shortlist.errors.InvalidSetting: Uniform has a bound of its own ('contrast_mixture') and takes no other: leave threshold=None, got 'frequentist'.
     """
 
-    strategy: Callable[[Task], Strategy]
+    strategy: Callable[[ReducedProblem], Strategy]
     threshold: Threshold
     name: str
     summary: str = ""
@@ -87,10 +87,17 @@ class Planned:
                 f"{self.name} makes plans of its own, without the replicates that sigma='estimate' "
                 "needs: give a number for sigma, or another algorithm, such as m-LinGapE."
             )
-        features = np.eye(problem.arms) if self.classical else problem.reduced
         sigma = problem.sigma
         if self.reward_range is not None:
-            sigma = self._half_range(problem)
+            (low, high), told = self.reward_range, problem.noise.range
+            if told is not None and not (low <= told[0] and told[1] <= high):
+                raise InvalidSetting(
+                    f"{self.name} is for results from {low:g} to {high:g}, got "
+                    f"reward_range=({told[0]:g}, {told[1]:g}): scale the results, or take an "
+                    "algorithm that uses σ (LUCB, Racing)."
+                )
+            sigma = (high - low) / 2.0  # in place of σ, to project how long a study takes
+        features = np.eye(problem.arms) if self.classical else problem.reduced
         setting = Setting(
             arms=problem.arms,
             dimension=problem.arms if self.classical else problem.dimension,
@@ -106,29 +113,16 @@ class Planned:
             features_unused=self.classical and not problem.is_classical,
         )
         self.threshold.check(setting)
-        task = Task(features, problem.m, sigma, problem.delta, problem.epsilon)
-        engine = StepwiseEngine(self.strategy, task, self.reward_range)
+        reduced = ReducedProblem(features, problem.m, sigma, problem.delta, problem.epsilon)
         return BoundAlgorithm(
             self.name,
             problem,
             self.threshold,
             setting,
-            engine,
+            PlanEngine(self.strategy, reduced, self.reward_range),
             list(self.unproven),
             extends=self.extends,
             reward_range=self.reward_range,
             interval_words=self.interval_words,
             misspecification=self.misspecification,
         )
-
-    def _half_range(self, problem: Problem) -> float:
-        """In place of σ, for who plays on; raises where results may lie outside the range."""
-        assert self.reward_range is not None
-        (low, high), told = self.reward_range, problem.noise.range
-        if told is not None and not (low <= told[0] and told[1] <= high):
-            raise InvalidSetting(
-                f"{self.name} is for results from {low:g} to {high:g}, got "
-                f"reward_range=({told[0]:g}, {told[1]:g}): scale the results, or take an algorithm "
-                "that uses σ (LUCB, Racing)."
-            )
-        return (high - low) / 2.0

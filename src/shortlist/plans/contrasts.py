@@ -1,22 +1,23 @@
-"""What plans of fixed designs say about differences of two means, whatever the plans to come.
+"""Bounds on differences of two means from plans of fixed designs, whatever the plans to come.
 
 Within a plan s the counts N are fixed before its rewards are seen. So, given all that came before,
 least squares on the plan's own results estimates μ_i − μ_j by d_s without bias, and its error is
 σ√v_s-sub-Gaussian with v_s = ‖x_i − x_j‖² in the norm of (Σ_a N_a x_a x_aᵀ)⁻¹. Let I = Σ_s 1/v_s
-and d = Σ_s (d_s/v_s)/I. As every v_s is known before its d_s, exp(λI(μ_i − μ_j − d) − λ²σ²I/2) is
-a supermartingale for each λ, and so is its mixture over a half-normal λ of variance 1/(σ²ρ). It
-ever exceeds n/δ with probability δ/n at most (Ville), which is to say (Robbins 1970): after all plans
+and d = Σ_s (d_s/v_s)/I. As every v_s is known before its d_s, exp(λI(μ_i − μ_j − d) − λ²σ²I/2) is a
+supermartingale for each λ, and so is its mixture over a half-normal λ of variance 1/(σ²ρ). It ever
+exceeds n/δ with probability δ/n at most (Ville), which is to say (Robbins 1970): after all plans
 
     μ_i − μ_j ≤ B_ij = d + σC/√I,   C² = (1 + ρ/I)(2 ln(n/(2δΦ)) + ln(1 + I/ρ)),   Φ nearly 1.
 
-The m best are fixed, if unknown. Only the n = m(K − m) differences from an arm of theirs to one
-that is not need such a bound, each on one side. Then the B_ij are good indices (Theorem 1 of the
-paper), and so is the least of each over all looks.
+The m best arms are fixed, though unknown. Only the n = m(K − m) differences between one of them and
+one of the others need such a bound, each on one side. Then the B_ij are good indices (Theorem 1 of
+the paper), and so is the least of each over all decisions.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,32 +26,31 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.contrast import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
-from shortlist.plans.strategy import Task
-from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import Threshold
+from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.rules.thresholds import strategy_threshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.
-SHARE = 1.0
-MOST = 4000  # arms; the tables then take a gigabyte
-# v_s over the arms' own, at least: the whitened arms are subtracted before they are squared, so that a
-# difference of 1e-8 still has half of its digits. It must not depend on rewards.
+PRIOR_SHARE = 1.0
+MOST_ARMS = 4000  # their tables of K × K take a gigabyte
+# The least v_s, over the arms' own variances: the whitened arms are subtracted before they are
+# squared, so that a difference of 1e-8 still has half of its digits. It must not depend on rewards.
 LEAST = 1e-16
-# A difference of two fitted means is off by rounding, at most so much of the largest. That does not shrink
-# with more results, and a width that is not far above it is too narrow without it.
+# Rounding error of a difference of two fitted means, over the largest mean. It does not shrink with
+# more results, so it is added to widths that are not far above it.
 ROUNDING = 64.0 * float(np.finfo(float).eps)
 FAR = 1e6
 
 
-def mixture(level: float, growth: Any) -> Any:
+def contrast_threshold(level: float, growth: Any) -> Any:
     """C where the information on a difference is ``growth`` times that of the first plan.
 
     Examples
     --------
-    >>> [round(float(mixture(8.0, growth)), 2) for growth in (1.0, 10.0, 100.0)]
+    >>> [round(float(contrast_threshold(8.0, growth)), 2) for growth in (1.0, 10.0, 100.0)]
     [5.78, 4.5, 4.56]
     """
-    ratio = growth / SHARE
+    ratio = growth / PRIOR_SHARE
     return np.sqrt((1.0 + 1.0 / ratio) * (2.0 * level + np.log1p(ratio)))
 
 
@@ -70,33 +70,24 @@ def one_sided_level(risk: float) -> float:
     return -math.log(2.0 * risk * float(ndtr(least)))
 
 
-CONTRAST_MIXTURE = Threshold(
-    Rule(
-        "threshold",
-        "contrast_mixture",
-        "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
-        mixture,
-        mixture,
-        frozenset(),
-        frozenset(),
-    ),
-    lambda setting, ridge: [],
-    proven=True,
-    assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
-    source="Robbins 1970",
+CONTRAST_MIXTURE = strategy_threshold(
+    "contrast_mixture",
+    "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
+    "the noise is σ-sub-Gaussian and the means are linear in the features",
+    "Robbins 1970",
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Differences of means as the plans so far tell them; entry (i, j) is of μ_i − μ_j.
+    """Bounds on differences of means after some plans; entry (i, j) is for μ_i − μ_j.
 
     Attributes
     ----------
-    task : Task
-        What is asked.
+    problem : ReducedProblem
+        What the strategy is given.
     basis : array, K × rank
-        The features in an orthonormal basis: the differences are the same, rounding is kinder.
+        The features in an orthonormal basis: the differences are the same, rounding errors smaller.
     level : float
         ln of how improbable an error of one difference must be.
     first, information : array, K × K
@@ -104,14 +95,14 @@ class Contrasts:
     weighted : array, K × K
         Estimates times their information, summed over the plans.
     least : array, K × K
-        The least B_ij of all looks.
+        The least B_ij of all decisions.
     pulls, sums : array, K
         Of all plans.
     accepted, rejected : array of bool, K
-        The arms that are among the m best, or are not, unless an error has happened.
+        The arms that are among the m best, or are not, unless a bound was wrong.
     """
 
-    task: Task
+    problem: ReducedProblem
     basis: Reals
     level: float
     first: Reals
@@ -124,24 +115,23 @@ class Contrasts:
     rejected: Mask
 
     @classmethod
-    def of(cls, task: Task) -> Contrasts:
-        """Nothing is known yet."""
-        arms = len(task.features)
-        if arms > MOST:
+    def of(cls, problem: ReducedProblem) -> Contrasts:
+        """The bounds before the first plan, all infinite."""
+        arms = len(problem.features)
+        if arms > MOST_ARMS:
             raise InvalidSetting(
                 f"bounds on all differences take tables of K × K, and K = {arms:,} is beyond "
-                f"{MOST:,}: use m-LinGapE, or leave out arms that are known to be bad."
+                f"{MOST_ARMS:,}: use m-LinGapE, or leave out arms that are known to be bad."
             )
-        none = np.zeros((arms, arms))
-        nobody = np.zeros(arms, np.bool_)
-        level = one_sided_level(task.delta / (task.m * (arms - task.m)))
-        beyond = np.full((arms, arms), np.inf)
+        level = one_sided_level(problem.delta / (problem.m * (arms - problem.m)))
+        basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
+        none, nobody = np.zeros((arms, arms)), np.zeros(arms, np.bool_)
+        known = none, none, none, np.full((arms, arms), np.inf)
         totals = np.zeros(arms, np.int64), np.zeros(arms)
-        basis = np.ascontiguousarray(np.linalg.qr(task.features)[0])
-        return cls(task, basis, level, none, none, none, beyond, *totals, nobody, nobody)
+        return cls(problem, basis, level, *known, *totals, nobody, nobody)
 
     def after(self, pulls: Integers, sums: Reals) -> Contrasts:
-        """The same with the results of one more plan."""
+        """The bounds with the results of one more plan."""
         white = whitened(self.basis, pulls)
         means = fitted(white, sums)
         new = 1.0 / spreads(white, LEAST)
@@ -149,12 +139,13 @@ class Contrasts:
         weighted = self.weighted + (means[:, None] - means) * new
         first = self.first if self.pulls.any() else new
         with np.errstate(invalid="ignore"):  # an arm and itself
-            widths = mixture(self.level, information / first) / np.sqrt(information)
-            widths = self.task.sigma * widths
+            widths = contrast_threshold(self.level, information / first) / np.sqrt(information)
+            widths = self.problem.sigma * widths
             off = ROUNDING * float(np.abs(means).max())
             widths = np.where(widths < FAR * off, widths + off, widths)
             least = np.fmin(self.least, weighted / information + widths)
-        now = replace(
+        accepted, rejected = self._settled(least < 0.0)
+        return replace(
             self,
             first=first,
             information=information,
@@ -162,57 +153,92 @@ class Contrasts:
             least=least,
             pulls=self.pulls + pulls,
             sums=self.sums + sums,
+            accepted=accepted,
+            rejected=rejected,
         )
-        return now._settled()
 
-    def _settled(self) -> Contrasts:
-        """With all arms accepted and rejected that can be.
+    def _settled(self, below: Mask) -> tuple[Mask, Mask]:
+        """The arms accepted and rejected by now, where (j, i) of ``below`` says that j is below i.
 
-        Were an arm j of the m best below m others, one of them would not be of the m best, and the
-        bound of their difference wrong. It is the same with one of the others above K − m.
+        If an arm of the m best were below m others, one of these would not be of the m best, and
+        the bound on their difference wrong. It is the same with another arm above K − m arms.
         """
-        arms, m = len(self.pulls), self.task.m
+        arms, m = len(self.pulls), self.problem.m
         accepted, rejected = self.accepted, self.rejected
-        below = self.least < 0.0  # (j, i): j is below i
         while True:
             out = rejected | (~accepted & ((below | accepted).sum(axis=1) >= m))
             settled = accepted | (~out & ((below | out[:, None]).sum(axis=0) >= arms - m))
             if (out == rejected).all() and (settled == accepted).all():
-                return replace(self, accepted=accepted, rejected=rejected)
+                return accepted, rejected
             accepted, rejected = settled, out
 
     def means(self) -> Reals:
-        """By least squares on the results of all plans."""
+        """Least-squares means on the results of all plans."""
         return fitted(whitened(self.basis, self.pulls), self.sums)
 
     def inside(self, means: Reals) -> Mask:
         """The m arms that would be answered: the accepted, then those of largest mean."""
-        standing = self.accepted.astype(np.int64) - self.rejected
-        order = np.lexsort((-means, -standing))
-        chosen = np.zeros(len(means), np.bool_)
-        chosen[order[: self.task.m]] = True
-        return chosen
+        order = np.lexsort((-means, self.rejected.astype(np.int64) - self.accepted))
+        return np.isin(np.arange(len(means)), order[: self.problem.m])
 
     def bounds(self) -> Reals:
-        """B_ij. No bound is needed where i is not of the m best, or j is: 0 is then as good."""
+        """B_ij, at most 0 where i is rejected or j accepted: no bound is needed for such a pair."""
         settled = self.rejected[:, None] | self.accepted
         return np.where(settled, np.minimum(self.least, 0.0), self.least)
 
     def boundary(self, inside: Mask) -> tuple[int, int, float]:
-        """The pair b inside and c outside of largest B_cb, and that."""
+        """The pair b inside and c outside of largest B_cb, and that B_cb."""
         candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
         gaps = self.bounds()[np.ix_(others, candidates)]
         c, b = np.unravel_index(np.argmax(gaps), gaps.shape)
         return int(candidates[b]), int(others[c]), float(gaps[c, b])
 
-    def threshold(self, i: int, j: int) -> float:
-        """C of the difference of two arms."""
-        return float(mixture(self.level, self.information[i, j] / self.first[i, j]))
+    def threshold(self, i: Any, j: Any) -> Any:
+        """C of the difference of two arms, or of the differences of several pairs."""
+        return contrast_threshold(self.level, self.information[i, j] / self.first[i, j])
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, −B_ji and B_ij; 0 for j itself."""
+        """Estimates of μ_i − μ_j for every arm i, with −B_ji and B_ij; 0 for j itself."""
         bounds = self.bounds()
         gap = np.zeros(len(bounds))
         others = np.arange(len(bounds)) != j
         gap[others] = self.weighted[others, j] / self.information[others, j]
         return gap, np.where(others, -bounds[j], 0.0), np.where(others, bounds[:, j], 0.0)
+
+
+class ContrastStrategy(Strategy):
+    """A strategy that stops by bounds on differences; subclasses make the plans."""
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        self._problem, self._contrasts = problem, Contrasts.of(problem)
+        self.plan = self.first_plan(self._contrasts.basis)
+        self._first = float(self.plan.sum())
+        self.inside = np.zeros(len(self.plan), np.bool_)
+
+    @abstractmethod
+    def first_plan(self, basis: Reals) -> Integers:
+        """The plan before the first result, for features in this basis."""
+
+    @abstractmethod
+    def next_plan(self, contrasts: Contrasts, means: Reals, inside: Mask, stops: bool) -> Integers:
+        """The plan after these results; the last thing that may raise."""
+
+    def decide(self, sums: Reals, seed: int) -> None:
+        """Bound all differences anew, and make the next plan."""
+        contrasts = self._contrasts.after(self.plan, sums)
+        means = contrasts.means()
+        inside = contrasts.inside(means)
+        b, c, statistic = contrasts.boundary(inside)
+        threshold = float(contrasts.threshold(c, b))
+        stops = statistic <= self._problem.epsilon
+        plan = self.next_plan(contrasts, means, inside, stops)
+        self._contrasts, self.plan, self.inside = contrasts, plan, inside
+        self.b, self.c, self.statistic, self.threshold = b, c, statistic, threshold
+
+    def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
+        """Estimates of μ_i − μ_j for every arm i, with their bounds."""
+        return self._contrasts.differences(j)
+
+    def threshold_at(self, time: float) -> float:
+        """C when the information has grown as the results have."""
+        return float(contrast_threshold(self._contrasts.level, time / self._first))

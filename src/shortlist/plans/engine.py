@@ -1,12 +1,8 @@
-"""A strategy bound to one problem: its plans filled with results, from outside or in simulation.
-
-The results of a plan: taken in from outside one by one, or all of them made in simulation.
-"""
+"""A strategy on a problem: its plans are filled with results, from outside or in simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -40,18 +36,18 @@ from shortlist.numerics.records import (
     Integers,
     Reals,
 )
-from shortlist.plans.strategy import Compiled, Strategy, Task
+from shortlist.plans.strategy import Compiled, ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE, OBSERVES
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import STATE, State
 from shortlist.rules.rule import POINTERS, Rule
 
-LOOKS = 20  # about how many a study still takes
-PULL = 15.0  # nanoseconds of a simulated one
+DECISIONS = 20  # about how many a study still takes
+PULL = 15.0  # nanoseconds of a simulated pull
 
 
-class Course:
-    """A strategy with what is in of its plan; the counterpart of a round.
+class PlanProgress:
+    """A strategy with the results of its plan so far; the counterpart of a round.
 
     Attributes
     ----------
@@ -73,7 +69,7 @@ class Course:
 
     @property
     def pair(self) -> list[int]:
-        """b, c, the arm to pull next, and nobody after it (see ``decision_of``)."""
+        """b, c, the arm to pull next, and none queued after it (see ``decision_of``)."""
         return [int(self.strategy.b), int(self.strategy.c), self.next_arm(), NO_ARM]
 
     @property
@@ -84,177 +80,169 @@ class Course:
 
     @property
     def missing(self) -> Integers:
-        """What the plan still lacks of each arm."""
+        """How many results of each arm the plan still lacks."""
         return self.strategy.plan - self.pulls
 
     def next_arm(self) -> int:
-        """The arm of which the largest share is missing, so that every stretch is like the whole."""
+        """The arm of which the largest share is missing, so that every part is like the whole."""
         return int(np.argmax(self.missing / np.maximum(self.strategy.plan, 1)))
 
-    def copy(self) -> Course:
-        """A copy that goes its own way."""
+    def copy(self) -> PlanProgress:
+        """An independent copy."""
         twin = type(self)(self.strategy.copy())
         twin.pulls, twin.sums = self.pulls.copy(), self.sums.copy()
         return twin
 
     def decide(self, seed: int) -> None:
-        """Show the strategy the results of its plan."""
-        nothing = self.nothing()
+        """Give the strategy the results of its plan."""
+        none = np.zeros_like(self.pulls), np.zeros_like(self.sums)
         self.strategy.decide(self.sums, seed)
-        self.pulls, self.sums = nothing
+        self.pulls, self.sums = none
 
-    def nothing(self) -> tuple[Integers, Reals]:
-        """The pulls and sums of a plan before its first result."""
-        return np.zeros_like(self.pulls), np.zeros_like(self.sums)
+    @property
+    def needs_plan(self) -> bool:
+        """Whether all results of the plan are in and another is to be made."""
+        return not self.missing.any()
+
+    def suppose_pull(self, arm: int) -> None:
+        """Count a result as if it were in; those beyond the plan do not count."""
+        self.pulls[arm] = min(self.pulls[arm] + 1, self.strategy.plan[arm])
+
+    def suppose(self, means: Reals) -> None:
+        """Go on to the next plan as if the results of this one had come out at their means."""
+        self.strategy.suppose(means)
+        self.pulls, self.sums = np.zeros_like(self.pulls), np.zeros_like(self.sums)
 
 
-@dataclass(frozen=True, eq=False)
-class StepwiseEngine:
-    """A strategy on its problem; has the surface of ``AnyEngine``.
+class PlanEngine:
+    """A strategy on its problem; implements ``AnyEngine``.
 
-    Attributes
+    Parameters
     ----------
     strategy : callable
-        From the task, the strategy before its first result.
-    task : Task
-        What is asked.
+        Makes the strategy before its first result from the reduced problem.
+    problem : ReducedProblem
+        What the strategy is given.
     reward_range : tuple of float, optional
         Where every result lies, if the strategy relies on it.
     """
 
-    strategy: Callable[[Task], Strategy]
-    task: Task
-    reward_range: tuple[float, float] | None = None
+    def __init__(
+        self,
+        strategy: Callable[[ReducedProblem], Strategy],
+        problem: ReducedProblem,
+        reward_range: tuple[float, float] | None = None,
+        budget: int | None = None,
+    ) -> None:
+        self.strategy, self.problem = strategy, problem
+        self.reward_range, self.budget = reward_range, budget
+
+    @cached_property
+    def _first(self) -> Strategy:
+        return self.strategy(self.problem)
 
     @cached_property
     def setup(self) -> Setup:
-        """What it was made for; its first plan is what it begins with."""
-        course, order = Course(self._first.copy()), []
-        for _ in range(int(self._first.plan.sum())):
-            order.append(course.next_arm())
-            course.pulls[order[-1]] += 1
-        features, m, sigma, _, epsilon = self.task
+        """What it was made for; the initial pulls are its first plan."""
+        now, order = PlanProgress(self._first), []
+        for _ in range(int(now.strategy.plan.sum())):
+            order.append(now.next_arm())
+            now.pulls[order[-1]] += 1
+        features, m, sigma, _, epsilon = self.problem
         return Setup(
             features=features,
             m=m,
             sigma=sigma,
             epsilon=epsilon,
-            noise=np.ones(
-                len(features)
-            ),  # all evaluations count alike: σ is that of the noisiest arm
+            noise=np.ones(len(features)),  # σ is that of the noisiest arm
             initial=np.array(order, np.int64),
             alone=self._first.alone,
-            budget=self._budget,
+            budget=self.budget,
         )
 
-    @cached_property
-    def _budget(self) -> int | None:
-        return None
-
-    @cached_property
-    def _first(self) -> Strategy:
-        return self.strategy(self.task)
-
     def stops(self, strategy: Strategy) -> bool:
-        """Whether the last look ends the search."""
-        return strategy.statistic <= self.task.epsilon
+        """Whether the last decision ends the search."""
+        return strategy.statistic <= self.problem.epsilon
 
     def posterior(self) -> Posterior:
-        """An empty posterior; all results enter it, and no decision reads it."""
-        return Posterior(self.task.features)
+        """An empty posterior; all results enter it, and no decision depends on it."""
+        return Posterior(self.problem.features)
 
     def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
-        """The arms to pull before the next decision, in order, and how often each has been by now."""
+        """The arms to pull before the next decision, in order, and the pulls so far."""
         return self.setup.initial, posterior.pulls
 
-    def round(self) -> Course:
-        """A course before its first result."""
-        return Course(self._first.copy())
+    def round(self) -> PlanProgress:
+        """The strategy before its first result."""
+        return PlanProgress(self._first.copy())
 
-    def until_look(self, now: Course) -> int:
-        """What the plan still lacks."""
+    def until_look(self, now: PlanProgress) -> int:
+        """How many results the plan still lacks."""
         return int(now.missing.sum())
 
-    def threshold(self, posterior: Posterior, now: Course) -> float:
-        """C of the last look."""
+    def threshold(self, posterior: Posterior, now: PlanProgress) -> float:
+        """C of the last decision."""
         return now.strategy.threshold
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """About what C is after so many results."""
         return self._first.threshold_at(time)
 
-    def estimates(self, posterior: Posterior, now: Course) -> Estimates:
+    def estimates(self, posterior: Posterior, now: PlanProgress) -> Estimates:
         """Means, variances and intervals as the strategy has them."""
         means, variances = now.strategy.estimates(posterior.means, posterior.variances)
         return Estimates(means, variances, now.strategy.intervals())
 
     def gaps(
-        self, posterior: Posterior, now: Course, decision: Decision, *, outside_only: bool = False
+        self,
+        posterior: Posterior,
+        now: PlanProgress,
+        decision: Decision,
+        *,
+        outside_only: bool = False,
     ) -> Gaps:
         """Differences of means with their bounds, as the strategy has them."""
         to_b, to_c = (now.strategy.differences(each) for each in (decision.b, decision.c))
-        gap, lower, upper = (
-            np.where(now.inside, -of_candidate, of_other)
-            for of_candidate, of_other in zip((to_c[0], to_c[2], to_c[1]), to_b, strict=True)
-        )
-        return Gaps(decision.b, gap, lower, upper)
+        from_c = -to_c[0], -to_c[2], -to_c[1]
+        chosen = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
+        return Gaps(decision.b, *chosen)
 
-    def again(self, posterior: Posterior, now: Course, seed: int) -> tuple[Decision, Course]:
+    def again(
+        self, posterior: Posterior, now: PlanProgress, seed: int
+    ) -> tuple[Decision, PlanProgress]:
         """The last decision."""
         return decision_of(now, stop=self.stops(now.strategy)), now
 
     def ahead(
-        self, posterior: Posterior, now: Course, seed: int
+        self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         beyond = now.copy()
 
-        def go_on() -> None:
-            if not beyond.missing.any():
-                beyond.strategy.suppose(posterior.means)
-                beyond.pulls, beyond.sums = beyond.nothing()
-
         def decide(supposing: list[int]) -> Decision:
-            for arm in supposing:
-                go_on()
-                beyond.pulls[arm] = min(beyond.pulls[arm] + 1, beyond.strategy.plan[arm])
-            go_on()
+            for arm in [*supposing, NO_ARM]:
+                if beyond.needs_plan:
+                    beyond.suppose(posterior.means)
+                if arm != NO_ARM:
+                    beyond.suppose_pull(arm)
             return decision_of(beyond, stop=False)
 
         return decide
 
     def follow(
-        self,
-        posterior: Posterior,
-        now: Course,
-        seed: int,
-        steps: Steps,
-        marks: Integers,
-    ) -> Course:
+        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, marks: Integers
+    ) -> PlanProgress:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
-        kinds, arms, values = steps.kinds, steps.arms, steps.values
+        given = steps.kinds, steps.arms, steps.values, marks
+        state, strategy, observe = posterior.state, now.strategy, OBSERVE[posterior.state.layout]
         late = bool(marks[STOPPED])  # what comes after a stop decides nothing
         while True:
-            strategy = now.strategy
-            certain = self.stops(strategy)
-            state, wanted = posterior.state, strategy.plan
-            observe = OBSERVE[state.layout]
-            take_in = gather.sparing(len(kinds) * len(wanted) ** 2, observe)
-            if not take_in(
-                state,
-                observe.pointer,
-                wanted,
-                now.pulls,
-                now.sums,
-                certain,
-                kinds,
-                arms,
-                values,
-                marks,
-            ):
+            gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, observe)
+            results = strategy.plan, now.pulls, now.sums, self.stops(strategy)
+            if not gather(state, observe.pointer, *results, *given):
                 break
             late = False
-            if not now.missing.any():
+            if now.needs_plan:
                 now.decide(seed)
                 if not marks[INITIALIZED]:
                     posterior.refresh()
@@ -270,68 +258,54 @@ class StepwiseEngine:
         return now
 
     def replicate(
-        self,
-        reward: Rule,
-        parameters: NDArray[np.float64],
-        seeds: NDArray[np.uint64],
-        max_samples: int,
+        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
     ) -> Runs:
         """One run for each seed, from the first pull to the stop."""
         runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
-        courses, stopped, pulls, sums = zip(*runs, strict=True)
-        return Runs(
-            seeds,
-            np.array(pulls).sum(axis=1),
-            np.array(stopped),
-            np.array([course.inside for course in courses]),
-            np.array(pulls),
-            sums[0] if len(seeds) == 1 else None,
-        )
+        inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
+        only = sums[0] if len(seeds) == 1 else None
+        return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
     def _run(
-        self, now: Course, reward: Rule, parameters: Reals, seed: np.uint64, most: int
-    ) -> tuple[Course, bool, Integers, Reals]:
-        """Go on from ``now`` to the stop, or to ``most`` pulls; gives the pulls made and their sums.
+        self, now: PlanProgress, reward: Rule, parameters: Reals, seed: np.uint64, most: int
+    ) -> tuple[Mask, bool, Integers, Reals]:
+        """Simulate to the stop, or to ``most`` pulls: the answer, whether it stopped, pulls, sums.
 
-        A strategy that is compiled keeps the sums to itself, and they are 0 here: it does not use
-        features, and nobody asks for them.
+        A compiled strategy keeps its sums to itself, and they are 0 here: it does not use the
+        features, and its sums are not needed.
         """
-        function: Any = pull_all
-        call = reward.pointer
-        if not reward.is_compiled:
-            function = pull_all.interpret
-        stream, pulls = np.zeros(4, np.uint64), np.zeros(len(self.task.features), np.int64)
-        sums = np.zeros(len(self.task.features))
+        simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
+        call, stream, arms = reward.pointer, np.zeros(4, np.uint64), len(now.pulls)
+        pulls, sums, stopped = np.zeros(arms, np.int64), np.zeros(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, Compiled) and reward.is_compiled:
                 rewards = (call, parameters, stream, int(seed), most)
-                return now, *now.strategy.play(now.pulls, now.sums, *rewards), sums
-            while most > 0:
+                stopped, pulls = now.strategy.run(now.pulls, now.sums, *rewards)
+                return now.inside, stopped, pulls, sums
+            while most > 0 and not stopped:
                 before, sums_before = now.pulls.copy(), now.sums.copy()
-                wanted = now.strategy.plan
-                most -= function(wanted, call, parameters, stream, most, now.pulls, now.sums)
+                plan = now.strategy.plan
+                most -= simulate(plan, call, parameters, stream, most, now.pulls, now.sums)
                 pulls += now.pulls - before
                 sums += now.sums - sums_before
                 if now.missing.any():
                     break
                 now.decide(int(seed))
-                if self.stops(now.strategy):
-                    return now, True, pulls, sums
-        return now, False, pulls, sums
+                stopped = self.stops(now.strategy)
+        return now.inside, stopped, pulls, sums
 
     def affordable(self, nanoseconds: float) -> int:
-        """About how many evaluations can be simulated in that time; 0 if looks alone take longer."""
+        """About how many evaluations can be simulated in that time; 0 if decisions take longer."""
         if isinstance(self._first, Compiled):
             return int(nanoseconds / self._first.pull_cost)
-        left = nanoseconds - LOOKS * self._first.cost
-        return max(0, int(left / PULL))
+        return max(0, int((nanoseconds - DECISIONS * self._first.cost) / PULL))
 
     def play_on(
-        self, posterior: Posterior, now: Course, means: Reals, seed: np.uint64, most: int
+        self, posterior: Posterior, now: PlanProgress, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, Integers]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
-        reward, parameters = normal, np.vstack([means, np.full(len(means), self.task.sigma)])
+        reward, parameters = normal, np.vstack([means, np.full(len(means), self.problem.sigma)])
         if self.reward_range is not None:
             low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
             shares = np.clip((means - low) / (high - low), 0.0, 1.0)
@@ -347,7 +321,7 @@ class StepwiseEngine:
         *(INTEGERS, INTEGERS, REALS, INTEGERS),
     )
 )
-def gather(
+def take_steps(
     state: State,
     observe: Callable[..., None],
     plan: Integers,
@@ -361,8 +335,8 @@ def gather(
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    Of each arm only the first ``plan[a]`` results count; all of them enter the posterior. One that
-    comes after a stop that was taken back is enough where the answer is ``certain``.
+    Of each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where the
+    answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
     for a in range(plan.shape[0]):
@@ -389,7 +363,7 @@ def gather(
 
 
 @compiled(INTEGER(INTEGERS, POINTERS["reward"], TABLE, KEYS, INTEGER, INTEGERS, REALS))
-def pull_all(
+def make_pulls(
     plan: Integers,
     reward: Callable[..., float],
     parameters: Reals,

@@ -1,26 +1,22 @@
-"""XY-halving as an algorithm: its budget, and what its answer is worth.
-
-XY-halving: all of a budget, in phases that look at fewer and fewer challengers.
+"""XY-halving: all of a fixed budget, in phases that compare fewer and fewer challengers.
 
 After every phase least squares on all results so far gives the m candidates, and the arms nearest
 behind them are the challengers: all K − m others at first, then half as many, and so on down to
 one. The pulls of a phase go where they best tell candidates from challengers, among all K arms:
-often the arm that tells two survivors apart is neither of them.
+often the arm that tells two survivors apart is neither of them. Every result counts, and the last
+one of the budget is the stop.
 
 It is an extension without a theorem. Nearest are OD-LinBAI (Yang and Tan 2022) and GSE (Azizi,
 Kveton and Ghavamzadeh 2022), which halve the survivors on the way to a single best arm and pull
 survivors only, and the fixed-budget form of Peace (Katz-Samuels et al. 2020), which pulls all arms,
 by a design for the Gaussian width.
-
-A strategy that ends with its budget: every result counts, and the last one is the stop.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,20 +24,17 @@ import numpy as np
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.xy import rounded, xy_design
 from shortlist.engine.bound_algorithm import BoundAlgorithm
-from shortlist.engine.decision import Decision, decision_of
 from shortlist.engine.follow import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower
-from shortlist.plans import engine as plan
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.engine import Course, StepwiseEngine
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.engine import PlanEngine, PlanProgress, take_steps
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
 from shortlist.rules.initialization import span
-from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import Threshold
+from shortlist.rules.thresholds import strategy_threshold
 
 NAME = "XY-halving"
 SUMMARY = (
@@ -54,32 +47,18 @@ EXTENSION = (
 )
 
 
-def _normal_quantile(share: float) -> float:
-    from scipy.special import ndtri  # loads late: a tenth of a second
-
-    return float(ndtri(share))
-
-
-NORMAL = Threshold(
-    Rule(
-        "threshold",
-        "normal",
-        "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
-        "is listed because it came out best.",
-        _normal_quantile,
-        _normal_quantile,
-        frozenset(),
-        frozenset(),
-    ),
-    lambda setting, ridge: [],
+NORMAL = strategy_threshold(
+    "normal",
+    "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
+    "is listed because it came out best.",
+    "the noise is normal and the means are linear in the features",
+    "quantile of the normal distribution",
     proven=False,
-    assumptions="the noise is normal and the means are linear in the features",
-    source="quantile of the normal distribution",
 )
 
 
 def no_guarantee(budget: int | None) -> str:
-    """Why there is none."""
+    """Says that an answer on a budget has no guarantee, and why."""
     return (
         f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, however "
         "sure it is by then."
@@ -91,7 +70,7 @@ class BudgetBound(BoundAlgorithm):
     """XY-halving on a problem."""
 
     def guarantee(self) -> str:
-        """What the answer will be worth; the study adds how sure it is, as far as it can tell."""
+        """What the answer will be worth; the study adds an estimate of how sure it is."""
         return f"{no_guarantee(self.engine.setup.budget)} {EXTENSION}"
 
 
@@ -137,26 +116,22 @@ class XYHalving:
             )
         strategy = partial(Halving, budget=self.budget)
         plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
-        task = Task(problem.reduced, problem.m, problem.sigma, problem.delta, problem.epsilon)
-        return BudgetBound(
-            self.name,
-            problem,
-            NORMAL,
-            plain.bind(problem, threshold).setting,
-            BudgetEngine(strategy, task),
-            ["a budget is spent, however sure the answer is by then"],
-        )
+        bound = plain.bind(problem, threshold)
+        assert isinstance(bound.engine, PlanEngine)
+        engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
+        reasons = ["a budget is spent, however sure the answer is by then"]
+        return BudgetBound(self.name, problem, NORMAL, bound.setting, engine, reasons)
 
 
-NEAR = 256  # arms on either side of the boundary whose contrasts are looked at
-# A contrast is weighted by one over its gap, taken as so many standard errors at least: a small gap
-# may be noise. When this was tried on random instances, one gave more errors and three as many.
+NEAR = 256  # arms on either side of the boundary whose contrasts are considered
+# A contrast is weighted by one over its gap, which is taken as at least this many standard errors,
+# since a small gap may be noise. On random instances 1 gave more errors, and 3 as many.
 STANDARD_ERRORS = 2.0
 EQUAL = 1e-9  # of the longest: what rounding may leave of a difference of equal features
 
 
 class Phase(NamedTuple):
-    """Until how many results it lasts, and how many challengers it looks at."""
+    """The number of results at its end, and how many challengers it compares."""
 
     end: int
     challengers: int
@@ -182,12 +157,12 @@ def phases(arms: int, m: int, rank: int, budget: int) -> list[Phase]:
 
 
 class Halving(Strategy):
-    """Phases of a budget; what is remembered are all results so far, as one sum an arm.
+    """Phases of a budget, with the number and sum of all results of each arm.
 
     Parameters
     ----------
-    task : Task
-        What is asked; δ only says how wide the intervals are that are shown.
+    problem : ReducedProblem
+        δ only says how wide the intervals are that are shown.
     budget : int
         How many results there will be; at least as many as the features have dimensions.
 
@@ -196,22 +171,20 @@ class Halving(Strategy):
     pulls, sums : array, K
         Of all results so far.
     means : array, K
-        As they say, by least squares.
+        Their least-squares estimates.
     """
 
-    def __init__(self, task: Task, budget: int) -> None:
-        arms, rank = task.features.shape
-        self._task = task
-        self._basis = np.linalg.qr(task.features)[0]
-        self._phases = phases(arms, task.m, rank, budget)
+    def __init__(self, problem: ReducedProblem, budget: int) -> None:
+        arms, rank = problem.features.shape
+        self._problem = problem
+        self._basis = np.linalg.qr(problem.features)[0]
+        self._phases = phases(arms, problem.m, rank, budget)
         self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
         self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
         self.inside = np.zeros(arms, np.bool_)
-        self.b = self.c = -1
         from scipy.special import ndtri  # loads late: a tenth of a second
 
-        self.threshold = float(ndtri(1.0 - task.delta / 2.0))
-        self.statistic = np.inf
+        self.threshold = float(ndtri(1.0 - problem.delta / 2.0))
         self.cost = 1e7 + 1e3 * min(arms, NEAR) ** 2
         self.plan = self._first_plan()
 
@@ -227,7 +200,7 @@ class Halving(Strategy):
 
     @property
     def end(self) -> int:
-        """After how many results it looks again; the budget once that is spent."""
+        """The number of results at the end of the phase; the budget once that is spent."""
         return next((phase.end for phase in self._phases if phase.end > self.told), self.budget)
 
     @property
@@ -236,11 +209,11 @@ class Halving(Strategy):
         return self.told >= self.budget
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Look at the plan's results, and plan the next phase."""
+        """Take in the plan's results, and plan the next phase."""
         self.take(self.plan, sums)
 
     def take(self, pulls: Integers, sums: Reals) -> None:
-        """Look at results, be they those of the plan or not, and plan the next phase."""
+        """Take in results, whether or not those of the plan, and plan the next phase."""
         after = self.copy()
         after.pulls, after.sums = self.pulls + pulls, self.sums + sums
         after._estimate()
@@ -250,34 +223,33 @@ class Halving(Strategy):
         vars(self).update(vars(after))
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, with its interval for that pair alone."""
+        """Estimates of μ_i − μ_j for every arm i, each with its interval for that pair alone."""
         gap = self.means - self.means[j]
-        widths = self.threshold * self._task.sigma * _norms(self._white.T - self._white[:, j])
+        widths = self.threshold * self._problem.sigma * _norms(self._white.T - self._white[:, j])
         return gap, gap - widths, gap + widths
 
     def threshold_at(self, time: float) -> float:
-        """The same at all times."""
+        """C, which is the same at all times."""
         return self.threshold
 
     def _estimate(self) -> None:
-        """Least squares on all results; ``white`` are the features in the norm of V⁻¹."""
+        """Least squares on all results; the columns of ``_white`` have the norms of V⁻¹."""
         triangle = np.linalg.qr(np.sqrt(self.pulls)[:, None] * self._basis)[1]
         self._white = solve_lower(triangle.T, self._basis.T)
         self.means = (self._white @ self.sums) @ self._white
 
     def _find_boundary(self) -> None:
-        """The candidates, and the pair of them and a challenger that is least certain."""
+        """Find the candidates, and the least certain pair of a candidate and a challenger."""
         order = np.argsort(-self.means, kind="stable")
-        m = self._task.m
-        self.inside = np.zeros(len(order), np.bool_)
-        self.inside[order[:m]] = True
+        m = self._problem.m
+        self.inside = np.isin(np.arange(len(order)), order[:m])
         near, others = order[max(0, m - NEAR) : m], order[m : m + NEAR]
         upper = np.stack([self.differences(int(b))[2][others] for b in near])
         k, j = np.unravel_index(np.argmax(upper), upper.shape)
         self.b, self.c, self.statistic = int(near[k]), int(others[j]), float(upper[k, j])
 
     def _first_plan(self) -> Integers:
-        """For the differences of all arms, or of those that differ most; it spans the features."""
+        """A spanning plan for the differences of all arms, or of those farthest from the mean."""
         away = _norms(self._basis - self._basis.mean(axis=0))
         far = np.argsort(-away, kind="stable")[:NEAR]
         i, j = np.triu_indices(len(far), 1)
@@ -291,19 +263,19 @@ class Halving(Strategy):
         return once + rounded(wanted, pulls - int(once.sum()))
 
     def _next_plan(self) -> Integers:
-        """For candidates against challengers, the nearer the more."""
+        """A plan for candidates against challengers, the nearer pairs weighted more."""
         phase = next(phase for phase in self._phases if phase.end > self.told)
-        order, m = np.argsort(-self.means, kind="stable"), self._task.m
+        order, m = np.argsort(-self.means, kind="stable"), self._problem.m
         near = order[max(0, m - NEAR) : m]
         others = order[m : m + min(phase.challengers, NEAR)]
         i, j = np.repeat(near, len(others)), np.tile(others, len(near))
-        gaps = self.means[i] - self.means[j] + self._task.epsilon
-        errors = self._task.sigma * _norms((self._white[:, i] - self._white[:, j]).T)
+        gaps = self.means[i] - self.means[j] + self._problem.epsilon
+        errors = self._problem.sigma * _norms((self._white[:, i] - self._white[:, j]).T)
         weights = self._design(i, j, np.maximum(gaps, STANDARD_ERRORS * errors))
         return rounded(weights, phase.end - self.told)
 
     def _design(self, i: Integers, j: Integers, gaps: Reals | None = None) -> Reals:
-        """Over all arms, for the contrasts (x_i − x_j)/gap of the pairs that differ at all."""
+        """Weights of all arms for the contrasts (x_i − x_j)/gap of the pairs that differ at all."""
         contrasts = self._basis[i] - self._basis[j]
         lengths = _norms(contrasts)
         differ = lengths > EQUAL * lengths.max(initial=0.0)
@@ -317,40 +289,43 @@ def _norms(rows: Reals) -> Reals:
     return np.sqrt(np.einsum("ak,ak->a", rows, rows))
 
 
-ENDLESS = 2**40  # pulls of an arm: no result is one too many
-
-
-class Spending(Course):
-    """A course in which a result of any arm takes a place in the plan: it is paid for."""
+class BudgetProgress(PlanProgress):
+    """Progress where a result of any arm takes a place in the plan: it is paid for."""
 
     def __init__(self, strategy: Strategy) -> None:
         super().__init__(strategy)
         assert isinstance(strategy, Halving)
         self.halving = strategy
 
-    @property
-    def complete(self) -> bool:
-        """Whether as many results are in as were planned."""
-        return int(self.pulls.sum()) >= int(self.strategy.plan.sum())
-
     def decide(self, seed: int) -> None:
-        """Show the strategy all results that came in."""
-        self.take(self.sums)
+        """Give the strategy all results that came in."""
+        self._take(self.sums)
 
-    def take(self, sums: Reals) -> None:
-        """Show it results of these sums."""
-        nothing = self.nothing()
+    @property
+    def needs_plan(self) -> bool:
+        """Whether as many results are in as were planned, and some of the budget is left."""
+        told = int(self.pulls.sum())
+        return self.strategy.plan.sum() <= told < self.halving.budget - self.halving.told
+
+    def suppose_pull(self, arm: int) -> None:
+        """Count a result as if it were in."""
+        self.pulls[arm] += 1
+
+    def suppose(self, means: Reals) -> None:
+        """Go on to the next phase as if the results of this one had come out at their means."""
+        self._take(self.pulls * means)
+
+    def _take(self, sums: Reals) -> None:
+        none = np.zeros_like(self.pulls), np.zeros_like(self.sums)
         self.halving.take(self.pulls, sums)
-        self.pulls, self.sums = nothing
+        self.pulls, self.sums = none
 
 
-class BudgetEngine(StepwiseEngine):
-    """XY-halving on its problem. It looks when as many results are in as were planned."""
+UNLIMITED = 2**40  # pulls of an arm: every result counts
 
-    @cached_property
-    def _budget(self) -> int:
-        """The number of results at which it stops, neither earlier nor later."""
-        return self.round().halving.budget
+
+class BudgetEngine(PlanEngine):
+    """XY-halving on its problem. It decides when as many results are in as were planned."""
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the budget is spent."""
@@ -362,79 +337,43 @@ class BudgetEngine(StepwiseEngine):
         over = posterior.observed >= len(self.setup.initial) and self._spans(posterior)
         return self.setup.initial[:0] if over else self.setup.initial, posterior.pulls
 
-    def round(self) -> Spending:
-        """A course before its first result."""
-        return Spending(self._first.copy())
-
-    def ahead(
-        self, posterior: Posterior, now: Course, seed: int
-    ) -> Callable[[list[int]], Decision]:
-        """Decides as if results were in: each call is given the arms supposed since the last."""
-        beyond = now.copy()
-        assert isinstance(beyond, Spending)
-
-        def go_on() -> None:
-            if beyond.complete and beyond.halving.told + beyond.pulls.sum() < self._budget:
-                beyond.take(beyond.pulls * posterior.means)
-
-        def decide(supposing: list[int]) -> Decision:
-            for arm in supposing:
-                go_on()
-                beyond.pulls[arm] += 1
-            go_on()
-            return decision_of(beyond, stop=False)
-
-        return decide
+    def round(self) -> BudgetProgress:
+        """The strategy before its first result."""
+        return BudgetProgress(self._first.copy())
 
     def follow(
-        self,
-        posterior: Posterior,
-        now: Course,
-        seed: int,
-        steps: Steps,
-        marks: Integers,
-    ) -> Course:
+        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, marks: Integers
+    ) -> PlanProgress:
         """Take steps from where ``marks`` stand to the stop or to their end."""
-        assert isinstance(now, Spending)
-        kinds, arms, values = steps.kinds, steps.arms, steps.values
-        state, observe = posterior.state, OBSERVE[posterior.state.layout].pointer
-        endless = np.full(len(now.pulls), ENDLESS, np.int64)
-        late = bool(marks[STOPPED])  # what comes after the stop decides nothing
-        looks = not late
-        while looks:
-            results = marks[NEXT] + np.flatnonzero(kinds[marks[NEXT] :] == TAKE)
-            # One at a time where the plan is full and its results do not span: nobody asked for them.
+        assert isinstance(now, BudgetProgress)
+        unlimited = np.full(len(now.pulls), UNLIMITED, np.int64)
+
+        def take(until: int) -> None:
+            given = steps.kinds[:until], steps.arms[:until], steps.values[:until], marks
+            observe = OBSERVE[posterior.state.layout].pointer
+            take_steps(posterior.state, observe, unlimited, now.pulls, now.sums, False, *given)
+
+        if marks[STOPPED]:  # what comes after the stop decides nothing
+            take(len(steps.kinds))
+            return now
+        while not marks[STOPPED]:
+            results = marks[NEXT] + np.flatnonzero(steps.kinds[marks[NEXT] :] == TAKE)
+            # One at a time where the plan is full and its results do not span the features.
             lacking = max(now.halving.end - posterior.observed, 1)
-            looks = len(results) >= lacking
-            until = results[lacking - 1] + 1 if looks else len(kinds)
-            plan.gather(
-                *(state, observe, endless, now.pulls, now.sums, False),
-                *(kinds[:until], arms[:until], values[:until], marks),
-            )
-            if not looks or not self._spanned(posterior, marks):
-                continue
-            now.decide(seed)
-            if now.halving.spent:
-                marks[STOPPED] = 1
+            if len(results) < lacking:
+                take(len(steps.kinds))
                 break
-        if late:
-            plan.gather(
-                *(state, observe, endless, now.pulls, now.sums, False),
-                *(kinds, arms, values, marks),
-            )
-        elif marks[INITIALIZED]:  # what is to be pulled next depends on every result
+            take(results[lacking - 1] + 1)
+            if not marks[INITIALIZED] and self._spans(posterior):
+                posterior.refresh()
+                marks[INITIALIZED] = 1
+            if marks[INITIALIZED]:
+                now.decide(seed)
+                marks[STOPPED] = int(now.halving.spent)
+        if marks[INITIALIZED]:  # what is to be pulled next depends on every result
             marks[DECIDED_AT] = posterior.observed
         return now
 
-    def _spanned(self, posterior: Posterior, marks: Integers) -> bool:
-        """Whether the means are known; told once, when they first are."""
-        if not marks[INITIALIZED]:
-            if not self._spans(posterior):
-                return False
-            posterior.refresh()
-            marks[INITIALIZED] = 1
-        return True
-
     def _spans(self, posterior: Posterior) -> bool:
-        seen = self.task.features[posterior.pulls > 0]
-        return bool(np.linalg.matrix_rank(seen) == self.task.features.shape[1])
+        seen = self.problem.features[posterior.pulls > 0]
+        return bool(np.linalg.matrix_rank(seen) == self.problem.features.shape[1])

@@ -15,54 +15,44 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.contrast import contrast_design, spread_design
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, ContrastStrategy
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.initialization import span
 
 FIRST = 4.0  # pulls a dimension in the first phase
-QUARTER = 0.25  # of the pulls that seem to be needed still: what a phase takes of them
-SHORTEST = 0.05  # of the pulls so far: overshoots by half of that, and leaves the looks few
-PAIRS = 400  # the hardest, that a design is made for
+QUARTER = 0.25  # of the pulls that still seem to be needed: the length of a phase
+SHORTEST = 0.05  # of the pulls so far: overshoots by half of that, and keeps the phases few
+PAIRS = 400  # how many of the hardest a design is made for
 NARROWED = 0.5  # times its width: a gap that is not known to be larger is taken for that
 NEGLIGIBLE = 1e-3  # of an equal share of the pulls
-GRID = 1e-6  # weights are rounded to it: another machine's rounding shall give the same counts
+GRID = 1e-6  # weights are rounded to it, so that another machine's rounding gives the same counts
 
 
-class Phased(Strategy):
+class Phased(ContrastStrategy):
     """Phases of designs for the pairs that are not settled."""
 
-    def __init__(self, task: Task) -> None:
-        arms, rank = task.features.shape
-        self._task, self._contrasts = task, Contrasts.of(task)
-        self._weights = spread_design(self._contrasts.basis)
-        self.plan = counts(self._contrasts.basis, self._weights, FIRST * rank)
-        self._first = float(self.plan.sum())
-        self.inside = np.zeros(arms, np.bool_)
-        self.b = self.c = -1
-        self.threshold = self.statistic = np.inf
+    def __init__(self, problem: ReducedProblem) -> None:
+        super().__init__(problem)
+        arms, rank = problem.features.shape
         step = arms * arms * rank + arms * rank * rank + rank**3 / 3 + arms * PAIRS
         self.cost = 3e5 + 20.0 * arms * arms + 20.0 * step
 
-    def decide(self, sums: Reals, seed: int) -> None:
-        """Look, and design the next phase."""
-        contrasts = self._contrasts.after(self.plan, sums)
-        means = contrasts.means()
-        inside = contrasts.inside(means)
-        b, c, statistic = contrasts.boundary(inside)
-        threshold, weights, plan = contrasts.threshold(c, b), self._weights, self.plan
-        if statistic > self._task.epsilon:
-            weights, plan = self._designed(contrasts, means, inside)
-        self._contrasts, self._weights, self.plan = contrasts, weights, plan
-        self.inside, self.b, self.c = inside, b, c
-        self.statistic, self.threshold = statistic, threshold
+    def first_plan(self, basis: Reals) -> Integers:
+        """The design of least largest variance."""
+        self._weights = spread_design(basis)
+        return counts(basis, self._weights, FIRST * basis.shape[1])
 
-    def _designed(self, contrasts: Contrasts, means: Reals, inside: Mask) -> tuple[Reals, Integers]:
-        """The weights of the next phase, and its counts."""
-        task, made = self._task, float(contrasts.pulls.sum())
-        b, c = open_pairs(contrasts, inside)
+    def next_plan(self, contrasts: Contrasts, means: Reals, inside: Mask, stops: bool) -> Integers:
+        """A design for the hardest of the open pairs, about a quarter as long as they need."""
+        if stops:
+            return self.plan
+        problem, made = self._problem, float(contrasts.pulls.sum())
+        candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        c, b = np.nonzero(contrasts.bounds()[np.ix_(others, candidates)] > problem.epsilon)
+        b, c = candidates[b], others[c]
         information = contrasts.information[c, b]
-        spans = mixture(contrasts.level, information / contrasts.first[c, b]) * task.sigma
-        gaps = np.maximum(means[b] - means[c], 0.0) + task.epsilon
+        spans = contrasts.threshold(c, b) * problem.sigma
+        gaps = np.maximum(means[b] - means[c], 0.0) + problem.epsilon
         gaps = np.maximum(gaps, NARROWED * spans / np.sqrt(information))
         needs = (spans / gaps) ** 2 - information
         # A pair that seems to need nothing more is still open: it must not be forgotten.
@@ -72,23 +62,9 @@ class Phased(Strategy):
             contrasts.basis, b[hardest], c[hardest], needs[hardest], self._weights
         )
         length = max(SHORTEST * made, min(made, QUARTER * pulls))
-        return weights, counts(contrasts.basis, weights, length)
-
-    def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, with its bounds."""
-        return self._contrasts.differences(j)
-
-    def threshold_at(self, time: float) -> float:
-        """C when the information has grown as the results have."""
-        return float(mixture(self._contrasts.level, time / self._first))
-
-
-def open_pairs(contrasts: Contrasts, inside: Mask) -> tuple[Integers, Integers]:
-    """The b inside and c outside of which it is not certain yet that c is better by ε at most."""
-    candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-    gaps = contrasts.bounds()[np.ix_(others, candidates)]
-    c, b = np.nonzero(gaps > contrasts.task.epsilon)
-    return candidates[b], others[c]
+        plan = counts(contrasts.basis, weights, length)
+        self._weights = weights
+        return plan
 
 
 def counts(features: Reals, weights: Reals, length: float) -> Integers:

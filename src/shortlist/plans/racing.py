@@ -1,55 +1,51 @@
-"""Intervals of arms that are bounded one by one, by their own results alone.
+"""LUCB and races that forget the features and bound arms one by one, by their own results.
 
-Of the m best arms only the upper ends have to hold, and of the others only the lower ones: K events,
-each given δ/K. After s results of an arm of mean μ the average μ̂ misses on one side by
+KL-LUCB and KL-Racing are those of Kaufmann and Kalyanakrishnan (2013), for results in [0, 1];
+Racing is the same race for σ-sub-Gaussian noise, where for m = 1 it is successive elimination
+(Even-Dar et al. 2006). LUCB pulls the two arms at the boundary in each round, a race all arms still
+in question. Their race lets one arm leave in a round, with a slack ε for accepted and rejected
+arms. Here all leave that may, and only those accepted have the slack.
+
+**Intervals.** Of the m best arms only the upper ends have to hold, and of the others only the lower
+ones: K events, each given δ/K. After s results of an arm of mean μ the average μ̂ misses on
+one side by
 
     s kl(μ̂, μ) > β  (results in [0, 1])   or   s (μ̂ − μ)² > 2σ²β  (σ-sub-Gaussian noise)
 
 with probability at most e^−β (Chernoff). There are three β.
 
 exploration_rate: β = ln(k₁Kt^α/δ) in round t, where no arm has more than t results. At the s-th
-result of an arm t ≥ s, so its chances sum to Σ_s δ/(k₁Ks^α) < δ/K if k₁ > 1 + 1/(α − 1).
+result of an arm t ≥ s, so its error probabilities sum to Σ_s δ/(k₁Ks^α) < δ/K
+if k₁ > 1 + 1/(α − 1).
 
 beta_mixture: with S = sμ̂ the product of (q/μ)^x ((1 − q)/(1 − μ))^(1 − x) over the results x is a
 supermartingale for every q, as its factors are convex in x. So is its mixture over q drawn from
-Beta(½, ½), which is exp(s kl(μ̂, μ) − β) K/δ with the β of ``exploration``. It ever exceeds K/δ with
-probability δ/K at most (Ville).
+Beta(½, ½), which is exp(s kl(μ̂, μ) − β) K/δ with the β of ``exploration``. It ever exceeds K/δ
+with probability δ/K at most (Ville).
 
-contrast_mixture: for arms that have as many results each, all of the same rounds. Then differences
-of two averages have variance 2σ²/s, and are bounded as such (see ``contrasts``): an end is half of
-that away from the average, and only U_i − L_j is a bound.
+contrast_mixture: for arms that have equally many results, all from the same rounds. Then
+differences of two averages have variance 2σ²/s, and are bounded as such (see ``contrasts``): an end
+is half of that away from the average, and only U_i − L_j is a bound.
 
-Rounds of arms that are bounded one by one: LUCB pulls the two in question, a race all still in it.
-
-Write M for the m best, and let the intervals hold: U_i − L_j ≥ μ_i − μ_j for i in M and j not in M.
-J are the m arms that would be answered: the accepted, then those of largest average.
+**Rounds.** Write M for the m best, and let the intervals hold: U_i − L_j ≥ μ_i − μ_j for i in M and
+j not in M. J are the m arms that would be answered: the accepted, then those of largest average.
 
 A race accepts a j of J if U_i − L_j ≤ ε for all i outside J that are still in it, and rejects an i
-outside if U_i − L_j < 0 for all j of J that are still in it. Then of M no more arms are ever rejected
-than others were accepted. For let an i of M be rejected. All j of J still in the race are of M, or
-U_i − L_j < 0 would be wrong. So M holds them, its accepted arms, its rejected ones and i, m together;
-and m is also how many J holds: those still in the race, the accepted of M and the accepted others. So
-the rejected of M and i are no more than the accepted others.
+outside if U_i − L_j < 0 for all j of J that are still in it. Then the number of arms of M that are
+rejected never exceeds the number of other arms that are accepted. For suppose that an i of M is
+rejected. Then all j of J still in the race are in M, since otherwise U_i − L_j < 0 would be wrong.
+So M, which has m arms, contains these, its accepted arms, its rejected arms and i. J has m arms
+too: those still in the race, the accepted arms of M and the other accepted arms. So the rejected
+arms of M, with i, are no more than the other accepted arms.
 
-Now let a j be accepted with μ_j < μ_i − ε for all i of M. No i outside J that is still in the race
-is of M. So M lies among the accepted, the rejected and the rest of J, where by what was said there
-are m − 1 arms for it at most. Hence no such j is accepted. At the stop, U_c − L_b ≤ ε for the largest
-U outside and the smallest L inside, all of J might be accepted. The same holds for LUCB, which
-accepts and rejects nobody before.
+Now suppose that a j with μ_j < μ_i − ε for all i of M is accepted. Then no i outside J that is
+still in the race is in M. So M lies among the accepted, the rejected and the rest of J, where by
+the above there are at most m − 1 arms of it. This is a contradiction, and no such j is accepted. At
+the stop, U_c − L_b ≤ ε for the largest U outside and the smallest L inside, so all of J might be
+accepted. The same holds for LUCB, which accepts and rejects no arm before.
 
-To reject with a slack ε too would not do: an arm that made another leave may itself be made to
+Rejecting with a slack ε too would be wrong: an arm that made another leave may itself be made to
 leave, and the slacks add up.
-
-Strategies that forget the features and bound arms one by one: LUCB and races.
-
-KL-LUCB (Kaufmann and Kalyanakrishnan 2013): the two arms at the boundary, bounded by entropy.
-
-KL-Racing (Kaufmann and Kalyanakrishnan 2013): all arms in question, bounded by entropy.
-
-Racing for σ-sub-Gaussian noise; where m = 1 it is successive elimination (Even-Dar et al. 2006).
-
-The race of Kaufmann and Kalyanakrishnan (2013) lets one arm leave in a round, and with a slack ε on
-both sides. Here all leave that may, and only those accepted have the slack (see ``contest``).
 """
 
 from __future__ import annotations
@@ -57,7 +53,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,14 +80,14 @@ from shortlist.numerics.records import (
     record_type,
 )
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, SHARE, one_sided_level
-from shortlist.plans.strategy import Compiled, Task
-from shortlist.rules.rule import POINTERS, Rule
-from shortlist.rules.thresholds import Threshold
+from shortlist.plans.contrasts import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
+from shortlist.plans.strategy import Compiled, ReducedProblem
+from shortlist.rules.rule import POINTERS
+from shortlist.rules.thresholds import strategy_threshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
-LEVEL, SQUARE = 0, 1  # places of the constants
+LEVEL, SQUARE = 0, 1  # indices of the constants
 
 
 @compiled(REAL(INTEGER, REALS, INTEGER, INTEGER, REAL))
@@ -109,14 +106,14 @@ def exploration(kind: int, constants: Reals, time: int, count: int, total: float
             level += misses * math.log(misses / count)
         return level
     if kind == NORMAL_PAIRED:
-        ratio = count / SHARE
+        ratio = count / PRIOR_SHARE
         return (1.0 + 1.0 / ratio) * (level + 0.5 * math.log1p(ratio))
     return level + ALPHA * math.log(time)
 
 
 @compiled(REAL(INTEGER, REALS, INTEGER, INTEGER, REAL, BOOLEAN))
 def end(kind: int, constants: Reals, time: int, count: int, total: float, upper: bool) -> float:
-    """The upper or the lower end of an arm's interval."""
+    """The upper or lower end of an arm's interval."""
     beta = exploration(kind, constants, time, count, total)
     mean = total / count
     if kind in (KL_RATE, KL_MIXTURE):
@@ -135,104 +132,79 @@ class Interval:
     Attributes
     ----------
     kind : int
-        By which compiled code knows it.
-    threshold : Threshold
-        Its β, C = √(2β), and who has proven it.
-    formula : callable
-        From the task, the constants of the compiled code.
+        Its number in compiled code.
+    factor : float
+        k of the level ln(kK/δ) that β starts from; unused where differences are bounded.
+    square : float
+        The squared half-width is this times σ²β/s; unused where it is bounded by relative entropy.
     words : str
-        What it is, in signs.
+        The interval as a formula.
     reward_range : tuple of float or None
         Where every result must lie.
     timed : bool
-        Whether it widens while others are pulled.
+        Whether it widens while other arms are pulled.
     alone : bool
-        Whether it holds for an arm by itself.
+        Whether it holds for an arm by itself, not only in differences.
     """
 
     kind: int
-    threshold: Threshold
-    formula: Callable[[Task], list[float]]
+    factor: float
+    square: float
     words: str = OWN_INTERVAL
     reward_range: tuple[float, float] | None = None
     timed: bool = False
     alone: bool = True
 
-    def constants(self, task: Task) -> Reals:
-        """What the compiled code is given."""
-        return np.array(self.formula(task))
+    def constants(self, problem: ReducedProblem) -> Reals:
+        """The level and the square times σ², for compiled code."""
+        arms = len(problem.features)
+        level = math.log(self.factor * arms / problem.delta)
+        if self.kind == NORMAL_PAIRED:
+            level = one_sided_level(problem.delta / (problem.m * (arms - problem.m)))
+        return np.array([level, self.square * problem.sigma**2])
 
 
-def _threshold(name: str, summary: str, assumptions: str, source: str) -> Threshold:
-    rule = Rule("threshold", name, summary, exploration, exploration, frozenset(), frozenset())
-    return Threshold(rule, lambda setting, ridge: [], True, assumptions, source)
-
-
-def _rate(assumptions: str) -> Threshold:
-    summary = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
-    return _threshold("exploration_rate", summary, assumptions, "Kaufmann and Kalyanakrishnan 2013")
-
-
-def _level(task: Task, factor: float) -> float:
-    return math.log(factor * len(task.features) / task.delta)
-
-
-BOUNDED = "the results lie in [0, 1]"
 KL_WORDS = "{q : N kl(μ̂, q) ≤ C²/2}"
-KL = Interval(
-    KL_RATE,
-    _rate(BOUNDED),
-    lambda task: [_level(task, K1), 0.0],
-    KL_WORDS,
-    (0.0, 1.0),
-    timed=True,
-)
-KL_BY_MIXTURE = Interval(
-    KL_MIXTURE,
-    _threshold(
+KL = Interval(KL_RATE, K1, 0.0, KL_WORDS, (0.0, 1.0), timed=True)
+KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_WORDS, (0.0, 1.0))
+NORMAL = Interval(NORMAL_RATE, K1, 2.0, timed=True)
+PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, alone=False)
+
+_AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
+_BOUNDED = "the results lie in [0, 1]"
+_RATE = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
+THRESHOLDS = {
+    KL_RATE: strategy_threshold("exploration_rate", _RATE, _BOUNDED, _AUTHORS),
+    KL_MIXTURE: strategy_threshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
-        BOUNDED,
+        _BOUNDED,
         "Robbins 1970",
     ),
-    lambda task: [_level(task, 1.0), 0.0],
-    KL_WORDS,
-    (0.0, 1.0),
-)
-NORMAL = Interval(
-    NORMAL_RATE,
-    _rate("the noise is σ-sub-Gaussian"),
-    lambda task: [_level(task, K1), 2.0 * task.sigma**2],
-    timed=True,
-)
-PAIRED = Interval(
-    NORMAL_PAIRED,
-    CONTRAST_MIXTURE,
-    lambda task: [
-        one_sided_level(task.delta / (task.m * (len(task.features) - task.m))),
-        task.sigma**2,
-    ],
-    alone=False,
-)
+    NORMAL_RATE: strategy_threshold(
+        "exploration_rate", _RATE, "the noise is σ-sub-Gaussian", _AUTHORS
+    ),
+    NORMAL_PAIRED: CONTRAST_MIXTURE,
+}
 
 
 OPEN, ACCEPTED, REJECTED = 0, 1, -1
-B, C, TIME = 0, 1, 2  # places of ``pair``
+B, C, TIME = 0, 1, 2  # indices of ``pair``
 THRESHOLD, STATISTIC = 0, 1  # of ``figures``
 KIND, RACES, TIMED, M = 0, 1, 2, 3  # of ``rules``
-CANDIDATES, AMBIGUOUS = 0, 1  # purposes of a round's keys
+CANDIDATES, AMBIGUOUS = 0, 1  # what a round's keys are for
 
 
 @dataclass(frozen=True, eq=False)
-class Contest(Record):
-    """What is known of the arms, and who is pulled next.
+class ArmTable(Record):
+    """What is known of every arm, and which are pulled next.
 
-    ``worst`` is −L of an arm of J and U of another: what it may bring into the statistic.
+    ``worst`` is −L of an arm of J and U of another: what it may contribute to the statistic.
     """
 
     pulls: Integers
     sums: Reals
-    standing: Integers
+    status: Integers
     means: Reals
     inside: Mask
     before: Mask
@@ -243,15 +215,15 @@ class Contest(Record):
     figures: Reals
 
 
-CONTEST = record_type(Contest)
+ARM_TABLE = record_type(ArmTable)
 
 
-def new_contest(arms: int) -> Contest:
-    """Nothing is known, and everybody is to be pulled once."""
-    return Contest(
+def new_table(arms: int) -> ArmTable:
+    """The table before the first round, in which every arm is pulled once."""
+    return ArmTable(
         pulls=np.zeros(arms, np.int64),
         sums=np.zeros(arms),
-        standing=np.zeros(arms, np.int64),
+        status=np.zeros(arms, np.int64),
         means=np.zeros(arms),
         inside=np.zeros(arms, np.bool_),
         before=np.zeros(arms, np.bool_),
@@ -263,22 +235,24 @@ def new_contest(arms: int) -> Contest:
     )
 
 
-@compiled(VOID(CONTEST, REAL, INTEGERS, REALS, KEY))
-def look(now: Contest, epsilon: float, rules: Integers, constants: Reals, seed: np.uint64) -> None:
-    """J, b, c, the statistic and the next plan, once the results of the last are in ``sums``."""
+@compiled(VOID(ARM_TABLE, REAL, INTEGERS, REALS, KEY))
+def decide_round(
+    now: ArmTable, epsilon: float, rules: Integers, constants: Reals, seed: np.uint64
+) -> None:
+    """Fill in J, b, c, the statistic and the next plan, with the last results in ``sums``."""
     arms, pair, races = now.pulls.shape[0], now.pair, rules[RACES] == 1
     pair[TIME] += 1
     time = pair[TIME]
     for a in range(arms):
         now.before[a] = now.inside[a]
-        if now.standing[a] == OPEN:
+        if now.status[a] == OPEN:
             now.means[a] = now.sums[a] / now.pulls[a]
         else:
-            now.means[a] = np.inf if now.standing[a] == ACCEPTED else -np.inf
+            now.means[a] = np.inf if now.status[a] == ACCEPTED else -np.inf
     key = round_key(seed, time, CANDIDATES)
     mark_best(now.means, 1.0, rules[M], key, now.scratch, now.inside)
     for a in range(arms):
-        if now.standing[a] != OPEN:
+        if now.status[a] != OPEN:
             now.worst[a] = -np.inf
         elif rules[TIMED] == 1 or now.plan[a] > 0 or now.inside[a] != now.before[a]:
             upper = not now.inside[a]
@@ -292,26 +266,26 @@ def look(now: Contest, epsilon: float, rules: Integers, constants: Reals, seed: 
     now.figures[THRESHOLD] = math.sqrt(2.0 * beta)
     now.figures[STATISTIC] = now.worst[c] + now.worst[b]
     if races and now.figures[STATISTIC] > epsilon:
-        # b and c stay in, so that the largest U and the smallest L are the same for all.
+        # b and c stay in, so that the largest U and the smallest L are the same for all arms.
         for a in range(arms):
-            if now.standing[a] == OPEN:
+            if now.status[a] == OPEN:
                 if now.inside[a] and now.worst[c] + now.worst[a] <= epsilon:
-                    now.standing[a] = ACCEPTED
+                    now.status[a] = ACCEPTED
                 elif not now.inside[a] and now.worst[a] + now.worst[b] < 0.0:
-                    now.standing[a] = REJECTED
+                    now.status[a] = REJECTED
     for a in range(arms):
-        now.plan[a] = 1 if races and now.standing[a] == OPEN else 0
+        now.plan[a] = 1 if races and now.status[a] == OPEN else 0
     now.plan[b] = now.plan[c] = 1
 
 
 @compiled(
     BOOLEAN(
-        *(CONTEST, REAL, INTEGERS, REALS, KEY),
+        *(ARM_TABLE, REAL, INTEGERS, REALS, KEY),
         *(INTEGERS, REALS, POINTERS["reward"], TABLE, KEYS, INTEGER, INTEGERS),
     )
 )
-def play(
-    now: Contest,
+def simulate(
+    now: ArmTable,
     epsilon: float,
     rules: Integers,
     constants: Reals,
@@ -324,12 +298,11 @@ def play(
     most: int,
     made: Integers,
 ) -> bool:
-    """Go on to the stop (True) or for ``most`` pulls, which are added to ``made``.
+    """Run to the stop (True) or for ``most`` pulls, which are added to ``made``.
 
-    ``pulls`` and ``sums`` are what is in of the plan.
+    ``pulls`` and ``sums`` are the results of the plan so far.
     """
-    arms = now.pulls.shape[0]
-    left = most
+    arms, left = now.pulls.shape[0], most
     while True:
         for a in range(arms):
             while pulls[a] < now.plan[a]:
@@ -344,58 +317,54 @@ def play(
             now.sums[a] += sums[a]
             pulls[a] = 0
             sums[a] = 0.0
-        look(now, epsilon, rules, constants, seed)
+        decide_round(now, epsilon, rules, constants, seed)
         if now.figures[STATISTIC] <= epsilon:
             return True
 
 
-BOUND = 250.0  # nanoseconds of an end of an interval
+INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
 
 
 class Classical(Compiled):
     """LUCB or a race.
 
-    Attributes
+    Parameters
     ----------
+    problem : ReducedProblem
+        Its features are not used.
     interval : Interval
         How an arm is bounded.
     races : bool
         Whether a round pulls all arms still in question, or the two at the boundary.
     """
 
-    interval: ClassVar[Interval]
-    races: ClassVar[bool]
+    def __init__(self, problem: ReducedProblem, interval: Interval, races: bool) -> None:
+        arms = len(problem.features)
+        self._kind, self._races, self.alone = interval.kind, races, interval.alone
+        self._epsilon, self._constants = problem.epsilon, interval.constants(problem)
+        self._rules = np.array([interval.kind, races, interval.timed, problem.m], np.int64)
+        ends = 1.0 if races else arms / 2.0 if interval.timed else 2.0
+        self.pull_cost = 20.0 + 3.0 * arms + INTERVAL_COST * ends
+        self._show(new_table(arms))
 
-    def __init__(self, task: Task) -> None:
-        arms, interval = len(task.features), self.interval
-        self._epsilon, self._constants = task.epsilon, interval.constants(task)
-        self._rules = np.array([interval.kind, self.races, interval.timed, task.m], np.int64)
-        self.alone = interval.alone
-        bounds = 1.0 if self.races else arms / 2.0 if interval.timed else 2.0
-        self.pull_cost = 20.0 + 3.0 * arms + BOUND * bounds
-        self._show(new_contest(arms))
-
-    def _show(self, now: Contest) -> None:
+    def _show(self, now: ArmTable) -> None:
         (b, c, _), (threshold, statistic) = now.pair.tolist(), now.figures.tolist()
         self._now, self.plan, self.inside = now, now.plan, now.inside
         self.b, self.c, self.threshold, self.statistic = b, c, threshold, statistic
 
-    def _apart(self) -> Contest:
-        return self._now.mapped(np.copy)
-
     def decide(self, sums: Reals, seed: int) -> None:
-        """Look, and plan the next round."""
-        now = self._apart()
+        """Bound the arms anew, and plan the next round."""
+        now = self._now.mapped(np.copy)
         now.pulls[:] += now.plan
         now.sums[:] += sums
-        look(now, self._epsilon, self._rules, self._constants, np.uint64(seed))
+        decide_round(now, self._epsilon, self._rules, self._constants, np.uint64(seed))
         self._show(now)
 
     def suppose(self, means: Reals) -> None:
         """Go on as if the plan's results had come out at their means."""
         self.decide(self.plan * means, 0)
 
-    def play(
+    def run(
         self,
         pulls: Integers,
         sums: Reals,
@@ -405,47 +374,38 @@ class Classical(Compiled):
         seed: int,
         most: int,
     ) -> tuple[bool, Integers]:
-        """Go on to the stop or for ``most`` pulls; whether it stopped, and the pulls made."""
-        now, made = self._apart(), np.zeros_like(pulls)
+        """Simulate to the stop or for ``most`` pulls; whether it stopped, and the pulls made."""
+        now, made = self._now.mapped(np.copy), np.zeros_like(pulls)
         settings = (self._epsilon, self._rules, self._constants, np.uint64(seed))
         rewards = (reward, parameters, stream, most)
-        stopped = play(now, *settings, pulls, sums, *rewards, made)
+        stopped = simulate(now, *settings, pulls, sums, *rewards, made)
         self._show(now)
         return stopped, made
 
     def intervals(self) -> tuple[Reals, Reals] | None:
-        """L and U of every arm when it was last looked at; none where they only hold in pairs."""
+        """L and U of every arm in its last round; none where they only hold in differences."""
         return self._ends() if self.alone else None
 
     def _ends(self) -> tuple[Reals, Reals]:
         now = self._now
-        time = int(now.pair[TIME])
+        # An arm that has left a race was last bounded in the round of its last result.
+        times = now.pulls.tolist() if self._races else [int(now.pair[TIME])] * len(now.pulls)
+        known = list(zip(times, now.pulls.tolist(), now.sums.tolist(), strict=True))
         lower, upper = (
-            np.array(
-                [
-                    end(self.interval.kind, self._constants, at, count, total, side)
-                    for at, count, total in zip(
-                        # Who has left a race was last looked at when it had as many results.
-                        now.pulls.tolist() if self.races else [time] * len(now.pulls),
-                        now.pulls.tolist(),
-                        now.sums.tolist(),
-                        strict=True,
-                    )
-                ]
-            )
+            np.array([end(self._kind, self._constants, *arm, side) for arm in known])
             for side in (False, True)
         )
         return lower, upper
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, L_i − U_j and U_i − L_j; 0 for j itself.
+        """Estimates of μ_i − μ_j for every arm i, with L_i − U_j and U_i − L_j; 0 for j itself.
 
-        Of an arm that has left a race they are those of its last round, cut to what that has shown.
+        For an arm that has left a race they are those of its last round, cut to what that proved.
         """
         now = self._now
         means, (lower, upper) = now.sums / now.pulls, self._ends()
         gap, above, below = means - means[j], upper - lower[j], upper[j] - lower
-        rejected, accepted = now.standing == REJECTED, now.standing == ACCEPTED
+        rejected, accepted = now.status == REJECTED, now.status == ACCEPTED
         slack = self._epsilon * accepted
         above[rejected | accepted[j]] = np.minimum(above, slack[j])[rejected | accepted[j]]
         below[rejected[j] | accepted] = np.minimum(below, slack)[rejected[j] | accepted]
@@ -454,108 +414,48 @@ class Classical(Compiled):
         return gap, -below, above
 
     def threshold_at(self, time: float) -> float:
-        """C when each arm has its share of so many results, half of them being hits."""
+        """C when each arm has an equal share of so many results, with an average of ½."""
         arms = len(self.plan)
         count = max(1, round(time / arms))
-        rounds = count if self.races else max(1, round((time - arms) / 2.0) + 1)
-        beta = exploration(self.interval.kind, self._constants, rounds, count, count / 2.0)
+        rounds = count if self._races else max(1, round((time - arms) / 2.0) + 1)
+        beta = exploration(self._kind, self._constants, rounds, count, count / 2.0)
         return math.sqrt(2.0 * beta)
 
 
-class KLLUCB(Classical):
-    """With the exploration rate of the paper's theorem."""
+class Row(NamedTuple):
+    """An algorithm: how arms are bounded, whether they race, and a line about it."""
 
-    interval, races = KL, False
-
-
-class KLLUCBByMixture(Classical):
-    """With a mixture in place of the union over all numbers of results."""
-
-    interval, races = KL_BY_MIXTURE, False
+    name: str
+    interval: Interval
+    races: bool
+    about: str
 
 
-_KL_LUCB = {
-    "KL-LUCB": Planned(
-        strategy=KLLUCB,
-        threshold=KL.threshold,
-        name="KL-LUCB",
-        summary="Kaufmann and Kalyanakrishnan 2013; proven for results in [0, 1]; no features, no σ",
+# fmt: off
+_TABLE = (
+    Row("KL-LUCB", KL, False,
+        f"{_AUTHORS}; proven for results in [0, 1]; no features, no σ"),
+    Row("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
+        f"{_AUTHORS}, bound by Robbins 1970; proven for results in [0, 1]; no σ"),
+    Row("KL-Racing", KL, True,
+        f"{_AUTHORS}; proven for results in [0, 1]; arms leave; no σ"),
+    Row("KL-Racing (mixture)", KL_BY_MIXTURE, True,
+        f"{_AUTHORS}, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ"),
+    Row("Racing", NORMAL, True,
+        f"{_AUTHORS}, Even-Dar et al. 2006 for m = 1; proven; no features"),
+    Row("Racing (paired)", PAIRED, True,
+        "Racing with differences of two arms bounded (Robbins 1970); proven; no features"),
+)
+# fmt: on
+ALGORITHMS = {
+    row.name: Planned(
+        strategy=partial(Classical, interval=row.interval, races=row.races),
+        threshold=THRESHOLDS[row.interval.kind],
+        name=row.name,
+        summary=row.about,
         classical=True,
-        reward_range=KL.reward_range,
-        interval_words=KL.words,
-    ),
-    "KL-LUCB (mixture)": Planned(
-        strategy=KLLUCBByMixture,
-        threshold=KL_BY_MIXTURE.threshold,
-        name="KL-LUCB (mixture)",
-        summary="Kaufmann and Kalyanakrishnan 2013, bound by Robbins 1970; proven for results in [0, 1]; no σ",
-        classical=True,
-        reward_range=KL_BY_MIXTURE.reward_range,
-        interval_words=KL_BY_MIXTURE.words,
-    ),
+        reward_range=row.interval.reward_range,
+        interval_words=row.interval.words,
+    )
+    for row in _TABLE
 }
-
-
-class KLRacing(Classical):
-    """With the exploration rate of the paper's theorem."""
-
-    interval, races = KL, True
-
-
-class KLRacingByMixture(Classical):
-    """With a mixture in place of the union over all rounds."""
-
-    interval, races = KL_BY_MIXTURE, True
-
-
-_KL_RACING = {
-    "KL-Racing": Planned(
-        strategy=KLRacing,
-        threshold=KL.threshold,
-        name="KL-Racing",
-        summary="Kaufmann and Kalyanakrishnan 2013; proven for results in [0, 1]; arms leave; no σ",
-        classical=True,
-        reward_range=KL.reward_range,
-        interval_words=KL.words,
-    ),
-    "KL-Racing (mixture)": Planned(
-        strategy=KLRacingByMixture,
-        threshold=KL_BY_MIXTURE.threshold,
-        name="KL-Racing (mixture)",
-        summary="Kaufmann and Kalyanakrishnan 2013, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ",
-        classical=True,
-        reward_range=KL_BY_MIXTURE.reward_range,
-        interval_words=KL_BY_MIXTURE.words,
-    ),
-}
-
-
-class Racing(Classical):
-    """Each arm bounded alone, with the exploration rate of the paper's theorem."""
-
-    interval, races = NORMAL, True
-
-
-class PairedRacing(Classical):
-    """Differences of two arms bounded: in a race both have as many results."""
-
-    interval, races = PAIRED, True
-
-
-_RACING = {
-    "Racing": Planned(
-        strategy=Racing,
-        threshold=NORMAL.threshold,
-        name="Racing",
-        summary="Kaufmann and Kalyanakrishnan 2013, Even-Dar et al. 2006 for m = 1; proven; no features",
-        classical=True,
-    ),
-    "Racing (paired)": Planned(
-        strategy=PairedRacing,
-        threshold=PAIRED.threshold,
-        name="Racing (paired)",
-        summary="Racing with differences of two arms bounded (Robbins 1970); proven; no features",
-        classical=True,
-    ),
-}
-ALGORITHMS = {**_KL_LUCB, **_KL_RACING, **_RACING}

@@ -1,16 +1,17 @@
-"""Algorithms that proceed plan by plan: so many pulls of each arm, then a look, then the next plan."""
+"""Algorithms that proceed plan by plan: so many pulls of each arm, then a decision."""
 
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 
 
-class Task(NamedTuple):
-    """What a strategy is asked; nothing of it is learnt from rewards.
+class ReducedProblem(NamedTuple):
+    """What a strategy is given; nothing of it is learnt from rewards.
 
     Attributes
     ----------
@@ -30,15 +31,14 @@ class Task(NamedTuple):
 class Strategy(ABC):
     """What an algorithm remembers and wants, plan by plan.
 
-    It is a function of the results of its plans, in order, and of nothing else: a stored study
-    makes it again from its results. Of every plan it is given the first ``plan[a]`` results of each
-    arm a that came in after the plan was made, whether they were asked for or not. What comes in
-    beyond that it never sees, so the design of each plan was fixed before any of its rewards was
-    told.
+    It is a function of the results of its plans, in order, and of nothing else, so that a stored
+    study can be replayed. Of every plan it is given the first ``plan[a]`` results of each arm a
+    that came in after the plan was made, whether they were asked for or not. It never sees results
+    beyond these, so the design of each plan was fixed before any of its rewards was told.
 
-    A strategy replaces its arrays and never writes into them: then a copy costs nothing. It
-    computes first and assigns last: an exception on the way, such as Ctrl-C, then leaves it as it
-    was, and no result counts twice.
+    A strategy replaces its arrays and never writes into them, so that a copy costs nothing. It
+    computes first and assigns last, so that an exception on the way, such as Ctrl-C, leaves it as
+    it was, and no result counts twice.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Strategy(ABC):
     b, c : int
         The pair at the boundary: b is inside, c is not.
     threshold : float
-        C of the last look.
+        C of the last decision.
     statistic : float
-        What must fall to ε: how much better c may still be than b.
+        An upper bound on how much better c is than b; the search stops when it is at most ε.
     cost : float
         About how many nanoseconds a decision takes.
     alone : bool
@@ -60,23 +60,23 @@ class Strategy(ABC):
 
     plan: Integers
     inside: Mask
-    b: int
-    c: int
-    threshold: float
-    statistic: float
+    b: int = NO_ARM
+    c: int = NO_ARM
+    threshold: float = math.inf
+    statistic: float = math.inf
     cost: float = 1e6
     alone: bool = False
 
     @abstractmethod
     def decide(self, sums: Reals, seed: int) -> None:
-        """Look at the plan's results, summed up for each arm, and make the next plan.
+        """Take in the plan's results, summed up for each arm, and make the next plan.
 
         There is a next plan even where the statistic has fallen to ε: a study may be reopened.
         """
 
     @abstractmethod
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, with its lower and its upper bound."""
+        """Estimates of μ_i − μ_j for every arm i, with their lower and upper bounds."""
 
     @abstractmethod
     def threshold_at(self, time: float) -> float:
@@ -89,24 +89,21 @@ class Strategy(ABC):
     def suppose(self, means: Reals) -> None:  # noqa: B027
         """Go on as if the plan's results had come out at their means, without a stop.
 
-        It is asked for only where a whole plan is under way and still more is to be evaluated. As
-        it stands here, the same plan is gone through again.
+        It is called only where a whole plan is under way and still more is to be evaluated. By
+        default the same plan is repeated.
         """
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
-        """Means, and variances in units of σ², as the strategy has them.
-
-        As it stands here they are those of least squares on all results.
-        """
+        """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
 
     def copy(self) -> Self:
-        """A copy that goes its own way."""
+        """An independent copy."""
         return copy.copy(self)
 
 
 class Compiled(Strategy):
-    """A strategy whose decisions are machine code as well: a simulated run never leaves it.
+    """A strategy whose decisions are compiled too: a simulated run never leaves machine code.
 
     Attributes
     ----------
@@ -117,7 +114,7 @@ class Compiled(Strategy):
     pull_cost: float
 
     @abstractmethod
-    def play(
+    def run(
         self,
         pulls: Integers,
         sums: Reals,
@@ -127,7 +124,7 @@ class Compiled(Strategy):
         seed: int,
         most: int,
     ) -> tuple[bool, Integers]:
-        """Go on to the stop or for ``most`` pulls; whether it stopped, and the pulls made.
+        """Simulate to the stop or for ``most`` pulls; whether it stopped, and the pulls made.
 
-        ``pulls`` and ``sums`` are what is in of the plan, at the end as at the beginning.
+        ``pulls`` and ``sums`` are the results of the plan so far, at the end as at the beginning.
         """

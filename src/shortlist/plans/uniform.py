@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.arrays import Reals
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, mixture
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, ContrastStrategy
+from shortlist.plans.strategy import ReducedProblem
 
-GROWTH = 1.05  # of all pulls from one look to the next; looks are free, and late ones cost pulls
+GROWTH = (
+    0.05  # of all pulls from one decision to the next; decisions are free, late ones cost pulls
+)
 
 
-class Uniform(Strategy):
-    """Every arm once more, and again; looks when a twentieth more results are in."""
+class Uniform(ContrastStrategy):
+    """Pulls every arm once, then a twentieth more often, and so on."""
 
-    def __init__(self, task: Task) -> None:
-        arms, rank = task.features.shape
-        self._contrasts = Contrasts.of(task)
-        self.plan = np.ones(arms, np.int64)
-        self.inside = np.zeros(arms, np.bool_)
-        self.b = self.c = -1
-        self.threshold = self.statistic = np.inf
+    def __init__(self, problem: ReducedProblem) -> None:
+        super().__init__(problem)
+        arms, rank = problem.features.shape
         self.cost = 1e5 + 20.0 * arms * arms + arms * arms * rank
 
-    def decide(self, sums: Reals, seed: int) -> None:
-        """Look, and pull every arm a twentieth more often."""
-        contrasts = self._contrasts.after(self.plan, sums)
-        inside = contrasts.inside(contrasts.means())
-        b, c, statistic = contrasts.boundary(inside)
-        threshold = contrasts.threshold(c, b)
-        more = int((GROWTH - 1.0) * contrasts.pulls[0])
-        plan = np.full(len(sums), max(1, more), np.int64)
-        self._contrasts, self.plan = contrasts, plan
-        self.inside, self.b, self.c = inside, b, c
-        self.statistic, self.threshold = statistic, threshold
+    def first_plan(self, basis: Reals) -> Integers:
+        """Every arm once."""
+        return np.ones(len(basis), np.int64)
 
-    def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, with its bounds."""
-        return self._contrasts.differences(j)
-
-    def threshold_at(self, time: float) -> float:
-        """C when the information has grown as the results have."""
-        return float(mixture(self._contrasts.level, time / len(self.plan)))
+    def next_plan(self, contrasts: Contrasts, means: Reals, inside: Mask, stops: bool) -> Integers:
+        """Every arm a twentieth more often."""
+        return np.full(len(means), max(1, int(GROWTH * contrasts.pulls[0])), np.int64)
 
 
 ALGORITHMS = {

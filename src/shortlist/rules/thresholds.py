@@ -394,6 +394,19 @@ def user_threshold(function: Rule) -> Threshold:
     )
 
 
+def strategy_threshold(
+    name: str, summary: str, assumptions: str, source: str, *, proven: bool = True
+) -> Threshold:
+    """A threshold that a strategy computes by itself: it is shown, and the loop never calls it."""
+
+    def by_strategy(t: int, log_det: float, constants: np.ndarray) -> float:
+        raise NotImplementedError(f"{name} is computed by its strategy")
+
+    none: frozenset[str] = frozenset()
+    shown = Rule("threshold", name, summary, by_strategy, by_strategy, none, none)
+    return Threshold(shown, lambda s, ridge: [], proven, assumptions, source)
+
+
 @compiled()
 def evaluate(
     number: int,

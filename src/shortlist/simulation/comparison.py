@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     CancelledError,
@@ -12,6 +12,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,14 @@ from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.random import run_seeds
 from shortlist.problem import checked_seed, whole_number
+from shortlist.simulation.chunk import Chunk, Sender, chunks_of
 from shortlist.simulation.instances import Instance
-from shortlist.simulation.piece import Piece, Sender, estimating
 from shortlist.simulation.results import Results
+from shortlist.study.insight.audit import is_audited
 from shortlist.study.running.executors import check_sendable, find_executor, is_dask_client, is_lost
 
-TASKS_A_WORKER = 16
-ATTEMPTS = (
-    3  # how often a lost piece is sent again; Dask itself has tried as often before it says so
-)
+CHUNKS_A_WORKER = 16
+ATTEMPTS = 3  # to send a lost chunk again; Dask itself has tried as often before it says so
 
 
 def compare(
@@ -79,7 +79,7 @@ def compare(
         Threads; by default one a core. With an ``executor``: how many workers to cut the runs for;
         by default as many as a Dask client has, or one a core.
     executor : concurrent.futures.Executor or Dask client, optional
-        Where to run, in place of threads made for the purpose. A piece that it loses is sent again.
+        Where to run, in place of threads made for the purpose. Runs that it loses are sent again.
     threshold : optional
         Used by all in place of each algorithm's own.
     S : float, optional
@@ -127,23 +127,33 @@ def compare(
         raise InvalidSetting(
             f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
         )
-    pieces = run_seeds(checked_seed(seed), start + runs)[start:], max_samples
+    seeds = run_seeds(checked_seed(seed), start + runs)[start:]
     cores = workers or _workers(executor)
-    if executor is not None:
-        where = find_executor(executor)
-        parts = _replicate_all(bounds, instance, *pieces, cores, where, progress, audit)
+    where = None if executor is None else find_executor(executor)
+    shares = np.array_split(seeds, min(runs, cores * CHUNKS_A_WORKER))
+    chunks = {
+        name: chunks_of(
+            bound,
+            instance.reward,
+            instance.parameters,
+            shares,
+            max_samples,
+            audit=audit and is_audited(bound),
+        )
+        for name, bound in bounds.items()
+    }
+    if where is not None:
+        found = _run_all(chunks, where, progress)
     else:
         with ThreadPoolExecutor(max_workers=cores) as pool:
-            parts = _replicate_all(bounds, instance, *pieces, cores, pool, progress, audit)
-    frame = pd.concat(
-        [_rows(name, instance, epsilon, start, parts[name], audit) for name in bounds],
-        ignore_index=True,
-    )
+            found = _run_all(chunks, pool, progress)
+    tables = [_rows(name, instance, epsilon, start, found[name], audit) for name in bounds]
+    frame = pd.concat(tables, ignore_index=True)
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
 
 
 def _check_range(bound: BoundAlgorithm, instance: Instance) -> None:
-    """Raise where an algorithm is for bounded results and the instance's are not."""
+    """Raise where the instance's rewards leave the range that an algorithm is for."""
     if bound.reward_range is None or instance.reward_range is None:
         return
     (low, high), (least, most) = bound.reward_range, instance.reward_range
@@ -156,131 +166,86 @@ def _check_range(bound: BoundAlgorithm, instance: Instance) -> None:
 
 
 def _workers(executor: Any) -> int:
-    """How many may work at once; only a Dask client says."""
+    """How many workers there are: a Dask client says, else one a core."""
     threads = sum(executor.nthreads().values()) if is_dask_client(executor) else 0
     return threads or os.cpu_count() or 1
 
 
-def _audited(bounds: dict[str, BoundAlgorithm]) -> set[str]:
-    """The algorithms whose guarantee rests on the features."""
-    from shortlist.study.insight.audit import is_audited
-
-    return {name for name, bound in bounds.items() if is_audited(bound)}
-
-
-def _replicate_all(
-    bounds: dict[str, BoundAlgorithm],
-    instance: Instance,
-    seeds: np.ndarray,
-    max_samples: int,
-    workers: int,
-    executor: Executor,
-    progress: bool,
-    audit: bool,
+def _run_all(
+    chunks: dict[str, list[Chunk]], executor: Executor, progress: bool
 ) -> dict[str, list[Runs]]:
-    shares = np.array_split(seeds, min(len(seeds), workers * TASKS_A_WORKER))
-    told = instance.reward, instance.parameters
-    audited = _audited(bounds) if audit else set()
-    pieces = {
-        name: estimating(bound, *told, seeds, max_samples, name in audited)
-        if bound.problem.noise.is_open
-        else Piece.cut(
-            bound.engine,
-            *told,
-            shares,
-            max_samples,
-            bound.problem if name in audited else None,
-        )
-        for name, bound in bounds.items()
-    }
-    for name, (first, *_) in pieces.items():
+    """The runs of every chunk, by algorithm; a chunk that the executor loses is sent again."""
+    for name, (first, *_) in chunks.items():
         check_sendable(executor, first, f"the algorithm {name!r} or the instance")
-    parts: dict[str, list[Any]] = {name: [None] * len(cut) for name, cut in pieces.items()}
+    found: dict[str, list[Any]] = {name: [None] * len(each) for name, each in chunks.items()}
     waiting: dict[Future[Runs], tuple[str, int, int]] = {}
-    with Sender(executor) as sender, _Bar(progress, len(bounds) * len(seeds)) as bar:
+    total = sum(len(chunk.seeds) for each in chunks.values() for chunk in each)
+    with Sender.to(executor) as sender, _progress_bar(progress, total) as advance:
         try:
-            for name, cut in pieces.items():
-                for k, piece in enumerate(cut):
-                    waiting[sender.submit(piece)] = (name, k, 0)
+            for name, each in chunks.items():
+                for k, chunk in enumerate(each):
+                    waiting[sender.submit(chunk)] = (name, k, 0)
             while waiting:
                 for task in wait(waiting, return_when=FIRST_COMPLETED).done:
                     name, k, attempt = waiting.pop(task)
                     lost = _loss(task)
                     if lost is None:
-                        parts[name][k] = task.result()
-                        bar(name, len(pieces[name][k].seeds))
+                        found[name][k] = task.result()
+                        advance(name, len(chunks[name][k].seeds))
                     elif attempt == ATTEMPTS:
                         raise lost
                     else:
-                        again = sender.submit(pieces[name][k], attempt + 1)
+                        again = sender.submit(chunks[name][k], attempt + 1)
                         waiting[again] = (name, k, attempt + 1)
         except BaseException:
             for task in waiting:
                 task.cancel()
             raise
-    return parts
+    return found
 
 
 def _loss(task: Future[Runs]) -> BaseException | None:
-    """Why the executor lost a piece, if it did."""
+    """Why the executor lost a chunk, if it did."""
     if task.cancelled():
         return CancelledError("the executor cancelled a piece of the comparison again and again.")
     error = task.exception()
     return error if error is not None and is_lost(error) else None
 
 
-class _Bar:
-    """A progress bar on a terminal, nothing elsewhere."""
+@contextmanager
+def _progress_bar(wanted: bool, total: int) -> Iterator[Callable[[str, int], None]]:
+    """A function to call with an algorithm and the runs it has made; draws only on a terminal."""
+    if wanted:
+        from rich.console import Console
+        from rich.progress import Progress, TimeRemainingColumn
 
-    def __init__(self, wanted: bool, total: int) -> None:
-        self._wanted, self._total = wanted, total
-
-    def __enter__(self) -> _Bar:
-        self._progress = None
-        if self._wanted:
-            from rich.console import Console
-            from rich.progress import Progress, TimeRemainingColumn
-
-            console = Console(stderr=True)
-            if console.is_terminal:
-                self._progress = Progress(
-                    *Progress.get_default_columns()[:3], TimeRemainingColumn(), console=console
-                )
-                self._progress.start()
-                self._task = self._progress.add_task("runs", total=self._total)
-        return self
-
-    def __call__(self, name: str, runs: int) -> None:
-        if self._progress is not None:
-            self._progress.update(self._task, advance=runs, description=name)
-
-    def __exit__(self, *error: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        console = Console(stderr=True)
+        if console.is_terminal:
+            columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn())
+            with Progress(*columns, console=console) as progress:
+                task = progress.add_task("runs", total=total)
+                yield lambda name, runs: progress.update(task, advance=runs, description=name)
+            return
+    yield lambda name, runs: None
 
 
 def _rows(
     name: str, instance: Instance, epsilon: float, start: int, parts: list[Runs], audit: bool
 ) -> pd.DataFrame:
     runs = joined(parts)
-    recommended, pulls = runs.recommended, runs.pulls
-    wrong = (recommended & ~instance.acceptable(epsilon)).any(axis=1)
     names = np.array(instance.names, dtype=object)
-    none = np.zeros(len(pulls), np.int64)
-    audits = {
-        "audited": none if runs.audited is None else runs.audited,
-        "rejected": none > 0 if runs.rejected is None else runs.rejected,
+    columns = {
+        "algorithm": name,
+        "run": np.arange(start, start + len(runs.pulls)),
+        "seed": runs.seeds,
+        "samples": runs.samples,
+        "stopped": runs.stopped,
+        "correct": ~(runs.recommended & ~instance.acceptable(epsilon)).any(axis=1),
+        "recommendation": [names[row].tolist() for row in runs.recommended],
+        "pulls": runs.pulls.tolist(),
     }
-    return pd.DataFrame(
-        {
-            "algorithm": name,
-            "run": np.arange(start, start + len(recommended)),
-            "seed": runs.seeds,
-            "samples": runs.samples,
-            "stopped": runs.stopped,
-            "correct": ~wrong,
-            "recommendation": [names[row].tolist() for row in recommended],
-            "pulls": pulls.tolist(),
-            **(audits if audit else {}),
-        }
-    )
+    if audit:
+        none = np.zeros(len(runs.pulls), np.int64)
+        columns["audited"] = none if runs.audited is None else runs.audited
+        columns["rejected"] = none > 0 if runs.rejected is None else runs.rejected
+    return pd.DataFrame(columns)

@@ -64,7 +64,7 @@ class Instance:
         sigma: Any = None,
         reward_range: Any = None,
     ) -> Problem:
-        """The question that this instance poses to an algorithm, which may be told another σ."""
+        """The problem that an algorithm has to solve here; it may be told another σ."""
         problem = Problem.of(
             self.features,
             self.m,
@@ -86,7 +86,7 @@ class Instance:
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """Where every reward lies; None if a rule of the user's own answers the pulls.
+        """The range of all rewards; None if they come from a rule of the user's own.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class Instance:
         return (-np.inf, np.inf) if self.reward is models.gaussian else None
 
     def acceptable(self, epsilon: float = 0.0) -> NDArray[np.bool_]:
-        """The arms that a right answer may hold: μ_a ≥ μ_m − ε."""
+        """Which arms a right answer may contain: μ_a ≥ μ_m − ε."""
         return np.asarray(self.means >= np.sort(self.means)[-self.m] - epsilon)
 
     def draw(self, arm: int, seed: int) -> float:
@@ -115,7 +115,7 @@ class Instance:
 
 
 def classic(K: int, m: int, omega: float, sigma: float = 0.5) -> Instance:
-    """The paper's classic instance: ever harder as ω goes to 0.
+    """The paper's classic instance, which becomes harder as ω goes to 0.
 
     x_1 = e_1; x_a = e_1 + e_a for 2 ≤ a ≤ m; x_{m+1} = cos ω e_1 + sin ω e_{m+1}; x_a = e_{a−1}
     for a > m + 1; θ = e_1. (The paper prints e_1 + e_1 for the first.)
@@ -127,22 +127,15 @@ def classic(K: int, m: int, omega: float, sigma: float = 0.5) -> Instance:
     """
     if not 1 <= m < K or K < 3:
         raise InvalidSetting(f"the classic instance needs K ≥ 3 and 1 ≤ m < K, got K={K}, m={m}.")
-    features = np.zeros((K, K - 1))
-    features[0, 0] = 1.0
-    for a in range(1, m):
-        features[a, 0] = features[a, a] = 1.0
-    features[m, 0] = np.cos(omega)
-    if m < K - 1:
-        features[m, m] = np.sin(omega)
-    else:
+    if m > K - 2:
         raise InvalidSetting(f"the classic instance needs m ≤ K − 2, got K={K}, m={m}.")
-    for a in range(m + 1, K):
-        features[a, a - 1] = 1.0
-    theta = np.zeros(K - 1)
-    theta[0] = 1.0
-    return from_arrays(
-        features, theta=theta, m=m, sigma=sigma, label=f"classic K={K} m={m} omega={omega:.4g}"
-    )
+    features = np.zeros((K, K - 1))
+    features[:m, 0] = 1.0
+    features[m, [0, m]] = np.cos(omega), np.sin(omega)
+    best, others = np.arange(1, m), np.arange(m + 1, K)
+    features[best, best] = features[others, others - 1] = 1.0
+    label = f"classic K={K} m={m} omega={omega:.4g}"
+    return from_arrays(features, theta=np.eye(1, K - 1)[0], m=m, sigma=sigma, label=label)
 
 
 def random(K: int, N: int, m: int, seed: int, sigma: float = 0.5) -> Instance:
@@ -157,10 +150,8 @@ def random(K: int, N: int, m: int, seed: int, sigma: float = 0.5) -> Instance:
         raise InvalidSetting(f"a random instance needs K ≥ 2 and N ≥ 1, got K={K}, N={N}.")
     features = np.random.default_rng(checked_seed(seed)).standard_normal((K, N))
     features /= np.linalg.norm(features, 2)
-    theta = np.zeros(N)
-    theta[0] = 1.0
     label = f"random K={K} N={N} m={m} seed={seed}"
-    return from_arrays(features, theta=theta, m=m, sigma=sigma, label=label)
+    return from_arrays(features, theta=np.eye(1, N)[0], m=m, sigma=sigma, label=label)
 
 
 def from_arrays(
@@ -186,9 +177,18 @@ def from_arrays(
     """
     if (means is None) == (theta is None):
         raise InvalidSetting("give either means or theta, not both and not neither.")
-    problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
-    told = _told_sigma(problem)
-    truth = _numbers("means", means) if theta is None else problem.features @ _theta(theta, problem)
+    problem, told = _problem(features, m, sigma, arms)
+    norm = None
+    if theta is None:
+        truth = _numbers("means", means)
+    else:
+        coefficients = _numbers("theta", theta)
+        if coefficients.shape != (problem.dimension,):
+            raise InvalidFeatures(
+                f"theta must be {problem.dimension} numbers, one a feature, got shape "
+                f"{coefficients.shape}."
+            )
+        truth, norm = problem.features @ coefficients, float(np.linalg.norm(coefficients))
     if truth.shape != (problem.arms,) or not np.all(np.isfinite(truth)):
         raise InvalidFeatures(
             f"means must be {problem.arms} finite numbers, one an arm, got shape {truth.shape}."
@@ -204,7 +204,8 @@ def from_arrays(
         model, parameters = models.bernoulli, truth[None, :].copy()
     else:
         raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
-    norm = _theta_norm(problem.features, truth) if theta is None else _norm(theta)
+    if theta is None:
+        norm = _theta_norm(problem.features, truth)
     return Instance(label, problem.features, truth, m, told, problem.names, model, parameters, norm)
 
 
@@ -233,8 +234,7 @@ def recorded(
     >>> recorded(np.eye(2), [[0.0, 1.0], [0.2, 1.0]], m=1, sigma=0.5).means.tolist()
     [0.1, 1.0]
     """
-    problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
-    told = _told_sigma(problem)
+    problem, told = _problem(features, m, sigma, arms)
     table = np.ascontiguousarray(rewards, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != problem.arms or len(table) == 0:
         raise InvalidFeatures(
@@ -250,14 +250,17 @@ def recorded(
     )
 
 
-def _told_sigma(problem: Problem) -> float | NDArray[np.float64]:
-    """σ in numbers: an instance has no other."""
+def _problem(
+    features: Any, m: int, sigma: Any, arms: Sequence[Any] | None
+) -> tuple[Problem, float | NDArray[np.float64]]:
+    """The problem of an instance, and its σ in numbers: one, or one for every arm."""
+    problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
     if problem.noise.kind == "estimate":
         raise InvalidSetting(
             "an instance's sigma must be a number, or one for every arm: what it is must be known "
             "to simulate it. Pass sigma='estimate' to compare."
         )
-    return problem.sigma if problem.noise.each is None else problem.noise.each
+    return problem, problem.sigma if problem.noise.each is None else problem.noise.each
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.float64]:
@@ -267,24 +270,13 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
         raise InvalidFeatures(f"{name} must be numbers: {error}.") from None
 
 
-def _theta(theta: Any, problem: Problem) -> NDArray[np.float64]:
-    numbers = _numbers("theta", theta)
-    if numbers.shape != (problem.dimension,):
-        raise InvalidFeatures(
-            f"theta must be {problem.dimension} numbers, one a feature, got shape {numbers.shape}."
-        )
-    return numbers
-
-
-def _norm(theta: ArrayLike) -> float:
-    return float(np.linalg.norm(np.asarray(theta, float)))
-
-
 def _theta_norm(features: NDArray[np.float64], means: NDArray[np.float64]) -> float | None:
+    """The norm of the θ with means Xθ; None where there is no such θ."""
     product = gram(features) if features.size > WHOLE else None
     if product is None:
         theta = np.linalg.lstsq(features, means, rcond=None)[0]
     else:
         theta = least_squares(features, product, means)
     residual = np.abs(features @ theta - means).max()
-    return _norm(theta) if residual <= FITS * max(np.abs(means).max(), 1e-300) else None
+    fits = residual <= FITS * max(np.abs(means).max(), 1e-300)
+    return float(np.linalg.norm(theta)) if fits else None

@@ -1,4 +1,4 @@
-"""What a comparison gave."""
+"""The runs of a comparison, their summary and their files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file, write_file
 from shortlist.simulation.instances import Instance
+from shortlist.theory.lower_bound import lower_bound
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
@@ -30,7 +31,7 @@ class Results:
 
     @cached_property
     def lower_bound(self) -> float:
-        """kl(δ, 1 − δ)·T*: what any algorithm needs on average that errs with probability δ at most.
+        """kl(δ, 1 − δ)·T*: what an algorithm needs on average if it errs with probability ≤ δ.
 
         It is the bound for normal noise of the declared σ: where the noise is another one, as with
         recorded or Bernoulli rewards, fewer may do. NaN where it is not defined: for ε > 0, for
@@ -39,8 +40,6 @@ class Results:
         """
         if self.epsilon > 0.0 or self.delta >= 0.5 or self.instance.S is None:
             return math.nan
-        from shortlist.theory import lower_bound
-
         try:
             return lower_bound(self.instance, self.delta).samples
         except InvalidSetting:
@@ -84,7 +83,7 @@ class Results:
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("algorithm")
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the runs; needs ``pip install 'shortlist[parquet]'``."""
+        """Write the runs as Parquet; needs ``pip install 'shortlist[parquet]'``."""
         try:
             import pyarrow  # noqa: F401
         except ImportError:
@@ -95,7 +94,7 @@ class Results:
             self.frame.to_parquet(file, index=False)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the runs; lists become words separated by semicolons."""
+        """Write the runs as CSV; lists become words separated by semicolons."""
         flat = self.frame.copy()
         for column in ("recommendation", "pulls"):
             flat[column] = [";".join(map(str, values)) for values in flat[column]]
@@ -103,7 +102,7 @@ class Results:
 
 
 def clopper_pearson(errors: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact interval for a probability of which ``errors`` in ``runs`` were seen.
+    """The exact (Clopper–Pearson) interval for the probability of an error.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a simulated arm answers a pull."""
+"""Reward models: what a simulated arm answers to a pull."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def recorded(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
 
 
 def first_rewards(reward: Rule, parameters: np.ndarray, seed: int, arms: np.ndarray) -> np.ndarray:
-    """What the compiled loop draws in a run of this seed that begins with these arms.
+    """The rewards that the compiled loop draws in a run of this seed that begins with these arms.
 
     Examples
     --------

@@ -52,7 +52,8 @@ def rows_of(algorithms: Iterable[str] | None) -> list[str]:
     """Rows of Table 2, all if none is named; raises for a name that is no row."""
     if isinstance(algorithms, str):
         raise InvalidSetting(
-            f"algorithms must be several rows of Table 2, got {algorithms!r}: pass [{algorithms!r}]."
+            f"algorithms must be several rows of Table 2, got {algorithms!r}: pass "
+            f"[{algorithms!r}]."
         )
     names = list(CONSTANTS if algorithms is None else algorithms)
     for name in names:
@@ -80,7 +81,10 @@ def m_lingape_largest_variance(truth: Truth) -> float:
 
 
 def m_lingape_optimized(truth: Truth) -> float:
-    """σ² Σ_a max_{i,j} |w*_a(i,j)| / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)²: Theorem 2 (ii), as printed."""
+    """σ² Σ_a max_{i,j} |w*_a(i,j)| / max(ε, (ε + Δ_i)/3, (ε + Δ_j)/3)².
+
+    Theorem 2 (ii), as printed.
+    """
     return _over_pairs(truth, lambda weights: weights)
 
 

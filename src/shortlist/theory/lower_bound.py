@@ -1,4 +1,4 @@
-"""T*, the optimal allocation and kl(δ, 1 − δ) T*: how few evaluations any algorithm can do with.
+"""T*, the optimal allocation and kl(δ, 1 − δ) T*, which no algorithm can do without.
 
 T*⁻¹ = max_w min_{i,j} Δ_ij² / (2σ²‖x_i − x_j‖²_{V(w)⁻¹}) over the i among the m best and the j that
 are not, and w in the simplex. With y_p = (x_i − x_j)/Δ_ij: T* = 2σ² min_w max_p ‖y_p‖²_{V(w)⁻¹}.
@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
-from shortlist.designs.interior_point import Design, optimal_design
+from shortlist.designs.xy import Design, optimal_design
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.rules.initialization import span
 from shortlist.theory.truth import ROUNDING, Instance, Truth
 
 ARMS = 400  # how many arms are looked at from the start; half as many may join in a round
-FEW_ARMS = 48  # where it is solved again and again: a threaded library then works, and waits, alone
-PAIRS = 100  # the same for pairs, all of which may join
+FEW_ARMS = 48  # where it is solved again and again: so few that BLAS does not use threads
+PAIRS = 100  # as many pairs at the start, and as many may join in a round
 ROUNDS = 100
-DIFFER = 1e-24  # of the largest norm: what is left of a pair with equal features
-FINER = 1e-2  # the design for the arms and pairs at hand, relative to the tolerance
+DIFFER = 1e-24  # of the largest norm: less is rounding, between arms with equal features
+FINER = 1e-2  # of the tolerance: that of the design for the arms and pairs looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,8 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
         )
     if not 1e-7 <= tolerance < 1.0:
         raise InvalidSetting(
-            f"tolerance, the bracket's relative width, must lie between 1e-7 and 1, got {tolerance}."
+            "tolerance, the bracket's relative width, must lie between 1e-7 and 1, got "
+            f"{tolerance}."
         )
     _ = truth.theta  # raises where the means are not linear in the features
     information = math.nan
@@ -125,7 +126,7 @@ def optimal_allocation(
     epsilon: float = 0.0,
     tolerance: float = 1e-3,
 ) -> Reals | None:
-    """The w* of given means: how the pulls should be shared out if they were the true ones.
+    """The w* of given means: how to share the pulls among the arms if these means were true.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def optimal_allocation(
     -------
     array or None
         None where there is none: some arm inside is not above some other by more than rounding and
-        −ε, or no two arms on either side differ in their features.
+        −ε, or no arm inside differs from one outside in its features.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def optimal_allocation(
 
 
 class _Search:
-    """min_w max_p ‖y_p‖²_{V(w)⁻¹} by looking at few arms and pairs, and adding those that matter."""
+    """min_w max_p ‖y_p‖²_{V(w)⁻¹}, solved for few arms and pairs; those that matter are added."""
 
     def __init__(
         self,
@@ -185,9 +186,9 @@ class _Search:
         epsilon: float = 0.0,
         arms: int,
     ) -> None:
-        # The value is the same in any basis of the features; an orthonormal one is kindest.
+        # The value is the same in any basis of the features; an orthonormal one is most accurate.
         self.features = np.linalg.qr(features)[0]
-        # What an evaluation shows of θ is x_a in units of its noise.
+        # An evaluation of arm a measures θ along x_a, in units of the noise.
         self.shown = self.features / np.sqrt(noise)[:, None]
         self.means, self.tolerance, self.epsilon = means, tolerance, epsilon
         self.best, self.others, self.arms = best, others, arms

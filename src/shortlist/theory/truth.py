@@ -1,4 +1,4 @@
-"""What theory may look at and an algorithm may not: the true means and their gaps."""
+"""The true means of an instance and their gaps, which theory may use and algorithms may not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 class Instance(Protocol):
-    """Anything with features (K × N), means (K), m and sigma; ``shortlist.instances`` makes them."""
+    """Anything with features (K × N), means (K), m and sigma, such as ``shortlist.instances``."""
 
     @property
     def features(self) -> NDArray[np.float64]:
@@ -64,7 +64,7 @@ class Truth:
         epsilon: float = 0.0,
         S: float | None = None,
     ) -> Truth:
-        """Check the instance and look at its means."""
+        """Check the instance and its means."""
         problem = Problem.of(
             instance.features,
             instance.m,
@@ -101,7 +101,7 @@ class Truth:
 
     @cached_property
     def theta(self) -> NDArray[np.float64]:
-        """The shortest θ with μ = Xθ, in a basis that keeps its norm; raises where there is none."""
+        """The shortest θ with μ = Xθ, in a basis that keeps its norm; raises if there is none."""
         features = self.problem.isometric
         theta = np.linalg.lstsq(features, self.means, rcond=None)[0]
         residual = float(np.abs(features @ theta - self.means).max())
@@ -120,8 +120,8 @@ class Truth:
         if self.problem.noise.each is not None:
             raise InvalidSetting(
                 "the complexity constants and upper bounds of the paper are for one σ, and here "
-                "every arm has its own: pass a single sigma, such as the largest. lower_bound takes "
-                "a σ for every arm."
+                "every arm has its own: pass a single sigma, such as the largest. lower_bound "
+                "takes a σ for every arm."
             )
         return self.problem.sigma
 
@@ -130,7 +130,7 @@ class Truth:
         last, first = (float(self.means[self.order[m + k]]) for k in (-1, 0))
         if last - first <= ROUNDING * np.abs(self.means).max():
             raise InvalidSetting(
-                f"the means of ranks {m} and {m + 1} are equal but for rounding ({last:g} and {first:g}): with "
-                "epsilon=0 no number of evaluations tells the m best, and every bound is infinite. "
-                "Use another m, or epsilon > 0 where there is one."
+                f"the means of ranks {m} and {m + 1} are equal but for rounding ({last:g} and "
+                f"{first:g}): with epsilon=0 no number of evaluations tells the m best, and every "
+                "bound is infinite. Use another m, or epsilon > 0 where there is one."
             )

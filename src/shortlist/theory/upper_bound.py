@@ -57,7 +57,8 @@ def upper_bounds(
     Examples
     --------
     >>> import shortlist
-    >>> values = upper_bounds(shortlist.instances.classic(K=4, m=2, omega=1.0, sigma=0.5), delta=0.05)
+    >>> instance = shortlist.instances.classic(K=4, m=2, omega=1.0, sigma=0.5)
+    >>> values = upper_bounds(instance, delta=0.05)
     >>> {name: round(value) for name, value in values.items()}
     {'LUCB': 2151, 'UGapE': 10091, 'm-LinGapE(1)': 7439, 'm-LinGapE(2)': 3966}
     """
@@ -66,8 +67,8 @@ def upper_bounds(
         raise unknown_name("threshold", threshold, OF_TIME_ALONE)
     if threshold is not None and threshold not in OF_TIME_ALONE:
         raise InvalidSetting(
-            f"threshold {threshold!r} depends on which arms were pulled and not on the round alone, "
-            f"so Theorem 2 gives no number for it: use one of {', '.join(OF_TIME_ALONE)}."
+            f"threshold {threshold!r} depends on which arms were pulled and not on the round "
+            f"alone, so Theorem 2 gives no number for it: use one of {', '.join(OF_TIME_ALONE)}."
         )
     truth = Truth.of(instance, delta=delta, epsilon=epsilon, S=S)
     bounds = {}

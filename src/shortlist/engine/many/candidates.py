@@ -106,17 +106,20 @@ def count_larger(
     i: int,
     least: float,
     square_scale: float,
-    floor: float,
     first: int,
     end: int,
     counts: np.ndarray,
 ) -> None:
-    """Add 1 to the count of every arm j of a block with B_ij ≥ ``least``."""
+    """Add 1 to the count of every arm j of a block with B_ij ≥ ``least``.
+
+    The floor under ‖x_i − x_j‖² is left out, which saves an eighth of a round: without it B_ij is never
+    larger, so that no arm is excluded that should not be.
+    """
     mean, variance = means[i], variances[i]
     own = counts[i - first] if first <= i < end else 0.0
     means, variances, row_i = means[first:end], variances[first:end], row_i[first:end]
     for j in range(end - first):
-        square = square_of(variances[j] + variance, row_i[j], floor)
+        square = variances[j] + variance - 2.0 * row_i[j]
         counts[j] += attains(mean, means[j], square, least, square_scale)
     if first <= i < end:  # no arm excludes itself
         counts[i - first] = own
@@ -151,7 +154,6 @@ def list_undecided(
     """List the arms that the first high arms do not exclude from J(t); returns how many there are."""
     memory, means, variances = now.memory, state.means, state.variances
     arms, square_scale, found = means.shape[0], scale * scale, 0
-    floor = state.scalars[FLOOR]
     for first in range(0, arms, SCANNED):
         end = min(first + SCANNED, arms)
         size, block = end - first, counts[first:end]
@@ -161,7 +163,7 @@ def list_undecided(
         while lacking and turn < rows_read(m, arms):
             i = memory.high_arms[turn]
             count_larger(
-                means, variances, state.rows[row(state, i)], i, worst, square_scale, floor, first, end, block,
+                means, variances, state.rows[row(state, i)], i, worst, square_scale, first, end, block,
             )  # fmt: skip
             turn += 1
             if turn >= m:

@@ -18,56 +18,52 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.mislid.alternative import alternatives, closest, measure
-from shortlist.plans.mislid.evidence import Boundary, Evidence, mixture
-from shortlist.plans.mislid.likelihood_ratio import LikelihoodRatio
-from shortlist.plans.mislid.pair_bounds import PairBounds
-from shortlist.plans.strategy import Strategy, Task
+from shortlist.plans.contrasts import MOST_ARMS
+from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
+from shortlist.plans.mislid.stopping import Boundary, Evidence, LikelihoodRatio, PairBounds
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
-from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import Threshold
+from shortlist.rules.thresholds import Threshold, strategy_threshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
-GROWTH = 0.03  # of all pulls from one look to the next; 0.01 was no better
-MOST = 4000  # arms; a table of K × K is then 128 MB, and there are several
-STEPS = 5  # of the learner a plan; 20 were no better
+GROWTH = 0.03  # of all pulls from one decision to the next; 0.01 was no better
+STEPS = 5  # of the learner in a plan; 20 were no better
 
-STOPS: dict[str, Callable[[Task, float, int], Evidence]] = {
+STOPS: dict[str, Callable[[ReducedProblem, float, int], Evidence]] = {
     "pairs": PairBounds.of,
     "glr": LikelihoodRatio.of,
 }
 
 
 class Misspecified(Strategy):
-    """The estimate, what it takes to be certain of it, and a learner for each answer met."""
+    """The estimate, the bounds around it, and a learner for each answer met."""
 
-    def __init__(self, task: Task, misspecification: float, stop: str) -> None:
-        arms, rank = task.features.shape
-        if arms > MOST:
+    def __init__(self, problem: ReducedProblem, misspecification: float, stop: str) -> None:
+        arms, rank = problem.features.shape
+        if arms > MOST_ARMS:
             raise InvalidSetting(
-                f"MisLid's bounds take tables of K × K, and K = {arms:,} is beyond {MOST:,}: use "
-                "m-LinGapE, or leave out arms that are known to be bad."
+                f"MisLid's bounds take tables of K × K, and K = {arms:,} is beyond {MOST_ARMS:,}: "
+                "use m-LinGapE, or leave out arms that are known to be bad."
             )
         first = max(1, min(FIRST, AT_MOST // arms))
         # With as many dimensions as arms all means are linear, whatever c.
         c = misspecification if rank < arms else 0.0
-        self._evidence = STOPS[stop](task, c, first)
-        self._at = Boundary(-1, -1, math.inf, math.inf)
+        self._evidence = STOPS[stop](problem, c, first)
+        self._at = Boundary(NO_ARM, NO_ARM, math.inf, math.inf)
         self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
         self._target = np.zeros(arms)
         self._learners: dict[bytes, Reals] = {}
         self.plan = np.full(arms, first, np.int64)
         self.inside = np.zeros(arms, np.bool_)
-        self.b, self.c, self.statistic, self.threshold = self._at
         self.cost = 1e6 + STEPS * (300.0 * arms * rank * (rank + 10) + 3.0 * arms**3)
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Look, and let the learner play for the next plan."""
+        """Bound the differences anew, and let the learner play for the next plan."""
         pulls, sums = self._pulls + self.plan, self._sums + sums
         evidence = self._evidence.after(pulls, sums)
         inside = evidence.inside()
@@ -79,7 +75,7 @@ class Misspecified(Strategy):
         self.b, self.c, self.statistic, self.threshold = at
 
     def suppose(self, means: Reals) -> None:
-        """The learner plays on, with the estimate as it is."""
+        """Let the learner play on, with the estimate as it is."""
         pulls = self._pulls + self.plan
         played = self._play(self._evidence, self.inside, pulls)
         self._pulls = pulls
@@ -88,35 +84,39 @@ class Misspecified(Strategy):
     def _play(
         self, evidence: Evidence, inside: Mask, pulls: Integers
     ) -> tuple[dict[bytes, Reals], Reals, Integers]:
-        """The learners and their shares by the next plan, and the plan: what lacks most of them."""
-        task, c, means = evidence.task, evidence.c, evidence.means
+        """The learners, the pulls they want by the end of the next plan, and that plan."""
+        problem, c, means = evidence.problem, evidence.c, evidence.means
         total = int(pulls.sum())
         count = max(1, int(GROWTH * total))
         steps = min(count, STEPS)
         pulls_a_step, most = count / steps, math.log(max(total, 2))
-        widths, found = _optimism(evidence, pulls, most), alternatives(*task.features.shape)
+        counts, found = pulls.astype(np.float64), alternatives(*problem.features.shape)
+        # How many σ a mean may be off: by its own pulls, or by a linear model.
+        fit_weighted(problem.features, counts, means, found.fit)
+        linear = np.sqrt(2.0 * most * np.diagonal(found.fit.gram)) + 2.0 * c / problem.sigma
+        widths = np.minimum(np.sqrt(2.0 * most / counts), linear)
         key = inside.tobytes()
         fresh = np.append(np.zeros(len(means)), FIRST_MIXABILITY)
         learner = self._learners.get(key, fresh).copy()
-        # What was pulled before the first round was wanted.
+        # What was pulled before the first decision was wanted.
         target = self._target.copy() if self._target.any() else pulls.astype(np.float64)
         weights = np.zeros(len(means))
         for _ in range(steps):
             hedge(learner, weights)
-            closest(task.features, c, weights, means, inside, task.epsilon, found)
-            apart = np.abs(means - found.means) / task.sigma + widths
+            closest(problem.features, c, weights, means, inside, problem.epsilon, found)
+            apart = np.abs(means - found.means) / problem.sigma + widths
             gains = np.minimum(0.5 * apart * apart, most)
             learn(learner, weights, pulls_a_step * gains)
             target += pulls_a_step * weights
         return {**self._learners, key: learner}, target, _tracking(target - pulls, count)
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Of every arm i, μ_i − μ_j as it is estimated, with its bounds."""
+        """Estimates of μ_i − μ_j for every arm i, with their bounds."""
         return self._evidence.differences(j, self._at)
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """μ̃, and the squares of its half-widths in units of Cσ."""
-        scale = self.threshold * self._evidence.task.sigma
+        scale = self.threshold * self._evidence.problem.sigma
         return self._evidence.means, (self._evidence.half_widths() / scale) ** 2
 
     def threshold_at(self, time: float) -> float:
@@ -125,17 +125,8 @@ class Misspecified(Strategy):
         return self._evidence.threshold_at(np.full(arms, time / arms))
 
 
-def _optimism(evidence: Evidence, pulls: Integers, most: float) -> Reals:
-    """By how many σ a mean may be off: by its own pulls, or by a linear model."""
-    task, c, counts = evidence.task, evidence.c, pulls.astype(np.float64)
-    rivals = alternatives(*task.features.shape).rivals
-    measure(task.features, counts, evidence.means, rivals)
-    linear = np.sqrt(2.0 * most * np.diagonal(rivals.gram)) + 2.0 * c / task.sigma
-    return np.asarray(np.minimum(np.sqrt(2.0 * most / counts), linear))
-
-
 def _tracking(lacking: Reals, count: int) -> Integers:
-    """So many pulls, each of the arm that lacks most by then (C-tracking).
+    """A plan of so many pulls, each of the arm that lacks most by then (C-tracking).
 
     Examples
     --------
@@ -144,7 +135,7 @@ def _tracking(lacking: Reals, count: int) -> Integers:
     """
     ordered = np.sort(lacking)[::-1]
     levels = (np.cumsum(ordered) - count) / np.arange(1, len(lacking) + 1)
-    level = levels[np.flatnonzero(ordered > levels)[-1]]  # they lack count above it, all together
+    level = levels[np.flatnonzero(ordered > levels)[-1]]  # above it they lack ``count`` in all
     plan = np.maximum(np.floor(lacking - level), 0.0).astype(np.int64)
     for _ in range(count - int(plan.sum())):
         plan[np.argmax(lacking - plan)] += 1
@@ -156,13 +147,11 @@ def _threshold(c: float, stop: str) -> Threshold:
         "pairs": "The smaller of a linear bound that is off by c and of one by two arms alone.",
         "glr": "sqrt(2 min(β_lin + 2c²t/σ², β_uns)): mixtures in rank X and in K dimensions.",
     }
-    nothing: frozenset[str] = frozenset()
-    return Threshold(
-        Rule("threshold", f"misspecified_{stop}", words[stop], mixture, mixture, nothing, nothing),
-        lambda setting, ridge: [],
-        proven=True,
-        assumptions=f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
-        source="Robbins 1970",
+    return strategy_threshold(
+        f"misspecified_{stop}",
+        words[stop],
+        f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
+        "Robbins 1970",
     )
 
 
@@ -218,7 +207,7 @@ class MisLid:
 
     @property
     def planned(self) -> Planned:
-        """As an algorithm that goes plan by plan."""
+        """The same as an algorithm that proceeds plan by plan."""
         c, stop = self.misspecification, self.stop
         return Planned(
             strategy=partial(Misspecified, misspecification=c, stop=stop),

@@ -1,14 +1,14 @@
 """The closest means under which an arm of the m best and another change places.
 
 The means are Xθ + η with |η| ≤ c. For a pair i inside and j outside the alternatives are those with
-λ_j − λ_i ≥ ε; how far they are is a quadratic program (``core.nearest``). Its dual,
+λ_j − λ_i ≥ ε; how far they are is a quadratic program (``numerics.quadratic``). Its dual,
 
     min ½ Σ_a w_a (μ_a − λ_a)² = ½ max over s with Xᵀs = x_i − x_j of
         (sᵀμ + ε − c‖s − e_i + e_j‖₁)₊² / Σ_a s_a²/w_a,
 
-bounds it from below by any s. With s = e_i − e_j that is the classical distance, with the s of least
-squares and c = 0 the linear one; the best s between these two has a closed form. Only pairs whose
-bound is below the closest alternative found so far are solved, which is one or two as a rule.
+bounds it from below by any s. With s = e_i − e_j that is the classical distance, with the s of
+least squares and c = 0 the linear one; the best s between these two has a closed form. Only pairs
+whose bound is below the closest alternative found so far are solved, which is one or two as a rule.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from shortlist.rules.indices import square_of
 
 
 @dataclass(frozen=True, eq=False)
-class Rivals(Record):
-    """Scratch: weights that bind θ, Xθ fitted to the means, G = X V(w)⁻¹ Xᵀ, a bound a pair."""
+class WeightedFit(Record):
+    """Scratch: weights above 0, Xθ fitted to the means, G = X V(w)⁻¹ Xᵀ, a bound for each pair."""
 
     weights: Reals
     fitted: Reals
@@ -56,14 +56,14 @@ class Rivals(Record):
     factor: Table
 
 
-RIVALS = record_type(Rivals)
+WEIGHTED_FIT = record_type(WeightedFit)
 
 
 @dataclass(frozen=True, eq=False)
 class Alternatives(Record):
-    """All scratch, and the answer: the pair (i, j) with the price of its gap, and its means."""
+    """Scratch and the answer: the pair (i, j) with the price of its gap, and the alternative."""
 
-    rivals: Rivals
+    fit: WeightedFit
     work: Workspace
     pair: Reals
     means: Reals
@@ -74,7 +74,7 @@ ALTERNATIVES = record_type(Alternatives)
 
 def alternatives(arms: int, rank: int) -> Alternatives:
     """Scratch for so many arms."""
-    rivals = Rivals(
+    fit = WeightedFit(
         weights=np.zeros(arms),
         fitted=np.zeros(arms),
         column=np.zeros(rank),
@@ -82,55 +82,55 @@ def alternatives(arms: int, rank: int) -> Alternatives:
         bounds=np.zeros((arms, arms)),
         factor=np.zeros((rank, rank)),
     )
-    return Alternatives(rivals, workspace(arms, rank), np.zeros(3), np.zeros(arms))
+    return Alternatives(fit, workspace(arms, rank), np.zeros(3), np.zeros(arms))
 
 
-@compiled(VOID(TABLE, REALS, REALS, RIVALS))
-def measure(features: Table, weights: Reals, means: Reals, rivals: Rivals) -> None:
-    """G and the fitted means under these weights."""
+@compiled(VOID(TABLE, REALS, REALS, WEIGHTED_FIT))
+def fit_weighted(features: Table, weights: Reals, means: Reals, fit: WeightedFit) -> None:
+    """Fill in G and the fitted means under these weights."""
     arms, rank = features.shape
-    w, column, gram = rivals.weights, rivals.column, rivals.gram
+    w, column, gram = fit.weights, fit.column, fit.gram
     largest = 0.0
     for a in range(arms):
         largest = max(largest, weights[a])
     for a in range(arms):
         w[a] = max(weights[a], FAINT * largest)
-    factorize_weighted(features, w, rivals.factor)
+    factorize_weighted(features, w, fit.factor)
     for a in range(arms):
         for k in range(rank):
             column[k] = features[a, k]
-        solve_factor(rivals.factor, column)
+        solve_factor(fit.factor, column)
         for b in range(a + 1):
             gram[a, b] = gram[b, a] = inner(features, b, column)
     for a in range(arms):
-        rivals.fitted[a] = 0.0
+        fit.fitted[a] = 0.0
         for b in range(arms):
-            rivals.fitted[a] += gram[a, b] * w[b] * means[b]
+            fit.fitted[a] += gram[a, b] * w[b] * means[b]
 
 
-@compiled(REAL(REAL, REALS, INTEGER, INTEGER, RIVALS))
-def lean(c: float, means: Reals, i: int, j: int, rivals: Rivals) -> float:
-    """(s − e_i + e_j)ᵀμ − c‖s − e_i + e_j‖₁ for the s of least squares: what it loses by η."""
+@compiled(REAL(REAL, REALS, INTEGER, INTEGER, WEIGHTED_FIT))
+def model_loss(c: float, means: Reals, i: int, j: int, fit: WeightedFit) -> float:
+    """(s − e_i + e_j)ᵀμ − c‖s − e_i + e_j‖₁ for the s of least squares: its loss by η."""
     size = 0.0
     for a in range(means.shape[0]):
-        share = rivals.weights[a] * (rivals.gram[a, i] - rivals.gram[a, j])
+        share = fit.weights[a] * (fit.gram[a, i] - fit.gram[a, j])
         if a == i:
             share -= 1.0
         elif a == j:
             share += 1.0
         size += abs(share)
-    return rivals.fitted[i] - rivals.fitted[j] - (means[i] - means[j]) - c * size
+    return fit.fitted[i] - fit.fitted[j] - (means[i] - means[j]) - c * size
 
 
-@compiled(REAL(REAL, REALS, INTEGER, INTEGER, REAL, RIVALS))
-def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, rivals: Rivals) -> float:
-    """How far an alternative is at least: by the best s = s₁ + q(e_i − e_j − s₁), 0 ≤ q ≤ 1."""
+@compiled(REAL(REAL, REALS, INTEGER, INTEGER, REAL, WEIGHTED_FIT))
+def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, fit: WeightedFit) -> float:
+    """A lower bound on an alternative's distance, by the best s₁ + q(e_i − e_j − s₁), 0 ≤ q ≤ 1."""
     gap = means[i] - means[j] + slack
     if gap <= 0.0:
         return 0.0
-    gram, loss = rivals.gram, lean(c, means, i, j, rivals)
+    gram, loss = fit.gram, model_loss(c, means, i, j, fit)
     linear = square_of(gram[i, i] + gram[j, j], gram[i, j], LEAST_SHARE)
-    rest = max(1.0 / rivals.weights[i] + 1.0 / rivals.weights[j] - linear, 0.0)
+    rest = max(1.0 / fit.weights[i] + 1.0 / fit.weights[j] - linear, 0.0)
     q = 0.0
     if gap + loss <= 0.0:
         q = 1.0
@@ -150,17 +150,17 @@ def closest(
     slack: float,
     found: Alternatives,
 ) -> float:
-    """Half the weighted square distance of the closest alternative.
+    """Half the weighted squared distance of the closest alternative, which is written to ``found``.
 
     ``found.pair`` becomes (i, j, the price of the gap), ``found.means`` the alternative.
     """
-    rivals, bounds = found.rivals, found.rivals.bounds
+    fit, bounds = found.fit, found.fit.bounds
     arms, least = means.shape[0], np.inf
-    measure(features, weights, means, rivals)
+    fit_weighted(features, weights, means, fit)
     for i in range(arms):
         for j in range(arms):
             if inside[i] and not inside[j]:
-                bounds[i, j] = distance_bound(c, means, i, j, slack, rivals)
+                bounds[i, j] = distance_bound(c, means, i, j, slack, fit)
     while True:
         bound, best_i, best_j = np.inf, NO_ARM, NO_ARM
         for i in range(arms):

@@ -57,12 +57,15 @@ class Finding:
         What was found, with the figures.
     meaning : str
         What that means for the guarantee, and what to do.
+    file_words : str
+        ``words`` for features that come from a file, which are counted from 1, if that differs.
     """
 
     name: str
     level: Literal["fine", "untested", "note", "warning"]
     words: str
     meaning: str
+    file_words: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"
@@ -150,12 +153,13 @@ def _scaling(problem: Problem) -> Finding:
         bent = condition(problem.features)
     if bent > LOST:  # the reduced features are then others
         uneven = max(uneven, bent)
-    words = (
-        f"Column {large} is {ratio:.3g} times as large as column {small} (root mean square); "
-        f"the condition number is {uneven:.3g}."
+    words, file_words = (
+        f"{what.capitalize()} {large + first} is {ratio:.3g} times as large as {what} "
+        f"{small + first} (root mean square); the condition number is {uneven:.3g}."
+        for what, first in (("column", 0), ("feature", 1))
     )
     if ratio <= UNEVEN and uneven <= ILL:
-        return Finding("scaling", "fine", words, "The columns are of comparable size.")
+        return Finding("scaling", "fine", words, "The columns are of comparable size.", file_words)
     reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
     meaning = (
         "Plain least squares does not mind the size of columns. Thresholds that use S do: their "
@@ -169,7 +173,7 @@ def _scaling(problem: Problem) -> Finding:
             f"condition number is {bent:.1g}. Leave out columns that are nearly combinations of "
             f"others. {meaning}"
         )
-    return Finding("scaling", "warning" if bent > LOST else "note", words, meaning)
+    return Finding("scaling", "warning" if bent > LOST else "note", words, meaning, file_words)
 
 
 def _norms(problem: Problem) -> Finding:

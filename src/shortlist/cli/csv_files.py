@@ -1,0 +1,256 @@
+"""Tables of numbers from CSV files as people and spreadsheets write them.
+
+A decimal comma is read where it can mean nothing else. Errors name the file and the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from shortlist.errors import InvalidFeatures, InvalidInput
+from shortlist.files.cells import NUMBER
+from shortlist.files.paths import checked_path
+
+Line = tuple[int, list[str]]  # its number in the file, and its cells
+
+COMMA = re.compile(r"[+-]?(\d+,\d+|,\d+)([eE][+-]?\d+)?", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+MINUS = "−"  # as word processors write it
+
+
+class Table(NamedTuple):
+    """A table of numbers, with names where the file has them."""
+
+    rows: list[str] | None
+    columns: list[str] | None
+    values: list[list[float]]
+
+
+def read_lines(
+    file: Path,
+    *,
+    spaced: bool = False,
+    is_cut_right: Callable[[list[str], list[str]], bool] | None = None,
+) -> list[Line]:
+    """The lines that are not blank, split into cells at commas, semicolons or tabs.
+
+    Where the first line has none of these, ``spaced`` splits at spaces. ``is_cut_right`` is given
+    the heading and a line, and may know that commas do separate.
+    """
+    file = checked_path(file, InvalidFeatures)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidFeatures(f"there is no file {file}: check the path.") from None
+    except OSError as error:
+        raise InvalidFeatures(
+            f"{file} cannot be read ({error.strerror}): name a CSV file that can."
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidFeatures(f"{file} is not text in UTF-8: save it as CSV in UTF-8.") from None
+    start = next((line for line in text.splitlines() if line.strip()), "")
+    mark = next((mark for mark in ";\t," if mark in start), None)
+    if mark is None and spaced:
+        lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
+    else:
+        reader = csv.reader(io.StringIO(text), delimiter=mark or ",", strict=True)
+        try:
+            lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+        except csv.Error as error:
+            raise InvalidFeatures(
+                f"{file}, line {reader.line_num} cannot be read as CSV ({error}): is there a quote "
+                "that is not closed? Correct it."
+            ) from None
+    lines = [(number, cells) for number, cells in lines if any(cells)]
+    if not lines:
+        raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")
+    heading, rest = lines[0][1], [cells for _, cells in lines[1:]]
+    if is_cut_right is None or not all(is_cut_right(heading, cells) for cells in rest):
+        # Below a heading with commas, a;0,5 would be split within its number.
+        below = [line for line in text.splitlines() if line.strip() and line != start]
+        if mark == "," and below and all(";" in line for line in below):
+            raise InvalidFeatures(
+                f"{file} has commas between the cells of its first line and semicolons in all "
+                "others: use one of them throughout."
+            )
+    return lines
+
+
+def read_table(file: Path, *, named: bool = False) -> Table:
+    """Read a table; comma, semicolon, tab or spaces between the numbers.
+
+    The first line names the columns if it is text. The first column names the rows if it is text,
+    if its heading is empty (as pandas writes an index), or if it is ``named``. Then spaces do not
+    separate, since names may hold them, and decimal commas are read as in plates.
+    """
+    lines = read_lines(file, spaced=not named)
+    start, heading = lines[0]
+    width = len(heading)
+    for number, cells in lines:
+        if len(cells) != width:
+            raise InvalidFeatures(
+                f"{file}, line {number} has {len(cells)} cells and line {start} has {width}: "
+                "every line must have the same number of them. A comma within a cell needs quotes "
+                "around it, or semicolons between the cells."
+            )
+    if named and width == 1:
+        raise InvalidFeatures(
+            f"{file}, line {start} has a single cell: a name is expected, then numbers, with "
+            "commas, semicolons or tabs in between."
+        )
+    titled = heading[0] == "" or _is_heading(heading, lines[1:], named)
+    body = lines[1:] if titled else lines
+    if not body:
+        raise InvalidFeatures(f"{file} has a heading and no numbers: add a line for each row.")
+    first = 1 if named or heading[0] == "" or _has_names(file, body) else 0
+    cells = [cell for _, line in body for cell in line[first:]]
+    width -= first
+
+    def where(k: int) -> str:
+        return f"{file}, line {body[k // width][0]}, column {k % width + first + 1}"
+
+    def no_number(cell: str) -> str:
+        return f"{cell!r} is not a finite number. Correct it, or drop its row or its column."
+
+    for k, cell in enumerate(() if named else cells):
+        if "," in cell:
+            raise InvalidFeatures(f"{where(k)}: {no_number(cell)}")
+    numbers = read_numbers(cells, where, no_number, InvalidFeatures)
+    values = [numbers[k : k + width] for k in range(0, len(numbers), width)]
+    rows = [cells[0] for _, cells in body] if first else None
+    return Table(rows, heading[first:] if titled else None, values)
+
+
+def _is_heading(first: list[str], rest: list[Line], named: bool) -> bool:
+    """Whether the first line is text, or a name and then 0, 1, 2, … or 1, 2, 3, …."""
+    if not any(resembles_number(cell) for cell in first[1 if named else 0 :]):
+        return True
+    counted = [[str(k + start) for k in range(len(first) - 1)] for start in (0, 1)]
+    named = named or (bool(rest) and not any(resembles_number(cells[0]) for _, cells in rest))
+    # With a single column "a,1" is more likely an arm and its number.
+    return len(first) > 2 and not resembles_number(first[0]) and first[1:] in counted and named
+
+
+def _has_names(file: Path, body: list[Line]) -> bool:
+    """Whether the first of several columns is text; raises where it is partly."""
+    numeric = [resembles_number(cells[0]) for _, cells in body]
+    if len(body[0][1]) == 1 or all(numeric):
+        return False
+    if any(numeric):
+        number, cells = body[numeric.index(False)]
+        raise InvalidFeatures(
+            f"{file}, line {number}: the first column holds {cells[0]!r} here and a number "
+            "elsewhere. Make it all numbers, or, if it names the rows, all text or with an empty "
+            "heading."
+        )
+    return True
+
+
+def read_vector(file: Path, names: list[str] | None, expected: int, what: str) -> list[float]:
+    """Read one number for each of ``names``, in their order where the file names them too."""
+    table = read_table(file)
+    if len(table.values[0]) == 1 and (len(table.values) > 1 or table.rows):
+        numbers, own = [row[0] for row in table.values], table.rows
+    elif len(table.values) == 1:
+        numbers, own = table.values[0], table.columns
+    else:
+        raise InvalidFeatures(
+            f"{file} is a table of {len(table.values)} × {len(table.values[0])} numbers where one "
+            f"column or one line is expected: one number {what}."
+        )
+    if len(numbers) != expected:
+        raise InvalidFeatures(
+            f"{file} has {len(numbers)} numbers where {expected} are expected: one {what}."
+        )
+    if own is None or names is None:
+        return numbers
+    for name in own:
+        if own.count(name) != names.count(name):
+            raise InvalidFeatures(
+                f"{file} names {name!r} {own.count(name)} times, the features' file "
+                f"{names.count(name)} times: use the same names in both, or none here."
+            )
+    return [numbers[own.index(name)] for name in names]
+
+
+def _no_result(text: str) -> str:
+    what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
+    return (
+        f"the value {text!r} {what}. Leave it blank while the result is out; if there will be "
+        "none, leave it blank too and run `shortlist fail`."
+    )
+
+
+def read_numbers(
+    cells: Sequence[str],
+    where: Callable[[int], str],
+    no_number: Callable[[str], str] = _no_result,
+    error: type[InvalidInput] = InvalidInput,
+) -> list[float]:
+    """The numbers of one file, which together tell what a comma means in it.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        The text of each.
+    where : callable
+        Names the place of the k-th cell.
+    no_number : callable, optional
+        What to say of a cell that holds something else, by default a result.
+    error : type, optional
+        What to raise.
+
+    Examples
+    --------
+    >>> read_numbers(["0,5", "1,234"], lambda k: f"line {k + 2}")
+    [0.5, 1.234]
+    >>> read_numbers(["1,234"], lambda k: f"line {k + 2}")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: line 2: '1,234' may be 1.234 or 1234. Write one of these.
+    """
+    texts = [cell.replace(MINUS, "-") for cell in cells]
+    for k, text in enumerate(texts):
+        if not (NUMBER.fullmatch(text) or COMMA.fullmatch(text)):
+            raise error(f"{where(k)}: {no_number(text)}")
+    commas = [k for k, text in enumerate(texts) if "," in text]
+    point = next((k for k, text in enumerate(texts) if "." in text), None)
+    if commas and point is not None:
+        raise error(
+            f"{where(commas[0])}: {texts[commas[0]]!r} has a comma, and {texts[point]!r} "
+            f"({where(point)}) a decimal point. Use one of them throughout."
+        )
+    # One number such as 0,5 or 12,75 settles that commas are decimal in this file.
+    if commas and all(THOUSANDS.fullmatch(texts[k]) for k in commas):
+        text = texts[commas[0]]
+        readings = f"{text.replace(',', '.')} or {text.replace(',', '')}"
+        raise error(f"{where(commas[0])}: {text!r} may be {readings}. Write one of these.")
+    values = [float(text.replace(",", ".")) for text in texts]
+    for k, value in enumerate(values):
+        if not math.isfinite(value):
+            raise error(f"{where(k)}: {texts[k]!r} is too large for a number.")
+    return values
+
+
+def resembles_number(cell: str) -> bool:
+    """Whether a cell is meant for a number, even one that is refused later.
+
+    Examples
+    --------
+    >>> [resembles_number(cell) for cell in ("0,5", "1.234,5", "nan", "24h", "")]
+    [True, True, True, False, False]
+    """
+    text = cell.replace(MINUS, "-")
+    if COMMA.fullmatch(text) or re.fullmatch(r"[+-]?[\d.,]*\d[\d.,]*", text, re.ASCII):
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

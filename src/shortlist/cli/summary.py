@@ -1,0 +1,168 @@
+"""A study, its trials and its health: as JSON for a script, in words for people."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from shortlist.cli.output import count, duration, few, fold, from_here, iso, say, say_json
+from shortlist.printable import on_one_line
+
+if TYPE_CHECKING:
+    from shortlist.study.insight.health import Finding
+    from shortlist.study.study import Study
+    from shortlist.study.trial import Trial
+
+
+def say_state(study: Study, as_json: bool, done: str = "", **report: Any) -> None:
+    """Print what a command has done, and the state that it leaves the study in."""
+    if as_json:
+        say_json({**report, **study_report(study)})
+        return
+    if done:
+        say(done)
+    say(fold(study_words(study)))
+
+
+def study_report(study: Study) -> dict[str, Any]:
+    """The state of a study, as every command gives it in JSON."""
+    states = Counter(trial.state for trial in study.trials)
+    return {
+        "study": study.name,
+        "storage": from_here(study.storage),
+        "done": study.done,
+        "stage": study.stage,
+        "linearity": _linearity(study),
+        "evaluations": study.evaluations,
+        "pending": states["pending"],
+        "waiting": len(study.waiting),
+        "failed": states["failed"],
+        "cancelled": states["cancelled"],
+        "budget": study.budget,
+        "estimated_error": study.shortlist.error,
+        "statistic": study.statistic,
+        "epsilon": study.problem.epsilon,
+        "remaining": asdict(study.remaining()),
+        "shortlist": list(study.shortlist.names),
+    }
+
+
+def _linearity(study: Study) -> str:
+    from shortlist.study.insight.audit import rests_on_features
+    from shortlist.study.insight.health import is_linearity_tested
+
+    if not rests_on_features(study.bound):
+        return "not assumed"
+    if study.audit.rejection is not None:
+        return "rejected"
+    return "tested" if is_linearity_tested(study) else "untested"
+
+
+def study_words(study: Study) -> str:
+    """The state of a study in a sentence or two."""
+    from shortlist.study.insight.health import departure
+    from shortlist.study.view import before_the_rounds, next_look
+
+    taken = count(study.evaluations, "evaluation")
+    if study.done:
+        answer = study.shortlist
+        late = study.evaluations - answer.evaluations
+        after = f" {count(late, 'result')} came in later." if late else ""
+        taken = count(answer.evaluations, "evaluation")
+        return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
+    if study.audit.rejection is not None:
+        return f"{taken}. The study cannot stop: {departure(study.audit.rejection)}"
+    if study.audit.is_open:
+        left = count(len(study.audit.missing(study.trials)), "trial")
+        return (
+            f"{taken}. The rounds are over, and the answer is being tested: {left} of the audit of "
+            "linearity are still to be asked for."
+        )
+    if study.statistic is None:
+        return f"{taken}. {before_the_rounds(study)}"
+    if study.budget is not None:
+        return f"{taken} of {study.budget:,}, where the study stops."
+    return (
+        f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
+        f"ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
+    )
+
+
+def findings(found: Iterable[Finding]) -> list[dict[str, Any]]:
+    """The findings that are not fine, with features counted from 1."""
+    return [
+        {
+            "name": finding.name,
+            "level": finding.level,
+            "words": finding.file_words or finding.words,
+            "meaning": finding.meaning,
+        }
+        for finding in found
+        if finding.level != "fine"
+    ]
+
+
+def trial_report(trial: Trial) -> dict[str, Any]:
+    """A trial as JSON and exported tables have it."""
+    return {
+        "trial": trial.number,
+        "arm": trial.name,
+        "state": trial.state,
+        "value": trial.value,
+        "reason": trial.reason,
+        "asked": iso(trial.asked_at),
+        "closed": iso(trial.closed_at),
+        "due": iso(trial.expires_at),
+        "worker": trial.worker,
+        "seed": trial.seed,
+        "origin": trial.cause.origin,
+    }
+
+
+def trial_rows(trials: Sequence[Trial]) -> str:
+    """A table of open trials: when each was asked for, and when it is due.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> now = time.time()
+    >>> trial = SimpleNamespace(number=7, name="C01", asked_at=now, expires_at=now + 7300)
+    >>> print(trial_rows([trial]))
+    trial  arm  asked    due
+        7  C01  0 s ago  in 2 h
+    """
+    now = time.time()
+    rows = [
+        ("trial", "arm", "asked", "due" if any(t.expires_at is not None for t in trials) else "")
+    ]
+    for trial in trials:
+        asked = "" if trial.asked_at is None else f"{duration(now - trial.asked_at)} ago"
+        due = ""
+        if trial.expires_at is not None:
+            left = trial.expires_at - now
+            due = f"in {duration(left)}" if left > 0 else f"{duration(-left)} over"
+        rows.append((f"{trial.number:5}", on_one_line(trial.name), asked, due))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def trial_numbers(trials: Sequence[Trial]) -> str:
+    """The numbers of trials, with runs of consecutive ones drawn together.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trial_numbers([SimpleNamespace(number=k) for k in (3, 4, 5, 8)])
+    '3–5, 8'
+    """
+    runs: list[list[int]] = []
+    for trial in trials:
+        if runs and trial.number == runs[-1][-1] + 1:
+            runs[-1].append(trial.number)
+        else:
+            runs.append([trial.number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)

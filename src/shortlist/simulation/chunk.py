@@ -1,0 +1,327 @@
+"""A share of the runs of a comparison, and how it is sent to another process.
+
+Arrays travel as they are, so that the runs are the same to the last bit wherever they are made, and
+large arrays travel once, not with every chunk.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, cast
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.designs.direction import Designs
+from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.contract import AnyEngine, Runs, joined
+from shortlist.engine.engine import Engine
+from shortlist.noise import first_of_each
+from shortlist.numerics.random import run_seeds
+from shortlist.numerics.tall import unlocked
+from shortlist.problem import Problem
+from shortlist.rules.registry import RULES
+from shortlist.rules.rule import Rule
+from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.simulation import rewards
+from shortlist.study.insight.audit import chosen_arms, judge, sample_of
+
+Bytes = NDArray[np.uint8]
+
+KNOWN: dict[str, dict[str, Rule]] = {
+    **RULES,
+    "threshold": {name: threshold.rule for name, threshold in THRESHOLDS.items()},
+    "reward": {each.name: each for each in (rewards.gaussian, rewards.bernoulli, rewards.recorded)},
+}
+SENT = [field.name for field in fields(Engine) if field.name not in ("rules", "design")]
+KEPT = 8  # engines that a worker remembers, with the designs they have solved
+SALT = 0x61756469  # the audit's rewards are others than the run's
+
+_engines: dict[str, AnyEngine] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Runs of one algorithm on one instance, one for each seed.
+
+    Attributes
+    ----------
+    engine : AnyEngine
+        The algorithm on its problem.
+    reward : Rule
+        How the instance answers a pull.
+    parameters : array
+        Of the reward model.
+    seeds : array
+        One a run.
+    max_samples : int
+        Where a run is cut off.
+    token : str
+        The same for all chunks of one algorithm.
+    problem : Problem, optional
+        If given, the answer of every run is audited on it.
+    """
+
+    engine: AnyEngine
+    reward: Rule
+    parameters: NDArray[np.float64]
+    seeds: NDArray[np.uint64]
+    max_samples: int
+    token: str
+    problem: Problem | None = None
+
+    def run(self, attempt: int = 0) -> Runs:
+        """Make the runs; ``attempt`` only makes a second task differ from the first."""
+        if self.problem is not None:
+            return joined(self._audited_run(seed, self.problem) for seed in self.seeds)
+        return self.engine.replicate(self.reward, self.parameters, self.seeds, self.max_samples)
+
+    def _audited_run(self, seed: np.uint64, problem: Problem) -> Runs:
+        """One run and the audit of its answer; a run that did not stop is not audited."""
+        seeds = np.array([seed], np.uint64)
+        run = self.engine.replicate(self.reward, self.parameters, seeds, self.max_samples)
+        assert run.sums is not None
+        none = np.zeros(1, np.int64)
+        if not run.stopped[0]:
+            return replace(run, audited=none, rejected=none > 0)
+        pulls = run.pulls[0]
+        past = sample_of(problem, pulls, run.sums)
+        means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
+        means[past.arms] = past.means  # to choose arms, what was measured is good enough
+        plan = chosen_arms(problem, pulls, means, run.recommended[0])
+        audit_seed = int(run_seeds(int(seed), 1, SALT)[0])
+        values = rewards.first_rewards(self.reward, self.parameters, audit_seed, plan)
+        fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
+        fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
+        verdict = judge(problem, past, fresh, power=False)
+        made = np.array([len(plan)], np.int64)
+        return replace(
+            run, samples=run.samples + made, audited=made, rejected=np.array([verdict.rejected])
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Chunk], tuple[Any, ...]]:
+        engine: Any = self.engine
+        if isinstance(engine, Engine):
+            parts = {name: getattr(engine, name) for name in SENT}
+            engine = parts, {kind: _word(rule) for kind, rule in engine.rules.items()}
+        rest = self.parameters, self.seeds, self.max_samples, self.token, self.problem
+        return _received, (engine, _word(self.reward), *rest)
+
+
+def chunks_of(
+    bound: BoundAlgorithm,
+    reward: Rule,
+    parameters: NDArray[np.float64],
+    shares: list[NDArray[np.uint64]],
+    max_samples: int,
+    audit: bool = False,
+) -> list[Chunk]:
+    """One chunk for each share of the seeds; one a run where σ is estimated by every run."""
+
+    def chunks(bound: BoundAlgorithm, engine: AnyEngine, shares: list[Any]) -> list[Chunk]:
+        rest = max_samples, uuid4().hex, bound.problem if audit else None
+        return [Chunk(engine, reward, parameters, seeds, *rest) for seeds in shares]
+
+    if not bound.problem.noise.is_open:
+        return chunks(bound, bound.engine, shares)
+    initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
+    made = []
+    for seed in np.concatenate(shares):
+        drawn = rewards.first_rewards(reward, parameters, int(seed), initial)
+        replicates = first_of_each(initial, drawn, wanted)
+        assert replicates is not None
+        found = bound.estimated(replicates)
+        engine = found.engine
+        if isinstance(engine, Engine) and isinstance(bound.engine, Engine):
+            engine = replace(engine, design=bound.engine.design)  # solved once for all
+        made += chunks(found, engine, [np.array([seed])])
+    return made
+
+
+def _received(sent: Any, word: Any, *rest: Any) -> Chunk:
+    """The chunk that was sent; its engine is kept for the next one of the same token.
+
+    So designs are solved once a process, and rules compiled once.
+    """
+    token = rest[3]
+    engine = _engines.get(token)
+    if engine is None:
+        engine = cast(AnyEngine, sent)
+        if isinstance(sent, tuple):
+            parts, words = sent
+            rules = {kind: _rule(kind, word) for kind, word in words.items()}
+            design = Designs(parts["setup"].features, parts["setup"].noise).of
+            engine = Engine(rules=rules, design=design, **parts)
+        for old in list(_engines)[: 1 - KEPT]:
+            _engines.pop(old, None)
+        _engines[token] = engine
+    return Chunk(engine, _rule("reward", word), *rest)
+
+
+def _word(rule: Rule) -> Any:
+    """What is sent for a rule: its name, or what makes it if it is the user's own.
+
+    An address of compiled code would mean nothing in another process.
+    """
+    if KNOWN[rule.kind].get(rule.name) is rule:
+        return rule.name
+    return rule.name, rule.summary, rule.function, rule.needs, rule.traits, rule.number
+
+
+def _rule(kind: str, word: Any) -> Rule:
+    if isinstance(word, str):
+        return KNOWN[kind][word]
+    name, summary, function, needs, traits, number = word
+    py_func = getattr(function, "py_func", function)
+    return Rule(kind, name, summary, function, py_func, needs, traits, number)
+
+
+class Sender:
+    """Submits chunks to an executor, as they are: threads share their memory."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    @staticmethod
+    def to(executor: Executor) -> Sender:
+        """The sender that suits an executor."""
+        if isinstance(executor, ProcessPoolExecutor):
+            return _FileSender(executor)
+        client = getattr(executor, "_client", None)
+        if type(executor).__module__.partition(".")[0] == "distributed" and client is not None:
+            return _DaskSender(executor, client)
+        return Sender(executor)
+
+    def __enter__(self) -> Sender:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
+        """Have a chunk run; ``attempt`` counts how often it was lost before."""
+        return self._executor.submit(chunk.run, attempt)
+
+
+class _SharingSender(Sender, ABC):
+    """Sends large arrays once, and chunks without them."""
+
+    large: ClassVar[int]  # bytes from which an array is sent apart
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
+        self._shared: dict[tuple[int, int], Any] = {}
+
+    def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
+        if attempt > 0 or not self.can_share():  # a chunk that was lost takes everything along
+            return super().submit(chunk, attempt)
+        buffers: list[pickle.PickleBuffer] = []
+        rest = self.dumps(chunk, buffers.append)
+        arrays = [np.asarray(buffer.raw()) for buffer in buffers]
+        if all(len(array) < self.large for array in arrays):
+            return super().submit(chunk, attempt)
+        try:
+            sent = [array if len(array) < self.large else self._place(array) for array in arrays]
+        except OSError:  # no room for a file
+            return super().submit(chunk, attempt)
+        return self._executor.submit(self.run, rest, *sent)
+
+    def _place(self, array: Bytes) -> Any:
+        # The chunks keep their arrays, so that no other comes to lie at the same address.
+        key = (array.__array_interface__["data"][0], len(array))
+        if key not in self._shared:
+            self._shared[key] = self.share(array)
+        return self._shared[key]
+
+    @abstractmethod
+    def can_share(self) -> bool:
+        """Whether an array could be put anywhere now."""
+
+    @abstractmethod
+    def dumps(self, chunk: Chunk, callback: Callable[[pickle.PickleBuffer], None]) -> bytes:
+        """Pickle a chunk without its arrays, which the callback gets."""
+
+    @abstractmethod
+    def share(self, array: Bytes) -> Any:
+        """Put an array where every worker finds it; what is returned is sent in its place."""
+
+    @staticmethod
+    @abstractmethod
+    def run(rest: bytes, *arrays: Any) -> Runs:
+        """On the worker: put a chunk together again, and run it."""
+
+
+class _DaskSender(_SharingSender):
+    """Scatters large arrays on a Dask cluster, whose pickles hold the code of functions too."""
+
+    large = 1 << 20
+
+    def __init__(self, executor: Executor, client: Any) -> None:
+        super().__init__(executor)
+        self._client = client
+
+    def can_share(self) -> bool:
+        return bool(self._client.nthreads())
+
+    def dumps(self, chunk: Chunk, callback: Callable[[pickle.PickleBuffer], None]) -> bytes:
+        from distributed.protocol.pickle import dumps
+
+        return dumps(chunk, buffer_callback=callback)
+
+    def share(self, array: Bytes) -> Any:
+        return self._client.scatter(array, broadcast=True, hash=False)
+
+    @staticmethod
+    def run(rest: bytes, *arrays: Bytes) -> Runs:
+        from distributed.protocol.pickle import loads
+
+        chunk: Chunk = loads(rest, buffers=[unlocked(array) for array in arrays])
+        return chunk.run()
+
+
+class _FileSender(_SharingSender):
+    """Writes large arrays to files, which the processes of this machine map: one copy for all."""
+
+    large = 1 << 16  # opening a file takes less time than sending so much through a pipe
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
+        self._folder: TemporaryDirectory[str] | None = None
+        self._is_full = False
+
+    def can_share(self) -> bool:
+        return not self._is_full
+
+    def dumps(self, chunk: Chunk, callback: Callable[[pickle.PickleBuffer], None]) -> bytes:
+        return pickle.dumps(chunk, protocol=5, buffer_callback=callback)
+
+    def share(self, array: Bytes) -> Path:
+        try:
+            if self._folder is None:
+                # Windows does not delete what is mapped.
+                self._folder = TemporaryDirectory(prefix="shortlist-", ignore_cleanup_errors=True)
+            file = Path(self._folder.name, str(len(self._shared)))
+            array.tofile(file)
+        except OSError:
+            self._is_full = True
+            raise
+        return file
+
+    @staticmethod
+    def run(rest: bytes, *arrays: Bytes | Path) -> Runs:
+        buffers = [np.memmap(a, np.uint8, "r") if isinstance(a, Path) else a for a in arrays]
+        buffers = [unlocked(each) for each in buffers]
+        # This comparison pickled it a moment ago, and the files hold numbers only.
+        chunk: Chunk = pickle.loads(rest, buffers=buffers)  # noqa: S301
+        return chunk.run()
+
+    def __exit__(self, *error: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()

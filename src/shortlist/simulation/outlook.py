@@ -1,0 +1,195 @@
+"""What a study will take: its initial pulls, and with means of a pilot a bound and a forecast."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shortlist.catalog.gifa import AUTO
+from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
+from shortlist.numerics.jit import notice
+from shortlist.plans.halving import XYHalving
+from shortlist.simulation.comparison import compare
+from shortlist.simulation.instances import Instance, from_arrays
+from shortlist.simulation.results import clopper_pearson
+from shortlist.study.study import Study
+from shortlist.theory import lower_bound
+
+RUNS = 20
+ERROR_RUNS = 400  # where errors are counted; they come in groups of RUNS
+PATIENCE = 4.0  # seconds for all of them
+MOST = 200_000  # evaluations of a simulated study
+PROBE = 500  # evaluations to see how long one takes
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many evaluations simulated studies took, with the pilot means as the true ones.
+
+    Attributes
+    ----------
+    runs, unfinished : int
+        How many studies there were, and how many had not stopped after ``most`` evaluations.
+    most : int
+        Where they were cut off.
+    median, low, high : float
+        The 50 %, 5 % and 95 % quantiles of the evaluations.
+    """
+
+    runs: int
+    unfinished: int
+    most: int
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ErrorForecast:
+    """How often simulated studies with a budget erred, with the pilot means as the true ones.
+
+    Attributes
+    ----------
+    runs, wrong : int
+        How many studies there were, and how many ended with a wrong shortlist.
+    low, high : float
+        The 95 % interval of the probability of a wrong one.
+    """
+
+    runs: int
+    wrong: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known before the first evaluation.
+
+    Attributes
+    ----------
+    initial, initial_arms : int
+        The number of pulls before the first round, and of the arms they are of.
+    misfit : float or None
+        How far the pilot means are from linear ones, at most; None without a pilot.
+    lower_bound : float or None
+        On evaluations, on average, at ε = 0 and if the pilot means were true.
+    why_no_bound : str or None
+        Why there is none in spite of a pilot.
+    forecast : Forecast or None
+        How many evaluations it may take.
+    errors : ErrorForecast or None
+        With a budget, how probable a wrong shortlist is.
+    """
+
+    initial: int
+    initial_arms: int
+    misfit: float | None = None
+    lower_bound: float | None = None
+    why_no_bound: str | None = None
+    forecast: Forecast | None = None
+    errors: ErrorForecast | None = None
+
+
+def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str, Any]) -> Outlook:
+    """What a study will take, as far as it can be known; nothing is changed in it.
+
+    Parameters
+    ----------
+    study : Study
+        As it was made.
+    pilot : dict, optional
+        Means by name.
+    settings : dict
+        Those the study was made with; ``algorithm`` and ``threshold`` are looked at.
+    """
+    initial = study.bound.engine.setup.initial
+    first = len(initial), len(set(initial.tolist()))
+    if pilot is None:
+        return Outlook(*first)
+    if study.problem.noise.is_open:
+        return Outlook(*first, why_no_bound="σ is not known before it is estimated")
+    instance, misfit = _pilot_instance(study, pilot)
+    if study.budget is not None:
+        return Outlook(*first, misfit, errors=_error_forecast(study, instance))
+    samples, why = None, None
+    try:
+        with notice("computing the lower bound: with many arms it takes minutes"):
+            samples = lower_bound(instance, study.problem.delta).samples
+    except InvalidSetting as error:
+        why = str(error)
+    return Outlook(*first, misfit, samples, why, _forecast(study, instance, settings))
+
+
+def _pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, float]:
+    """The instance with the linear means nearest to the pilot's, and how far off these are."""
+    problem = study.problem
+    for name in pilot:
+        if name not in problem.names:
+            raise unknown_among_many("arm", name, problem.names)
+    rows = [problem.index(name) for name in pilot]
+    means = np.array(list(pilot.values()))
+    known = problem.reduced[rows]
+    rank = int(np.linalg.matrix_rank(known))
+    if rank < problem.rank:
+        raise InvalidInput(
+            f"means of {len(rows)} arms are given, which tell {rank} of the {problem.rank} "
+            "dimensions of the features: give means of more arms."
+        )
+    theta = np.linalg.lstsq(known, means, rcond=None)[0]
+    instance = from_arrays(
+        problem.features,
+        means=problem.reduced @ theta,
+        m=problem.m,
+        sigma=problem.sigma if problem.noise.each is None else problem.noise.each,
+        arms=problem.names,
+    )
+    return instance, float(np.abs(known @ theta - means).max())
+
+
+def _simulated(study: Study, algorithm: Any, instance: Instance, **settings: Any) -> pd.DataFrame:
+    settings |= {"delta": study.problem.delta, "epsilon": study.problem.epsilon}
+    return compare(algorithm, instance, workers=1, progress=False, **settings).frame
+
+
+def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> Forecast | None:
+    given = {"threshold": settings.get("threshold"), "S": study.problem.S}
+
+    def simulate(run: int, most: int) -> tuple[int, bool]:
+        algorithm = settings.get("algorithm", AUTO)
+        cut = {"runs": 1, "start": run, "max_samples": most}
+        frame = _simulated(study, algorithm, instance, **given, **cut)
+        return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0])
+
+    most = len(study.bound.engine.setup.initial) + PROBE
+    while True:  # find where to cut off a simulated study, so that it takes a second at most
+        began = time.monotonic()
+        try:
+            taken, stopped = simulate(0, most)
+        except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
+            return None
+        pace = taken / (time.monotonic() - began)
+        within = max(most, min(MOST, int(pace * PATIENCE / 4)))
+        if stopped or within < 4 * most:
+            break
+        most *= 4
+    began = time.monotonic()
+    runs: list[tuple[int, bool]] = []
+    while len(runs) < RUNS and time.monotonic() - began < PATIENCE:
+        runs.append(simulate(len(runs), within))
+    low, median, high = np.quantile([taken for taken, _ in runs], [0.05, 0.5, 0.95]).tolist()
+    unfinished = sum(not stopped for _, stopped in runs)
+    return Forecast(len(runs), unfinished, within, median, low, high)
+
+
+def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
+    halving = XYHalving(budget=study.budget or 0)
+    began, runs, wrong = time.monotonic(), 0, 0
+    while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
+        frame = _simulated(study, halving, instance, runs=RUNS, start=runs)
+        runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
+    return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))

@@ -1,0 +1,20 @@
+"""A problem with a fixed budget, and its results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import shortlist
+
+X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
+MEANS = X @ [1.0, 0.3]
+
+
+def begin(budget: Any = 40, **settings: Any) -> shortlist.Study:
+    return shortlist.Study(X, **{"m": 2, "sigma": 0.6, "seed": 1, "budget": budget, **settings})
+
+
+def result(trial: Any) -> float:
+    return float(MEANS[trial.arm] + 0.6 * np.random.default_rng(trial.seed).standard_normal())

@@ -1,0 +1,303 @@
+"""One contract that every algorithm of the catalog keeps, and what composing one allows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from paths import DOCS
+from shortlist import errors
+from shortlist.catalog.gifa import TABLE_1
+from shortlist.catalog.names import find_algorithm
+from shortlist.problem import Problem
+from shortlist.rules.initialization import each, span, weakest_direction
+from shortlist.rules.registry import RULES
+from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.simulation.instances import Instance
+
+NAMES = list(shortlist.algorithms())
+
+
+def problem_for(name: str, **settings: Any) -> Problem:
+    rng = np.random.default_rng(3)
+    m = find_algorithm(name).only_m or 2
+    features = rng.standard_normal((6, 3))
+    return Problem.of(features, m, sigma=0.5, S=2.0, **settings)
+
+
+def instance_for(name: str, sigma: float) -> Instance:
+    """Normal rewards, or coins where the algorithm is for results in [0, 1]."""
+    problem = problem_for(name)
+    means = problem.features @ [1.0, -0.5, 0.3]
+    settings: dict[str, Any] = {"m": problem.m, "sigma": sigma}
+    if find_algorithm(name).bind(problem).reward_range is not None:
+        chances = (means - means.min()) / (means.max() - means.min())
+        settings = {"m": problem.m, "sigma": 0.5, "noise": "bernoulli"}
+        return shortlist.instances.from_arrays(problem.features, means=chances, **settings)
+    return shortlist.instances.from_arrays(problem.features, theta=[1.0, -0.5, 0.3], **settings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestContract:
+    def test_it_has_a_name_and_a_line(self, name: str) -> None:
+        algorithm = find_algorithm(name)
+        assert algorithm.name == name
+        line = shortlist.algorithms()[name]
+        assert 10 < len(line) < 120
+        assert "\n" not in line
+
+    def test_it_finds_the_best_and_stops(self, name: str) -> None:
+        problem, instance = problem_for(name), instance_for(name, 0.05)
+        results = shortlist.compare(name, instance, runs=20, progress=False, max_samples=200_000)
+        assert results.frame["stopped"].all()
+        if "as published" not in name:
+            assert results.frame["correct"].all()
+        assert all(sum(row.pulls) == row.samples for row in results.frame.itertuples())
+        assert all(len(row.recommendation) == problem.m for row in results.frame.itertuples())
+
+    def test_it_says_whether_it_is_proven(self, name: str) -> None:
+        bound = find_algorithm(name).bind(problem_for(name))
+        lagged = bound.engine.setup.lagged
+        published_ridge = "m-LinGapE" in name and "as published" in name
+        heuristic = name == "LinGame (as published)"
+        assert bound.proven == (not lagged and not published_ridge and not heuristic)
+        assert bound.guarantee().startswith("Proven" if bound.proven else "Heuristic")
+
+    @pytest.mark.slow
+    def test_slack_stops_sooner(self, name: str) -> None:
+        instance = instance_for(name, 6.0)
+        exact, slack = (
+            shortlist.compare(name, instance, runs=10, epsilon=e, progress=False).frame["samples"]
+            for e in (0.0, 0.5)
+        )
+        assert slack.mean() < exact.mean()
+
+
+def test_table_1_is_whole() -> None:
+    rows = {row.algorithm: row for row in TABLE_1}
+    assert set(rows) >= {"LUCB", "UGapE", "LinGapE", "m-LinGapE", "LinGIFA"}
+    assert set(rows["m-LinGapE"].selections) == {"greedy", "optimized", "largest_variance"}
+    published = 1 + sum(len(row.selections) for row in TABLE_1)  # LinGame was, too
+    composed = [name for name in NAMES if isinstance(find_algorithm(name), shortlist.GIFA)]
+    assert len(composed) == len(set(composed)) == 2 * published + 2 + 7  # FWS, lazy; elimination
+    assert sum("as published" in name for name in composed) == published
+
+
+def test_defaults_are_proven_thresholds() -> None:
+    for row in TABLE_1:
+        threshold = find_algorithm(row.algorithm).threshold
+        assert threshold is THRESHOLDS["lucb1" if row.classical else "self_normalized"]
+
+
+def proven(**rules: Any) -> bool:
+    return shortlist.GIFA(**rules).bind(problem_for("m-LinGapE")).proven
+
+
+def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
+    @shortlist.rule("selection", needs=())
+    def challenger(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        return c
+
+    @shortlist.rule("ambiguous")
+    def first(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
+        for j in range(inside.shape[0]):
+            if inside[j]:
+                return j
+        return 0
+
+    def narrow(j, means, variances, row, scale, column):  # type: ignore[no-untyped-def]
+        for i in range(means.shape[0]):
+            column[i] = means[i] - means[j]
+
+    def three(t, log_det, constants):  # type: ignore[no-untyped-def]
+        return 3.0
+
+    assert proven(selection=challenger)
+    assert proven(ambiguous=first, stopping="ugape")
+    assert not proven(ambiguous=first, stopping="lucb")
+    assert proven(ambiguous="mth_gap", stopping="lucb")
+    assert not proven(indices=narrow)
+    assert not proven(threshold=three)
+    assert not proven(threshold="lucb1")
+    assert not proven(threshold="heuristic")
+    assert not proven(stopping="lucb_lagged")
+    assert not proven(threshold="self_normalized", regularization=0.5)
+    assert proven(threshold="determinant", initialization=None)
+
+
+@pytest.mark.slow
+def test_an_own_rule_with_a_known_name_is_still_own() -> None:
+    def largest_gap(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
+        return int(np.flatnonzero(inside)[0])
+
+    assert not proven(ambiguous=largest_gap, stopping="lucb")
+    assert proven(ambiguous=largest_gap, stopping="ugape")
+
+
+def test_an_own_rule_out_of_bounds_is_caught() -> None:
+    def everyone(m, means, mth_gaps, key, scratch, inside):  # type: ignore[no-untyped-def]
+        for arm in range(means.shape[0]):
+            inside[arm] = True
+
+    def outsider(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
+        for arm in range(inside.shape[0]):
+            if not inside[arm]:
+                return arm
+        return 0
+
+    def far(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        return 99
+
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    for kind, own, words in (
+        ("candidates", everyone, r"'everyone' marked 4 arms where m = 2"),
+        ("ambiguous", outsider, r"'outsider' returned an arm that is not among the candidates"),
+        ("selection", far, r"'far' returned 99: it must return an arm from 0 to 3"),
+    ):
+        algorithm = shortlist.GIFA(**{kind: own}, name=kind)
+        for bad in (algorithm, algorithm.interpreted()):
+            with pytest.raises(shortlist.errors.InvalidSetting, match=words):
+                shortlist.compare(bad, instance, runs=2, progress=False)
+            study = shortlist.Study(
+                instance.features, 2, sigma=0.5, algorithm=bad, seed=0, audit=False
+            )
+            with pytest.raises(shortlist.errors.InvalidSetting, match=words):
+                study.run(lambda trial: 0.0, progress=False)
+
+
+def test_an_own_rule_gives_the_pulls_of_the_rule_it_repeats() -> None:
+    @shortlist.rule("selection", needs=())
+    def mine(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+        return RULES_LARGEST(b, c, row_b, row_c, variances, pulls, design, key)
+
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    ours = shortlist.GIFA(selection=mine, name="mine")
+    theirs = shortlist.GIFA(selection="largest_variance", name="theirs")
+    frame = shortlist.compare([ours, theirs], instance, runs=30, progress=False).frame
+    by_name = dict(tuple(frame.groupby("algorithm")))
+    assert by_name["mine"]["pulls"].tolist() == by_name["theirs"]["pulls"].tolist()
+
+
+RULES_LARGEST = RULES["selection"]["largest_variance"].function
+
+
+def test_a_rule_that_does_not_compile_runs_interpreted_with_a_warning() -> None:
+    with pytest.warns(
+        UserWarning,
+        match=r"'by_dict' does not compile and runs interpreted, about a thousand times slower: .{20}",
+    ):
+
+        @shortlist.rule("selection", needs=())
+        def by_dict(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+            return sorted({b: object(), c: object()}, key=lambda a: -variances[a])[0]
+
+    assert not by_dict.is_compiled
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    algorithm = shortlist.GIFA(selection=by_dict, name="by dict")
+    frame = shortlist.compare(algorithm, instance, runs=2, progress=False).frame
+    assert frame["correct"].all()
+    study = shortlist.Study(
+        instance.features, 2, sigma=0.5, algorithm=algorithm, seed=0, audit=False
+    )
+    study.run(lambda trial: instance.means[trial.arm], progress=False)
+    assert set(study.shortlist) == {"0", "1"}
+
+
+@pytest.mark.slow
+def test_a_rule_that_allocates_still_compiles() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        @shortlist.rule("selection", needs=())
+        def allocating(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+            gain = (row_b - row_c) ** 2 / (1.0 + variances)
+            return int(np.argmax(gain))
+
+    assert allocating.is_compiled
+    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
+    greedy, own = shortlist.GIFA(name="greedy"), shortlist.GIFA(selection=allocating, name="own")
+    summary = shortlist.compare([greedy, own], instance, runs=50, progress=False).summary()
+    assert summary.loc["own", "mean"] == pytest.approx(summary.loc["greedy", "mean"], rel=0.05)
+
+
+def test_span_pulls_as_many_arms_as_dimensions() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((50, 4))
+    chosen = span(features)
+    assert len(chosen) == len(set(chosen)) == 4
+    assert weakest_direction(features, chosen) > 0.0
+    assert weakest_direction(features, chosen[:3]) == 0.0
+    assert weakest_direction(features, np.array([0, 0, 1, 2])) == 0.0
+    assert each(features).tolist() == list(range(50))
+    problem = Problem.of(features, 3, sigma=1.0, S=1.0)
+    algorithm = find_algorithm("m-LinGapE")
+    assert len(algorithm.bind(problem).engine.setup.initial) == 4 * 10
+    assert len(algorithm.bind(problem, "determinant").engine.setup.initial) == 4
+    assert len(find_algorithm("LUCB").bind(problem).engine.setup.initial) == 50
+
+
+def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
+    def chosen(problem: Problem, **settings: Any) -> str:
+        bound = shortlist.GIFA(threshold="auto", **settings).bind(problem)
+        assert bound.proven
+        return bound.threshold.name
+
+    linear = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
+    few, many = (Problem.of(arms=[str(k) for k in range(arms)], m=2, sigma=1.0) for arms in (4, 50))
+    assert chosen(linear) == "pilot"
+    assert chosen(few) == "pilot"
+    assert chosen(many) == chosen(many, indices="individual") == "two_arms"
+    spared = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, S=2.0)
+    assert chosen(spared, initialization=None) == "determinant"
+    with pytest.raises(errors.InvalidSetting, match="none that is proven"):
+        shortlist.GIFA(threshold="auto", initialization=None).bind(linear)
+
+
+CLASSICAL = [
+    name
+    for name in NAMES
+    if isinstance(algorithm := find_algorithm(name), shortlist.GIFA)
+    and algorithm.classical
+    and algorithm.regularization is None
+]
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_a_bound_on_theta_is_none_on_the_means_of_arms_whose_features_are_not_used(
+    name: str,
+) -> None:
+    algorithm = find_algorithm(name)
+    features = [[1000.0, 0.0], [1000.0, 1.0], [1000.0, -1.0]]  # ‖θ‖ = 1.1 and ‖μ‖ = 1732
+    with_S = [each for each, threshold in THRESHOLDS.items() if threshold.needs_S]
+    assert with_S == ["determinant", "frequentist"]
+    for S in (0.01, 1.2, 100.0):
+        problem = Problem.of(features, 1, sigma=1.0, S=S)
+        assert not THRESHOLDS[algorithm.bind(problem, "auto").threshold.name].needs_S
+        alone = Problem.of(arms=["a", "b", "c"], m=1, sigma=1.0, S=S)  # there θ are the means
+        for threshold in with_S:
+            bound = algorithm.bind(problem, threshold)
+            assert not bound.proven
+            assert "S bounds ‖θ‖ for the features" in bound.guarantee()
+            reasons = algorithm.bind(alone, threshold).why_heuristic
+            assert not any("S bounds" in reason for reason in reasons)
+    assert find_algorithm("LUCB").bind(alone, "determinant").proven
+
+
+def test_how_often_arms_are_pulled_first_is_what_the_documents_say() -> None:
+    few = Problem.of(np.random.default_rng(0).standard_normal((8, 2)), 1, sigma=1.0)
+    many = Problem.of(np.random.default_rng(0).standard_normal((9, 2)), 1, sigma=1.0)
+    times = {"self_normalized": 10, "levels": 5, "all_arms": 1}
+    for threshold, wanted in times.items():
+        assert (
+            shortlist.GIFA(threshold=threshold).bind(few).engine.setup.wanted.tolist()
+            == [wanted] * 8
+        )
+        spanning = shortlist.GIFA(threshold=threshold).bind(many).engine.setup.wanted
+        assert sorted(spanning.tolist()) == [0] * 7 + [wanted] * 2
+    assert len(shortlist.GIFA(threshold="pilot").bind(many).engine.setup.initial) == 20
+    page = (DOCS / "feature-health.md").read_text()
+    assert "\nm-LinGapE evaluates every arm ten times first" not in page

@@ -1,0 +1,198 @@
+"""Plates: as they are written, and as they come back from the lab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import shortlist
+from command_line import GOOD, asked, does, fails, fill, fingerprint, run, told, write
+from shortlist.cli import plate
+
+
+def test_a_plate_has_a_line_a_trial(screen: Path) -> None:
+    report = asked("ask", "screen.toml", "-n", 3, "--out", "plate.csv")
+    assert report["file"] == "plate.csv"
+    rows = pd.read_csv("plate.csv")
+    assert list(rows.columns) == ["study", "trial", "arm", "due", "value"]
+    assert rows["trial"].tolist() == [trial["trial"] for trial in report["trials"]] == [0, 1, 2]
+    assert rows["arm"].tolist() == [trial["arm"] for trial in report["trials"]]
+    assert rows["value"].isna().all()
+    study = shortlist.Study.load("screen.db")
+    assert set(rows["study"]) == {plate.study_mark(study)}
+    assert [trial.seed for trial in study.trials] == [trial["seed"] for trial in report["trials"]]
+
+
+VALUES = [0.5, -0.25, 1234.0, 0.001]
+
+
+# As people and spreadsheets save them; {mark} is the study's, and trial 4 is not measured yet.
+PLATES = {
+    "as it was written": (
+        "study,trial,arm,due,value\n{mark},0,C10,,0.5\n{mark},1,C14,,-0.25\n{mark},2,C15,,1234\n"
+        "{mark},3,C18,,1e-3\n{mark},4,C10,,\n"
+    ),
+    "a byte-order mark and Windows lines": (
+        "\ufefftrial,arm,value\r\n0,C10,0.5\r\n1,C14,-0.25\r\n2,C15,1234\r\n3,C18,0.001\r\n4,C10,\r\n"
+    ),
+    "semicolons and decimal commas": (
+        "trial;arm;value\n0;C10;0,5\n1;C14;-0,25\n2;C15;1234\n3;C18;0,001\n4;C10;\n"
+    ),
+    "a lone comma before three digits beside others": (
+        "trial;arm;value\n0;C10;0,5\n1;C14;-0,25\n2;C15;1234,000\n3;C18;1,0E-3\n4;C10;\n"
+    ),
+    "tabs": "trial\tarm\tvalue\n0\tC10\t0.5\n1\tC14\t-0.25\n2\tC15\t1234\n3\tC18\t.001\n4\tC10\t\n",
+    "quotes around everything": (
+        '"trial","arm","value"\n"0","C10","0.5"\n"1","C14","-0.25"\n"2","C15","1234"\n'
+        '"3","C18","0.001"\n"4","C10",""\n'
+    ),
+    "a decimal comma in quotes": (
+        'trial,arm,value\n0,C10,"0,5"\n1,C14,"-0,25"\n2,C15,1234\n3,C18,"0,001"\n4,C10,\n'
+    ),
+    "empty lines and empty cells after the end": (
+        "trial,arm,value,,\n0,C10,0.5,,\n\n1,C14,-0.25,,\n2,C15,1234,,\n3,C18,0.001,,\n,,,,\n,,,,\n"
+    ),
+    "other columns, another order, capitals and spaces": (
+        " Value , Well, ARM ,Trial\n0.001,A4,C18,3\n1234 ,A3,C15, 2\n-0.25,A2,C14,1\n0.5,A1,C10,0\n"
+    ),
+    "numbers of trials as pandas writes them beside blanks": (
+        "trial,arm,value\n0.0,C10,0.5\n1.0,C14,-0.25\n2.0,C15,1234.0\n3.0,C18,0.001\n"
+    ),
+    "a minus as word processors write it": (
+        "trial,arm,value\n0,C10,+0.5\n1,C14,−0.25\n2,C15,1234.\n3,C18,0.001\n"
+    ),
+    "lines that end early": "trial,arm,value\n0,C10,0.5\n1,C14,-0.25\n2,C15,1234\n3,C18,0.001\n4,C10\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PLATES)
+def test_plates_of_many_kinds_are_read(plated: Path, kind: str) -> None:
+    mark = plate.study_mark(shortlist.Study.load("screen.db"))
+    Path("plate.csv").write_bytes(PLATES[kind].replace("{mark}", mark).encode())
+    report = asked("tell", "screen.toml", "plate.csv")
+    assert report["taken"] == [0, 1, 2, 3]
+    assert report["blank"] in ([4], [])
+    assert told() == [*VALUES, None]
+    assert asked("tell", "screen.toml", "plate.csv")["known"] == [0, 1, 2, 3]
+
+
+BAD_PLATES = {
+    "plate.csv, line 3: trial 7 is unknown; the study has asked for 5": GOOD.replace(
+        "1,C14", "7,C14"
+    ),
+    "plate.csv, line 3: trial 1 is of 'C14' and the line says 'C15'": GOOD.replace("C14", "C15"),
+    "plate.csv, line 3: trial 1 is of 'C14' and the line says ''": GOOD.replace("C14", ""),
+    "plate.csv, line 3: the value 'high' is not a number": GOOD.replace("0.25", "high"),
+    "plate.csv, line 3: the value '<0.25' is not a number": GOOD.replace("0.25", "<0.25"),
+    "plate.csv, line 3: the value '25%' is not a number": GOOD.replace("0.25", "25%"),
+    "plate.csv, line 3: the value '1_0' is not a number": GOOD.replace("0.25", "1_0"),
+    "plate.csv, line 3: the value 'NaN' is not finite": GOOD.replace("0.25", "NaN"),
+    "plate.csv, line 3: the value '-inf' is not finite": GOOD.replace("0.25", "-inf"),
+    "plate.csv, line 3: '1e999' is too large for a number": GOOD.replace("0.25", "1e999"),
+    "plate.csv, line 3: '1,234' has a comma, and '0.5' (plate.csv, line 2) a decimal point": (
+        GOOD.replace("0.25", '"1,234"')
+    ),
+    "plate.csv, line 2: '1,234' may be 1.234 or 1234. Write one of these.": (
+        "trial;arm;value\n0;C10;1,234\n1;C14;\n"
+    ),
+    "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C10;1.234,5\n",
+    "plate.csv, line 3 has 4 cells and the heading has 3": GOOD.replace("0.25", "0,25"),
+    "plate.csv, line 4: trial 1 stands on line 3 too": GOOD + "1,C14,0.25\n",
+    "plate.csv, line 3: '' is not the number of a trial": GOOD.replace("1,C14", ",C14"),
+    "plate.csv, line 3: '1.5' is not the number of a trial": GOOD.replace("1,C14", "1.5,C14"),
+    "plate.csv, line 3: '-1' is not the number of a trial": GOOD.replace("1,C14", "-1,C14"),
+    "plate.csv, line 1 reads '0, C10, 0.5': a heading": GOOD.partition("\n")[2],
+    "'value' is missing": GOOD.replace("value", "result"),
+    "plate.csv, line 1 has two columns 'arm': keep one": GOOD.replace("value", "arm,value"),
+    "add --semicolons": 'study,trial,arm,value;\n"s,0,C10,";0,5\n',
+    "plate.csv is empty": "",
+    "plate.csv is not text in UTF-8": b"PK\x03\x04\xff",
+    "this plate belongs to the study 'other-12345678'": (
+        "study,trial,arm,value\nother-12345678,0,C10,0.5\n"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("message", BAD_PLATES)
+def test_a_bad_plate_is_named_by_line_and_nothing_of_it_is_taken(
+    plated: Path, message: str
+) -> None:
+    content = BAD_PLATES[message]
+    Path("plate.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = fingerprint()
+    fails(run("tell", "screen.toml", "plate.csv"), 2, message)
+    assert fingerprint() == before
+    assert told() == [None] * 5
+
+
+def test_another_value_for_a_told_trial_is_an_error_with_both(plated: Path) -> None:
+    Path("plate.csv").write_text(GOOD)
+    does("tell", "screen.toml", "plate.csv")
+    before = fingerprint()
+    Path("plate.csv").write_text(GOOD.replace("0.25", "0.26") + "2,C15,0.1\n")
+    fails(run("tell", "screen.toml", "plate.csv"), 2, "line 3", "told 0.25 before and is 0.26 here")
+    assert fingerprint() == before
+
+
+def test_a_value_for_a_failed_trial_is_an_error_and_a_blank_is_not(plated: Path) -> None:
+    does("fail", "screen.toml", 1, "--reason", "dropped")
+    Path("plate.csv").write_text(GOOD)
+    result = run("tell", "screen.toml", "plate.csv")
+    fails(result, 2, "line 3", "is failed (dropped) and has the value 0.25", "--arm")
+    Path("plate.csv").write_text(GOOD.replace("0.25", ""))
+    report = asked("tell", "screen.toml", "plate.csv")
+    assert (report["taken"], report["blank"], report["failed"]) == ([0], [], 1)
+
+
+def test_a_plate_of_the_same_screen_elsewhere_is_refused(plated: Path) -> None:
+    fill("plate.csv")
+    text = Path("screen.toml").read_text()
+    Path("other.toml").write_text(text.replace("seed = 0", "seed = 1"))
+    does("new", "other.toml")
+    does("ask", "other.toml", "-n", 5)
+    fails(run("tell", "other.toml", "plate.csv"), 2, "plate.csv, line 2: this plate belongs to")
+
+
+def test_results_are_taken_in_the_order_of_asking_whatever_the_order_of_lines(
+    plated: Path,
+) -> None:
+    fill("plate.csv")
+    head, *lines = Path("plate.csv").read_text().splitlines()
+    Path("plate.csv").write_text("\n".join([head, *reversed(lines)]))
+    does("tell", "screen.toml", "plate.csv")
+    assert [trial.number for trial in shortlist.Study.load("screen.db").taken] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_names_that_a_spreadsheet_needs_help_with(folder: Path) -> None:
+    names = ["β-carotene", "2,4-D", 'say "x"', "a b", " padded "]
+    pd.DataFrame({"x": [1.0, 2, 3, 4, 5], "y": [1.0, 0, 1, 0, 2]}, index=names).to_parquet(
+        "f.parquet"
+    )
+    write(features="f.parquet", m=1)
+    does("new", "screen.toml")
+    for separator, words in ((",", []), (";", ["--semicolons"])):
+        does("ask", "screen.toml", "-n", 8, "--out", "plate.csv", "--force", *words)
+        content = Path("plate.csv").read_bytes()
+        text = content.decode("utf-8-sig")
+        assert content.startswith(b"\xef\xbb\xbf") == (not text.isascii())
+        assert text.startswith(f"study{separator}trial{separator}arm{separator}value\n")
+        lines = text.splitlines()
+        Path("plate.csv").write_text("\n".join([lines[0], *(line + "1" for line in lines[1:])]))
+        assert asked("tell", "screen.toml", "plate.csv")["blank"] == []
+    assert told() == [1.0] * 16
+
+
+def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
+    Path("plate.csv").write_text(GOOD)
+    does("tell", "screen.toml", "plate.csv")
+    Path("plate.csv").write_text(GOOD.replace("0.25", "0.26"))
+    result = run("tell", "screen.toml", "plate.csv")
+    fails(result, 2, "told 0.25 before and is 0.26 here", "final", "0.25 stays stored: put it back")
+    fails(result, 2, "--arm and --value", "begin another study")
+    fails(run("fail", "screen.toml", 1), 2, "cannot be failed (0.25 is stored and final)")
+    assert told()[:2] == [0.5, 0.25]

@@ -1,0 +1,155 @@
+"""screen.toml and the files that it names: what is read, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shortlist
+from command_line import asked, does, fails, run, write
+
+BAD_SCREENS: dict[str, dict[str, Any]] = {
+    "screen.toml: unknown key 'sgima': did you mean 'sigma'?": {"sgima": 0.1},
+    "screen.toml: sigma is missing": {"sigma": None},
+    "screen.toml: sigma must be above 0": {"sigma": -1.0},
+    "screen.toml: unknown sigma 'big'": {"sigma": "big"},
+    "screen.toml: m is missing": {"m": None},
+    "screen.toml: m must be a whole number, got 2.5": {"m": 2.5},
+    "screen.toml: m must be at least 1 and below the number of arms (20), got 20": {"m": 20},
+    "screen.toml: delta, the risk of a wrong answer, must lie between 0 and 1": {"delta": 5},
+    "screen.toml: epsilon": {"epsilon": -0.1},
+    "screen.toml: unknown algorithm 'm-LinGape': did you mean 'm-LinGapE'?": {
+        "algorithm": "m-LinGape"
+    },
+    "screen.toml: unknown threshold 'self_normalised': did you mean 'self_normalized'?": {
+        "threshold": "self_normalised"
+    },
+    "screen.toml: algorithm must be text in quotes, got 3": {"algorithm": 3},
+    "screen.toml: seed must be a whole number": {"seed": -1},
+    "screen.toml: lease must be a number and a unit (s, min, h or days)": {"lease": "7"},
+    "screen.toml: lease must be text in quotes, got 7": {"lease": 7},
+    "screen.toml: give either features": {"features": None},
+    "screen.toml: give either features (a file": {"arms": ["a", "b"]},
+    "screen.toml: arms must be a list of names or the name of a file": {
+        **{"features": None, "arms": 3}
+    },
+    "screen.toml: the name 'a' is given to more than one arm": {
+        **{"features": None, "arms": ["a", "a", "b", "c"], "m": 1}
+    },
+    "there is no file nothing.csv": {"features": "nothing.csv"},
+    "features.csv, line 1 has 5 cells: one name a line is expected": {
+        **{"features": None, "arms": "features.csv"}
+    },
+    "there is no file nothing.csv: check the path.": {"pilot": "nothing.csv"},
+    "features.csv has 5 columns where 2 are expected": {"pilot": "features.csv"},
+}
+
+
+@pytest.mark.parametrize("message", BAD_SCREENS)
+def test_a_bad_description_is_named_and_nothing_is_written(folder: Path, message: str) -> None:
+    write(**BAD_SCREENS[message])
+    before = sorted(folder.iterdir())
+    fails(run("new", "screen.toml"), 2, message)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_toml_that_is_none(folder: Path) -> None:
+    Path("screen.toml").write_text("m = 3\nsigma == 0.1\n")
+    fails(run("new", "screen.toml"), 2, "screen.toml: ", "line 2", 'key = "text" in quotes')
+    Path("screen.toml").write_bytes(b"name = '\xe9'\n")
+    fails(run("new", "screen.toml"), 2, "screen.toml is not text in UTF-8")
+    fails(run("new", "other.toml"), 2, "there is no file other.toml")
+
+
+BAD_FEATURES = {
+    "features.csv, line 3, column 2: 'x' is not a finite number": "a,1\nb,2\nc,x\nd,4\n",
+    "features.csv, line 2 has 3 cells and line 1 has 2": "a,1\nb,2,3\nc,3\nd,4\n",
+    "features.csv: the name 'a' is given to more than one arm": "a,1\na,2\nc,3\nd,4\n",
+    "features.csv: arms 'a' and 'b' have the same features": "a,1,1\nb,1,1\nc,3,0\nd,4,0\n",
+    "features.csv: the arm in row 2 has no name in the first column": "a,1\n,2\nc,3\nd,4\n",
+    "features.csv, line 1 has a single cell: a name is expected, then numbers": "a 1\nb 2\nc 3\n",
+    "features.csv is empty": "\n",
+    "features.csv: arm 'b' has only zeros as features": "a,1\nb,0\nc,3\nd,4\n",
+}
+
+
+@pytest.mark.parametrize("message", BAD_FEATURES)
+def test_bad_features_are_named_by_their_file(folder: Path, message: str) -> None:
+    write()
+    Path("features.csv").write_text(BAD_FEATURES[message])
+    fails(run("new", "screen.toml"), 2, message)
+    assert not Path("screen.db").exists()
+
+
+def test_arms_alone_make_a_classical_study(folder: Path) -> None:
+    write(features=None, arms=["red ash", "beech", "elm, wych"], m=1, algorithm="LUCB")
+    report = asked("new", "screen.toml")
+    assert (report["arms"], report["algorithm"]) == (3, "LUCB")
+    assert "features" not in does("new", "screen.toml").stdout.split("answer")[0]
+    Path("arms.txt").write_text('red ash\nbeech\n\n"elm, wych"\n')
+    write(features=None, arms="arms.txt", m=1, algorithm="LUCB")
+    assert asked("new", "screen.toml")["made"] is False  # the very same study
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("indexed", [True, False])
+def test_features_from_parquet_are_those_from_csv(folder: Path, indexed: bool) -> None:
+    does("new", "screen.toml")
+    table = pd.read_csv("features.csv", index_col=0)
+    (table if indexed else table.reset_index()).to_parquet("features.parquet")
+    text = Path("screen.toml").read_text()
+    Path("screen.toml").write_text(text.replace("features.csv", "features.parquet"))
+    assert asked("new", "screen.toml")["made"] is False
+    Path("features.parquet").write_bytes(b"PAR1")
+    fails(run("new", "screen.toml"), 2, "features.parquet", "cannot be read: it is damaged")
+    Path("features.parquet").unlink()
+    fails(run("new", "screen.toml"), 2, "there is no file features.parquet")
+
+
+def test_the_first_column_names_the_arms_even_if_it_holds_numbers(folder: Path) -> None:
+    Path("features.tsv").write_text("id\tsize\tcharge\n101\t1\t0\n102\t0\t1\n103\t1\t1\n")
+    write(features="features.tsv", m=1)
+    does("new", "screen.toml")
+    assert shortlist.Study.load("screen.db").problem.names == ("101", "102", "103")
+
+
+@pytest.mark.slow
+def test_name_storage_and_lease_of_a_screen(folder: Path) -> None:
+    Path("kept").mkdir()
+    for name in ("first", "second"):
+        write(name=name, storage="kept/all.db", lease="1.5 h")
+        assert asked("new", "screen.toml")["storage"] == str(Path("kept/all.db"))
+    [trial] = asked("ask", "screen.toml")["trials"]
+    span = pd.Timestamp(trial["due"]) - pd.Timestamp(trial["asked"])
+    assert abs(span.total_seconds() - 5400) <= 1
+    fails(run("status", "kept/all.db"), 2, "holds 2 studies", "first, second")
+    assert asked("status", "kept/all.db", "--study", "first")["pending"] == 0
+    assert asked("status", "kept/all.db", "--study", "second")["pending"] == 1
+    assert asked("status", "screen.toml", "--study", "first")["study"] == "first"
+    fails(run("status", "kept/all.db", "--study", "secnd"), 2, "did you mean 'second'?")
+    rows = asked("list", "screen.toml")["studies"]
+    assert [row["study"] for row in rows] == ["first", "second"]
+    assert [line.split()[0] for line in does("list", "kept/all.db").stdout.splitlines()] == [
+        *("first", "second")
+    ]
+
+
+@pytest.mark.slow
+def test_a_missing_number_in_parquet_is_named_by_its_column(folder: Path) -> None:
+    table = pd.read_csv("features.csv", index_col=0)
+    table.loc["C04", "charge"] = np.nan
+    table.to_parquet("features.parquet")
+    write(features="features.parquet")
+    fails(run("new", "screen.toml"), 2, "features.parquet: 'charge' of arm 'C04' is missing")
+
+
+def test_what_is_wrong_with_features_is_said_once(folder: Path) -> None:
+    write(m=1)
+    Path("features.csv").write_text("a,1,5\nb,2,3\nc,3,3\nd,3,3.0000000001\n")
+    result = does("new", "screen.toml")
+    assert result.stdout.count("nearly like another") == 1
+    assert result.stderr == ""

@@ -1,0 +1,121 @@
+"""``status``, ``list`` and ``reopen``."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shortlist
+from command_line import asked, does, fails, fill, finish, run
+
+
+def test_a_stopped_study_can_be_reopened(screen: Path) -> None:
+    finish()
+    fails(run("ask", "screen.toml"), 4, "reopen")
+    assert asked("reopen", "screen.toml")["done"] is False
+    fails(run("reopen", "screen.toml"), 2, "nothing to reopen")
+    does("ask", "screen.toml", "--out", "plate.csv")
+    fill("plate.csv")
+    does("tell", "screen.toml", "plate.csv")
+
+
+@pytest.mark.slow
+def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
+    stages = []
+
+    def look() -> str:
+        said = does("status", "screen.toml").stdout
+        assert max(map(len, said.splitlines())) <= 80
+        stages.append(said)
+        return said
+
+    assert "0 evaluations. 0 of 20 initial pulls are told." in look()
+    does("ask", "screen.toml", "-n", 20, "--out", "plate.csv")
+    said = look()
+    assert "Open trials (20)" in said
+    assert "… and 8 more: `shortlist ask --again`." in said
+    fill("plate.csv")
+    does("tell", "screen.toml", "plate.csv")
+    does("ask", "screen.toml", "-n", 28, "--out", "more.csv")
+    does("fail", "screen.toml", 20, "--reason", "dropped")
+    fill("more.csv")
+    text = Path("more.csv").read_text().splitlines()
+    Path("more.csv").write_text("\n".join([text[0], *text[2:]]))
+    does("tell", "screen.toml", "more.csv")
+    said = look()
+    assert "1 trial (20)" in said
+    assert "The shortlist so far" in said
+    assert "No guarantee yet" in said
+    assert "about " in said
+    finish()
+    said = look()
+    assert "The study stopped after" in said
+    assert "Proven: with probability at least 0.95" in said
+    assert "No guarantee yet" not in said
+    report = asked("status", "screen.toml")
+    assert [row["name"] for row in report["table"]] == report["shortlist"]
+    assert report["remaining"]["evaluations"] == 0
+
+
+def test_health_that_is_not_fine_is_shown(screen: Path) -> None:
+    """Results whose spread is ten times the σ that was declared."""
+    study = shortlist.Study.load("screen.db")
+    with pytest.warns(shortlist.errors.LinearityRejected):  # noqa: PT031
+        for k in range(60):
+            study.tell(arm=f"C{k % 20 + 1:02}", value=(-1.0) ** (k // 20))
+    found = asked("status", "screen.toml")["health"]
+    assert "fine" not in [finding["level"] for finding in found]
+    said = " ".join(does("status", "screen.toml").stdout.split())
+    warnings = [finding["words"] for finding in found if finding["level"] == "warning"]
+    assert warnings
+    for words in warnings:
+        assert f"warning {words}" in said
+
+
+def test_a_study_of_rules_of_ones_own_is_listed(folder: Path) -> None:
+    @shortlist.rule("threshold")
+    def mine(time: int, log_det: float, constants: np.ndarray) -> float:
+        return 1.0
+
+    shortlist.Study(np.eye(3), m=1, sigma=1.0, threshold=mine, storage="own.db", name="own")
+    shortlist.Study(np.eye(3), m=1, sigma=1.0, storage="own.db", name="plain")
+    first, second = asked("list", "own.db")["studies"]
+    assert (first["study"], second["study"]) == ("own", "plain")
+    assert "of your own" in first["words"]
+
+
+DAMAGES = {
+    "fingerprint": "UPDATE shortlist_trials SET value = 9.0 WHERE study = 2 AND number = 0",
+    "settings": "UPDATE shortlist_studies SET settings = '{' WHERE id = 2",
+    "features": "UPDATE shortlist_studies SET features = x'00' WHERE id = 2",
+    "stored arms": """UPDATE shortlist_studies SET arms = '["a"]' WHERE id = 2""",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_study_does_not_hide_the_others(folder: Path, damage: str) -> None:
+    for name in ("first", "second", "third"):
+        study = shortlist.Study(np.eye(3), m=1, sigma=1.0, storage="all.db", name=name)
+        study.tell(arm=0, value=0.5)
+        study.close()
+    with sqlite3.connect("all.db") as other:
+        assert other.execute(DAMAGES[damage]).rowcount == 1
+    other.close()
+    result = run("list", "all.db")
+    assert result.exit_code == 5
+    assert [line.split()[0] for line in result.stdout.splitlines() if line[0] != " "] == [
+        *("first", "second", "third")
+    ]
+    assert result.stdout.count("1 evaluation") == 2
+    assert result.stderr.startswith("shortlist: 1 of 3 studies cannot be read: second.")
+    assert result.stderr.count("\n") == 1
+    result = run("list", "all.db", "--json")
+    assert result.exit_code == 5
+    rows = json.loads(result.stdout)["studies"]
+    assert [row.get("evaluations") for row in rows] == [1, None, 1]
+    assert rows[1]["study"] == "second"
+    does("status", "all.db", "--study", "third")

@@ -1,0 +1,58 @@
+"""A strategy of one's own as an algorithm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from planned import INSTANCE, X, begin, result
+from shortlist import errors
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.contrasts import CONTRAST_MIXTURE
+from shortlist.plans.strategy import ReducedProblem, Strategy
+
+
+class Lazy(Strategy):
+    """Pulls everybody once and believes it."""
+
+    def __init__(self, task: ReducedProblem) -> None:
+        self.plan = np.ones(len(task.features), np.int64)
+        self.inside = np.arange(len(task.features)) < task.m
+        self.b, self.c, self.threshold, self.statistic = 0, task.m, np.inf, np.inf
+        self.task = task
+
+    def decide(self, sums: np.ndarray, seed: int) -> None:
+        self.inside = np.argsort(np.argsort(-sums)) < self.task.m
+        self.b, self.c = np.flatnonzero(self.inside)[0], np.flatnonzero(~self.inside)[0]
+        self.threshold, self.statistic = 1.0, -1.0
+
+    def differences(self, j: int) -> Any:
+        return (np.zeros(len(self.plan)),) * 3
+
+    def threshold_at(self, time: float) -> float:
+        return 1.0
+
+
+def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
+    own: dict[str, Any] = {"strategy": Lazy, "threshold": CONTRAST_MIXTURE}
+    lazy = Planned(name="Lazy", unproven=("one pull proves nothing",), **own)
+    study = begin("", algorithm=lazy, storage=tmp_path / "study.db")
+    study.run(result, progress=False)
+    assert study.evaluations == len(X)
+    assert study.shortlist.guarantee.startswith(
+        "Heuristic: no proof covers this answer, because on"
+    )
+    with pytest.raises(errors.InvalidSetting, match="pass the same algorithm="):
+        shortlist.Study.load(tmp_path / "study.db")
+    again = shortlist.Study.load(tmp_path / "study.db", algorithm=lazy)
+    assert again.shortlist.names == study.shortlist.names
+    extended = Planned(name="Lazy", extends="it is proven for two arms", **own)
+    words = extended.bind(INSTANCE.problem(0.05, 0.0)).guarantee()
+    assert words.startswith("Extension without a theorem: it is proven for two arms. Meant is: no")
+    assert not extended.bind(INSTANCE.problem(0.05, 0.0)).proven
+    with pytest.raises(errors.InvalidSetting, match="defined for m = 1, got m = 2"):
+        Planned(name="One", only_m=1, **own).bind(INSTANCE.problem(0.05, 0.0))
