@@ -188,12 +188,9 @@ def test_an_algorithm_that_does_not_repeat_itself_fails() -> None:
 def test_a_storage_that_loses_results_fails(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = _Transaction.update
 
-    def careless(self: Any, trials: Any, change: int) -> None:
-        for trial in trials:
-            object.__setattr__(
-                trial, "value", round(trial.value, 3) if trial.value else trial.value
-            )
-        keep(self, trials, change)
+    def careless(self: Any, trial: Any, change: int) -> None:
+        object.__setattr__(trial, "value", round(trial.value, 3) if trial.value else trial.value)
+        keep(self, trial, change)
 
     monkeypatch.setattr(_Transaction, "update", careless)
     with pytest.raises((AssertionError, DamagedStorage)):

@@ -51,7 +51,8 @@ def worth_of_budget(study: View, error: float | None) -> str:
         else " and means linear in the features, which was not tested"
     )
     return (
-        f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: {rounded(error)}. It is an estimate, "
+        f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: "
+        f"{rounded(error)}. It is an estimate, "
         f"not a bound: of {DRAWS:,} draws of the true means, as these results leave them open, that "
         f"share has an arm of the shortlist below the mean of rank {problem.m}{slack}. It supposes "
         f"normal noise with σ = {problem.sigma:g}{linear}. {EXTENSION}"

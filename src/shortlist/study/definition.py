@@ -96,7 +96,7 @@ class Definition:
         return bool(self.choices.get("audit", False))
 
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
-        """Take over from the stored study the choices that the caller left open; a budget never is."""
+        """Take over the stored choices that the caller left open; a budget never is left open."""
         if "audit" not in stored.choices:
             self.choices.pop("audit", None)
         algorithm = algorithm and "budget" not in stored.choices["algorithm"]
@@ -293,6 +293,7 @@ def _difference(given: Definition, stored: Definition) -> str:
         return f"{stored.features.shape[1]} columns, not {given.features.shape[1]}"
     arm, column = np.argwhere(given.features != stored.features)[0]
     return (
-        f"feature {column} of arm {given.names[arm]!r} was {float(stored.features[arm, column])!r}, not "
+        f"feature {column} of arm {given.names[arm]!r} was "
+        f"{float(stored.features[arm, column])!r}, not "
         f"{float(given.features[arm, column])!r}"
     )

@@ -64,7 +64,7 @@ class Model:
 
     @property
     def looks(self) -> bool:
-        """Whether the stop has been looked for: neither in a pilot nor before the pulls after it."""
+        """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
         if self.decided is None or not self.bound.engine.setup.has_pilot:
             return self.decided is not None
         return self.initialized and self.posterior.aside > 0
@@ -89,7 +89,7 @@ class Model:
                     at_stop()
 
     def _estimate_sigma(self, steps: Steps) -> Steps:
-        """Estimate σ once the last initial pull is among the steps; returns the steps to take then."""
+        """Estimate σ once all initial pulls are in; returns the steps to take then."""
         so_far = self._before_sigma.then(steps)
         told = so_far.kinds == TAKE
         wanted = self.bound.engine.setup.wanted
@@ -106,7 +106,7 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            # Where the arms' estimates lag behind, when they were last looked at is no result's doing.
+            # Where estimates lag behind, it is no result's doing when they were last brought up.
             lags = state.layout == LAGGING
             arms = (state.lagging.theta,) if lags else (state.means, state.variances)
             # The floor is no result's doing either, and older digests are without it.

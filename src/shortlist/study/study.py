@@ -246,7 +246,7 @@ class Study(View):
         storage: str | os.PathLike[str] | None = None,
         name: str | None = None,
     ) -> Study:
-        """A study that assumes means within ``c`` of linear in the features, with all results so far.
+        """A study with all results so far that assumes means within ``c`` of linear in the features.
 
         This study stays as it is.
 
@@ -512,7 +512,7 @@ class Study(View):
         return self._journal.end(trial, "cancelled", None)
 
     def refresh(self) -> None:
-        """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
+        """Take in what other processes have asked and told; ``ask`` and ``tell`` do so too."""
         self._journal.refresh()
         self._warn()
 

@@ -105,7 +105,7 @@ class View:
 
     @property
     def posterior(self) -> Posterior:
-        """Means, variances and pulls as taken in so far: a copy, which later results leave alone."""
+        """A copy of the means, variances and pulls so far, which later results leave alone."""
         return self._journal.model.posterior.copy()
 
     @property

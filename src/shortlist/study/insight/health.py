@@ -247,7 +247,7 @@ def _alike(problem: Problem) -> Finding:
 
 
 def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
-    """The number of arms with a near neighbour, the nearest pair, its distance over the usual one."""
+    """How many arms have a near neighbour, the nearest pair, and its relative distance."""
     from scipy.spatial import KDTree
 
     if np.abs(exponents(x)).max() > FAR:
@@ -581,7 +581,10 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
         words = (
             f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
         )
-        meaning = f"The results do not speak against c, nor do they show that it is large enough. {ADAPTIVE}"
+        meaning = (
+            "The results do not speak against c, nor do they show that it is large enough. "
+            + ADAPTIVE
+        )
         return Finding("fit", "fine", words, meaning)
     worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
     return Finding(
@@ -685,7 +688,8 @@ def departure(rejection: Rejection, c: float = 0.0) -> str:
     what = f"within c = {c:g} of linear" if c else "linear"
     return (
         f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
-        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm {rejection.name!r} was measured at "
+        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm "
+        f"{rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, and a linear model of the other results gives "
         f"{rejection.predicted:.3g}."
     )

@@ -43,8 +43,8 @@ class History:
         One row an evaluation, in the order in which the model took them in: evaluation (from 1),
         trial, arm, name, value, C, statistic, b, c. The last three are those of the study's last
         look by then: it does not look during the initial pulls and a pilot (they are missing), in
-        the middle of a round that pulls two arms, or after its stop. Of more than 2000 evaluations, 2000 spread
-        evenly are read out, and the last 200; the others have C and all after it missing.
+        the middle of a round that pulls two arms, or after its stop. Of more than 2000
+        evaluations, 2000 spread evenly are read out, and the last 200; the others have C and all after it missing.
     checkpoints : DataFrame
         ``Study.table`` as it was at up to 60 evaluations (of more than 1000 arms up to 24), with
         the column evaluation in front; the last is as it is now. They are spaced evenly on a

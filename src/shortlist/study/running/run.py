@@ -34,7 +34,7 @@ LOOK_ROUND = 1.0  # seconds after which to see what others did, when nothing com
 
 
 class Run:
-    """The evaluations of one ``Study.run`` that are under way; its parameters are those of ``run``."""
+    """The evaluations of one ``Study.run``, whose parameters these are, that are under way."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Run:
         future.add_done_callback(self._back.put)
 
     def _under_way(self) -> list[Trial]:
-        """The open trials of this run, without those whose lease is over: they may be asked for again."""
+        """The open trials of this run, without those whose lease is over."""
         now = self._journal.now
         return [
             trial
@@ -205,7 +205,7 @@ class Run:
             del self._sent[future]
 
     def _tell(self) -> None:
-        """Tell what is kept, in one transaction; notes what was lost, and what is to end the run."""
+        """Tell what is kept, in one transaction; note what was lost, and what is to end the run."""
         lost: list[Trial] = []
         ending: BaseException | None = None
         told, failures = self._told, self._failures
@@ -271,7 +271,7 @@ class Run:
                 self._journal.release(own)
 
     def _abandon(self, error: BaseException) -> None:
-        """Give up because of an error: tell what is there, or write it down if that cannot be done."""
+        """Give up because of an error: tell what is there, or else write it to a file."""
         try:
             self._end(cancel=False)
         except StorageError as away:

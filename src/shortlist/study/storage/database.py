@@ -595,7 +595,7 @@ class StoredStudy(Storage):
                 "use Study.load."
             )
         if writing and self._identity is not None:
-            # What is written to a file that was deleted is gone with this process.
+            # What is written to a deleted file is lost with this process.
             try:
                 there = identity(self._place) == self._identity
             except OSError:
@@ -665,9 +665,10 @@ class StoredStudy(Storage):
                 if time.monotonic() + pause > deadline:
                     self._lost.append(begun.number)
                     raise OutcomeUnknown(
-                        f"{self.where} was lost while a change was being committed ({self._said(cause)}), "
-                        f"and could not be asked whether it was kept, for {LOOK_AGAIN:g} seconds "
-                        f"({self._said(error.__cause__ or error)}): the change may be stored or not. When the storage is back, "
+                        f"{self.where} was lost while a change was being committed "
+                        f"({self._said(cause)}), and could not be asked whether it was kept, for {LOOK_AGAIN:g} seconds "
+                        f"({self._said(error.__cause__ or error)}): the change may be stored or "
+                        "not. When the storage is back, "
                         "study.refresh() and study.trials show it; telling again is safe with "
                         "if_told='ignore', or with a key= for data that nobody asked for."
                     ) from cause

@@ -180,7 +180,7 @@ def _sqlite(path: Path, *, create: bool) -> sql.Engine:
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether a file is there and cannot be written: on a read-only mount, or by its permissions."""
+    """Whether a file is there and cannot be written, by its mount or its permissions."""
     try:
         return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     except (OSError, ValueError):

@@ -103,7 +103,7 @@ def _here() -> tuple[str, str, str] | None:
 
 
 def _started(pid: int) -> str | None:
-    """When a process started, in ticks; None if there is none (or it has ended and is not buried)."""
+    """When a process started, in ticks; None if it has ended, even if it is still listed."""
     try:
         # After the name, which stands in brackets and may hold anything.
         fields = (PROC / f"{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
