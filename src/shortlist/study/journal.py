@@ -87,20 +87,14 @@ class Transaction:
     """One change of a study, whole or not at all. This one is of a study that is only in memory."""
 
     standing: Standing | None = None
-
-    _began = 0.0
+    now = 0.0  # seconds since 1970, by the clock that all who share the storage go by
 
     def __enter__(self) -> Transaction:
-        self._began = time.time()
+        self.now = time.time()
         return self
 
     def __exit__(self, *error: object) -> None:
         pass
-
-    @property
-    def now(self) -> float:
-        """Seconds since 1970, by the clock that all who share the storage go by."""
-        return self._began
 
     def news(self, known: Known) -> tuple[Sequence[Row], list[tuple[int, Event, int]]]:
         """The trials changed since then, by number, and the events since."""

@@ -83,8 +83,10 @@ class Model:
             standing = marks.tolist()  # numbers of Python's own are read sooner
             self.initialized, self.stopped = standing[INITIALIZED] == 1, standing[STOPPED] == 1
             if standing[DECIDED_AT] != decided_at:
-                pair, figures = np.asarray(self.round.pair), np.asarray(self.round.figures)
-                self.decided = Decided(pair.tolist(), figures.tolist(), self.stopped)
+                pair, figures = self.round.pair, self.round.figures
+                if isinstance(pair, np.ndarray):
+                    pair, figures = pair.tolist(), figures.tolist()
+                self.decided = Decided(pair, figures, self.stopped)
                 if self.stopped:
                     at_stop()
 

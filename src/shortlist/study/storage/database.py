@@ -481,7 +481,7 @@ class _Transaction(Transaction):
         self._ahead = None if clock is None else float(clock) - time.monotonic()
 
     @property
-    def now(self) -> float:
+    def now(self) -> float:  # type: ignore[override]
         """Seconds since 1970: by the server's clock, or by this machine's with a file."""
         return time.time() if self._ahead is None else self._ahead + time.monotonic()
 
