@@ -92,7 +92,7 @@ def syncs(folder: str) -> float:
 
 def fill(storage: str, told: int) -> None:
     """A study of this many told trials, written at once: asking for them one by one takes hours."""
-    from shortlist.study.ledger import ROW
+    from shortlist.study.journal import ROW
     from shortlist.study.storage.schema import TRIALS
 
     study = begin(storage)

@@ -40,7 +40,7 @@ def check_replay(study: shortlist.Study) -> None:
     """Do in memory, in order, what was done to a stored study: it must ask for the same."""
     journal = study._journal
     memory = object.__new__(shortlist.Study)
-    memory._begin(study.problem, journal._settings, *_algorithm(study))
+    memory._begin(study.problem, journal._definition, *_algorithm(study))
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}
@@ -69,4 +69,4 @@ def check_replay(study: shortlist.Study) -> None:
 
 
 def _algorithm(study: shortlist.Study) -> tuple[object, object]:
-    return study._journal._settings.recalled(None, study.name)
+    return study._journal._definition.recalled(None, study.name)

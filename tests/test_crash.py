@@ -15,7 +15,6 @@ import crash
 import shortlist
 
 pytestmark = pytest.mark.slow
-
 NewStorage = Callable[[], str]
 TRUTH = set(crash.MEANS.argsort()[-crash.M :].astype(str))
 

@@ -28,7 +28,6 @@ MEANS = FEATURES @ np.array([0.8, 0.3])
 # Also called when an object is thrown away: what is raised then has nobody to go to.
 THROWN_AWAY = ("_close", "<genexpr>")
 MOST = 60  # moments within one call; where it has more Python calls, they are spread over it
-
 KINDS: dict[str, dict[str, Any]] = {
     "m-LinGapE": {"algorithm": "m-LinGapE"},
     "m-LinGapE optimized": {"algorithm": "m-LinGapE optimized"},

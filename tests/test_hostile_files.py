@@ -73,10 +73,10 @@ def test_a_version_of_the_tables_has_an_end(version: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("choices", ["[" * 100_000, '{"m":' * 100_000, f'{{"m": {DIGITS}}}'])
 def test_settings_that_are_too_deep_are_damaged(choices: str) -> None:
-    from shortlist.study.definition import Settings
+    from shortlist.study.definition import Definition
 
     with pytest.raises(DamagedStorage):
-        Settings.read(choices, '["a", "b"]', None)
+        Definition.read(choices, '["a", "b"]', None)
 
 
 def test_nul_in_a_screen_file(tmp_path: Path) -> None:

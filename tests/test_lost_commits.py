@@ -15,7 +15,7 @@ import shortlist
 from history import check_history
 from proxy import Proxy, Side
 from shortlist.errors import OutcomeUnknown, StorageError, TrialClosed
-from shortlist.study.storage import session, storage
+from shortlist.study.storage import database
 
 X = np.random.default_rng(5).normal(size=(6, 3))
 VALUES = count(1)
@@ -110,7 +110,7 @@ def test_a_server_that_stays_away_is_said_to_be_unknown(
     line: tuple[Proxy, str, str], monkeypatch: pytest.MonkeyPatch, commits: bool
 ) -> None:
     proxy, through, direct = line
-    monkeypatch.setattr(storage, "LOOK_AGAIN", 0.2)
+    monkeypatch.setattr(database, "LOOK_AGAIN", 0.2)
     study = begin(through)
 
     def last_message(act: Callable[[], Any]) -> tuple[Side, int]:
@@ -146,14 +146,14 @@ def test_a_file_whose_commit_fails_is_looked_at_again(
 ) -> None:
     path = str(tmp_path / "study.db")
     study = begin(path)
-    commit = session.SQLiteSession.commit
+    commit = database._SQLite.commit
 
     def broken(self: Any, statements: Any) -> None:
         if committed:
             commit(self, statements)
-        raise session.CommitLost from sqlite3.OperationalError("disk I/O error")
+        raise database.CommitLost from sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(session.SQLiteSession, "commit", broken)
+    monkeypatch.setattr(database._SQLite, "commit", broken)
     if committed:
         assert study.tell(arm=1, value=0.5).number == 0
         assert study.ask().number == 1

@@ -506,7 +506,7 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
 
 def test_one_sigma_is_stored_as_before() -> None:
     # Else the fingerprints of studies that are stored already would not fit them any more.
-    choices = begin()._journal._settings.choices
+    choices = begin()._journal._definition.choices
     assert choices["sigma"] == 0.4
     assert set(choices) == {
         *("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease"),

@@ -24,7 +24,7 @@ from shortlist.files.cells import csv_of
 from shortlist.printable import CONTROL, on_one_line, printable
 from shortlist.study.running.progress import describe
 from shortlist.study.storage.address import check_address, shown, without_secrets
-from shortlist.study.storage.storage import study_names
+from shortlist.study.storage.opening import study_names
 
 SECRET = "s3cret"
 

@@ -15,7 +15,7 @@ from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.simulation import rewards
-from shortlist.study.storage.storage import StoredTransaction
+from shortlist.study.storage.database import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
 
 RULES = [each for kind in REGISTRY.values() for each in kind.values()]
@@ -186,15 +186,12 @@ def test_an_algorithm_that_does_not_repeat_itself_fails() -> None:
 
 
 def test_a_storage_that_loses_results_fails(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = StoredTransaction.update
+    keep = _Transaction.update
 
-    def careless(self: Any, trials: Any, change: int) -> None:
-        for trial in trials:
-            object.__setattr__(
-                trial, "value", round(trial.value, 3) if trial.value else trial.value
-            )
-        keep(self, trials, change)
+    def careless(self: Any, trial: Any, change: int) -> None:
+        object.__setattr__(trial, "value", round(trial.value, 3) if trial.value else trial.value)
+        keep(self, trial, change)
 
-    monkeypatch.setattr(StoredTransaction, "update", careless)
+    monkeypatch.setattr(_Transaction, "update", careless)
     with pytest.raises((AssertionError, DamagedStorage)):
         check_storage(str(tmp_path / "studies.db"), workers=2, results=3)

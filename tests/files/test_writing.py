@@ -198,4 +198,4 @@ def test_there_is_one_writer() -> None:
             if called == "to_csv" and node.args:
                 found.append((where, node.lineno, called))
     # The database file is made empty for SQLite, which has its own ways to be whole.
-    assert {entry[0] for entry in found} <= {"study/storage/database.py"}, found
+    assert {entry[0] for entry in found} <= {"study/storage/opening.py"}, found

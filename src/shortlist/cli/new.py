@@ -52,7 +52,7 @@ def new(
     """
     from shortlist.simulation.outlook import look_ahead
     from shortlist.study.insight.health import examine_features
-    from shortlist.study.storage.storage import study_names
+    from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
 
     described = read_screen_file(screen)
@@ -155,7 +155,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
 def _outlook_entries(
     described: ScreenFile, study: Study, outlook: Outlook
 ) -> Iterator[tuple[str, str]]:
-    from shortlist.study.stage import makes_plans
+    from shortlist.study.view import makes_plans
 
     problem, m = study.problem, study.problem.m
     if outlook.initial:

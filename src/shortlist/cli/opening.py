@@ -25,7 +25,7 @@ from shortlist.errors import (
 )
 
 if TYPE_CHECKING:
-    from shortlist.study.definition import Settings
+    from shortlist.study.definition import Definition
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
@@ -98,11 +98,11 @@ def named_place(place: str | None) -> str | ScreenFile:
 def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     """The study of a screen.toml; raises where there is none, or it has other settings."""
     from shortlist.study.storage.address import shown
-    from shortlist.study.storage.storage import StoredStudy
+    from shortlist.study.storage.opening import open_storage
     from shortlist.study.study import Study
 
     try:
-        storage = StoredStudy(screen.storage, create=False)
+        storage = open_storage(screen.storage, create=False)
         stored = storage.open(screen.name)
     except StudyNotFound:
         raise StudyNotFound(
@@ -117,18 +117,18 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     return Study.load(screen.storage, screen.name)
 
 
-def _as_stored(settings: dict[str, Any], stored: Settings) -> Settings:
+def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
     """The settings as ``Study`` would store them; a seed that is not given is the stored one."""
     from shortlist.catalog.recommendation import is_left_open, meant
     from shortlist.problem import Problem, checked_seed
-    from shortlist.study.definition import Settings, checked_flag, checked_lease
+    from shortlist.study.definition import Definition, checked_flag, checked_lease
 
     asked = {key: settings[key] for key in PROBLEM if key in settings}
     problem = Problem.of(sigma=settings.get("sigma"), **asked)
     seed, algorithm, budget = (settings.get(key) for key in ("seed", "algorithm", "budget"))
     named = settings.get("threshold")
     chosen, threshold = meant(algorithm, named, problem, budget)
-    given = Settings.of(
+    given = Definition.of(
         problem,
         algorithm=chosen,
         threshold=threshold,
@@ -141,7 +141,7 @@ def _as_stored(settings: dict[str, Any], stored: Settings) -> Settings:
     return given
 
 
-def _check_features(screen: ScreenFile, given: Settings, stored: Settings) -> None:
+def _check_features(screen: ScreenFile, given: Definition, stored: Definition) -> None:
     """Name a changed feature by its heading, or counted from 1; ``check_same`` has no headings."""
     import numpy as np
 

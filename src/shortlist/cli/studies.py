@@ -96,7 +96,7 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
     One that is damaged is named and does not hide the others; the exit code is
     5 then.
     """
-    from shortlist.study.storage.storage import study_names
+    from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
 
     place = named_place(storage)

@@ -51,8 +51,8 @@ def study_report(study: Study) -> dict[str, Any]:
 
 
 def _linearity(study: Study) -> str:
-    from shortlist.study.guarantee import is_linearity_tested
     from shortlist.study.insight.audit import rests_on_features
+    from shortlist.study.insight.health import is_linearity_tested
 
     if not rests_on_features(study.bound):
         return "not assumed"
@@ -63,8 +63,8 @@ def _linearity(study: Study) -> str:
 
 def study_words(study: Study) -> str:
     """The state of a study in a sentence or two."""
-    from shortlist.study.guarantee import departure
-    from shortlist.study.stage import before_the_rounds, next_look
+    from shortlist.study.insight.health import departure
+    from shortlist.study.view import before_the_rounds, next_look
 
     taken = count(study.evaluations, "evaluation")
     if study.done:

@@ -100,7 +100,7 @@ def nothing_yet(study: Study) -> str:
     """Why there is nothing to draw, as a sentence."""
     if study.evaluations == 0:
         return "Nothing to draw yet: no result has been told."
-    from shortlist.study.stage import before_the_rounds
+    from shortlist.study.view import before_the_rounds
 
     return f"Nothing to draw yet: intervals come later. {before_the_rounds(study)}"
 

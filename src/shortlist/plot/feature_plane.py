@@ -69,11 +69,9 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     >>> ax.get_xlabel().splitlines()[0]
     'first principal component of the features (98 % of their variance)'
     """
-    from shortlist.study.insight.feature_health import is_classical
-
     places, shares = components(study.problem.features)
     _, ax = axes_for(ax, 9 if shares[1] else 4)
-    if is_classical(study.problem):
+    if study.problem.is_classical:
         why = "nothing is known of these arms, so none is nearer to another."
         return say(ax, f"No plane to draw: {why}")
     if not shares.any():

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shortlist.study.guarantee import (
-    conditions,
-    departure,
-    is_linearity_tested,
-    out_of_order,
-    passed,
-)
-from shortlist.study.insight.feature_health import is_classical
+from shortlist.study.guarantee import conditions, out_of_order
+from shortlist.study.insight.health import departure, is_linearity_tested, passed
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -89,7 +83,7 @@ def _noise(study: Study) -> str:
 def _model(study: Study) -> str:
     problem, setting = study.problem, study.bound.setting
     if setting.classical:
-        ignored = "" if is_classical(problem) else " The features were not used."
+        ignored = "" if problem.is_classical else " The features were not used."
         return f"None: nothing is assumed about how the means of the arms are related.{ignored}"
     features = f"its N = {problem.dimension} features (rank {problem.rank})"
     if problem.rank == problem.arms:

@@ -13,9 +13,10 @@ from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, work
 from shortlist.report.reading import Reading
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
-from shortlist.study.guarantee import departure, out_of_order
+from shortlist.study.guarantee import out_of_order
+from shortlist.study.insight.health import departure
 from shortlist.study.insight.linearity import LEVEL
-from shortlist.study.stage import makes_plans
+from shortlist.study.view import makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study

@@ -15,8 +15,7 @@ from shortlist import plot
 from shortlist.plot.figure import load_pyplot
 from shortlist.report.reading import Reading
 from shortlist.report.rendering import displayable
-from shortlist.study.insight.feature_health import is_classical
-from shortlist.study.stage import before_the_rounds
+from shortlist.study.view import before_the_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,7 +84,7 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
             "How many evaluations each arm was given.",
             lambda: plot.pulls(study),
         )
-    if not is_classical(study.problem):
+    if not study.problem.is_classical:
         yield (
             "plane",
             "The arms by their features",

@@ -15,7 +15,7 @@ from shortlist.report.reading import Reading
 from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
 from shortlist.study.budget import rounded
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.stage import before_the_rounds, makes_plans, next_look
+from shortlist.study.view import before_the_rounds, makes_plans, next_look
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study

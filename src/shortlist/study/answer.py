@@ -67,7 +67,7 @@ class Shortlist:
 
     @property
     def effort(self) -> str:
-        """What it took, in a few words."""
+        """How many evaluations it took, and whether the study has stopped."""
         tested = f" ({self.audited} of them to test linearity)" if self.audited else ""
         state = "stopped" if self.final else "not stopped"
         return f"{self.evaluations} evaluations{tested}, {state}"
@@ -80,7 +80,7 @@ def arm_table(
     now: Any,
     arms: NDArray[np.int64] | slice = EVERY,
 ) -> pd.DataFrame:
-    """Arms with their intervals, as the round ``now`` has them; None: nothing is known yet.
+    """A table of arms with their means and intervals in the round ``now``; None before the first.
 
     They are μ̂ ± Cσ‖x‖_{V⁻¹}, where the algorithm has no others.
     """

@@ -1,6 +1,4 @@
-"""A study that ends with its budget: what is left of it, and what its answer is worth.
-
-How probable a wrong shortlist is, as far as a study's own results tell.
+"""A study that ends with its budget: how probable it is that its shortlist is wrong.
 
 What is not known are the true means. Given the results, normal noise and no opinion beforehand, θ
 is normal around its estimate: N(θ̂, σ²V⁻¹). So it is drawn, many times, and the share of draws is
@@ -10,45 +8,13 @@ evaluated: the likelihood of θ is the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
-from shortlist.errors import (
-    BudgetSpent,
-    InvalidInput,
-    LinearityRejected,
-    ShortlistError,
-    StudyStopped,
-)
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.halving import EXTENSION, no_guarantee
-
-if TYPE_CHECKING:
-    from shortlist.study.view import View
-
-
-def evaluations_left(study: View) -> int:
-    """The results still to be told; failed and cancelled trials have used nothing up."""
-    assert study.budget is not None
-    return max(0, study.budget - study.evaluations - len(study.waiting))
-
-
-def nothing_to_ask(study: View) -> ShortlistError:
-    """Why there is no trial to be asked for."""
-    if study.done:
-        more = "" if study.budget is not None else ", or call study.reopen() to go on evaluating"
-        return StudyStopped(
-            f"the study stopped after {study.shortlist.evaluations} evaluations and its answer is "
-            f"final: read study.shortlist{more}."
-        )
-    if study.audit.rejection is not None:
-        from shortlist.study.guarantee import advice
-
-        return LinearityRejected(advice(study))
-    return BudgetSpent(no_room(study))
+from shortlist.study.view import View
 
 
 def no_room(study: View) -> str:
@@ -73,17 +39,6 @@ def no_room(study: View) -> str:
     )
 
 
-def check_reopening(study: View) -> None:
-    """Raise where there is no stop to be taken back, or where that would exceed the budget."""
-    if not study.done:
-        raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-    if study.budget is not None:
-        raise InvalidInput(
-            f"the budget of {study.budget:,} evaluations is spent, and a study's budget is final. "
-            "To evaluate more, begin a study with a larger budget and tell it these results first."
-        )
-
-
 def worth_of_budget(study: View, error: float | None) -> str:
     """What the answer is worth: the estimated probability that it is wrong, and what that is."""
     if error is None:
@@ -96,7 +51,8 @@ def worth_of_budget(study: View, error: float | None) -> str:
         else " and means linear in the features, which was not tested"
     )
     return (
-        f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: {rounded(error)}. It is an estimate, "
+        f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: "
+        f"{rounded(error)}. It is an estimate, "
         f"not a bound: of {DRAWS:,} draws of the true means, as these results leave them open, that "
         f"share has an arm of the shortlist below the mean of rank {problem.m}{slack}. It supposes "
         f"normal noise with σ = {problem.sigma:g}{linear}. {EXTENSION}"
@@ -104,7 +60,7 @@ def worth_of_budget(study: View, error: float | None) -> str:
 
 
 def rounded(error: float) -> str:
-    """A share of the draws, no more precise than it is.
+    """An estimated probability in words, with no more digits than are known.
 
     Examples
     --------
@@ -163,7 +119,7 @@ def share_of_wrong(
     epsilon: float,
     generator: np.random.Generator,
 ) -> float:
-    """In how many of ``DRAWS`` draws of θ the arms ``inside`` are not the best, up to ε."""
+    """The share of ``DRAWS`` draws of θ in which the arms ``inside`` are not the best, up to ε."""
     triangle = np.linalg.qr(np.sqrt(pulls)[:, None] * features)[1]
     white = solve_lower(triangle.T, features.T)  # a column's length is ‖x‖ in the norm of V⁻¹
     own, others = np.flatnonzero(inside), np.flatnonzero(~inside)
@@ -178,7 +134,7 @@ def share_of_wrong(
 
 
 def _nearest(means: Reals, white: Reals, own: Integers, others: Integers) -> Integers:
-    """Those of ``own`` that are least certainly above the best of ``others``, NEAR at most."""
+    """The arms of ``own`` that are least certainly above the best of ``others``, at most NEAR."""
     if len(own) <= NEAR:
         return own
     rival = others[np.argmax(means[others])]

@@ -1,4 +1,4 @@
-"""A study's settings as they are stored: plain data, from which nothing is ever executed."""
+"""What defines a study, as it is stored: plain data, from which nothing is ever executed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed",
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
-    """What makes a study that study.
+class Definition:
+    """Everything that was chosen when a study was begun.
 
     Attributes
     ----------
@@ -58,16 +58,16 @@ class Settings:
         lease: float | None,
         classical: bool,
         audit: bool = True,
-    ) -> Settings:
-        """The settings of a study."""
+    ) -> Definition:
+        """The definition of a study of this problem."""
         choices = {
             "m": problem.m,
             "sigma": problem.noise.written,
             "delta": problem.delta,
             "epsilon": problem.epsilon,
             "S": problem.S,
-            "algorithm": _algorithm_words(find_algorithm(algorithm)),
-            "threshold": None if threshold is None else _threshold_word(find_threshold(threshold)),
+            "algorithm": _described(find_algorithm(algorithm)),
+            "threshold": None if threshold is None else _threshold_name(find_threshold(threshold)),
             "seed": seed,
             "lease": lease,
             "audit": audit,
@@ -75,8 +75,8 @@ class Settings:
         return cls(choices, problem.names, None if classical else problem.features)
 
     @classmethod
-    def read(cls, choices: str, names: str, features: bytes | None) -> Settings:
-        """What :meth:`written` wrote."""
+    def read(cls, choices: str, names: str, features: bytes | None) -> Definition:
+        """The definition that :attr:`written` gave."""
         try:
             read, listed = json.loads(choices), tuple(json.loads(names))
             lacking = [key for key in KEYS if key not in read]
@@ -95,8 +95,8 @@ class Settings:
         """Whether linearity is tested; it was not in studies that were begun before audits were."""
         return bool(self.choices.get("audit", False))
 
-    def leave_open(self, stored: Settings, *, seed: bool, algorithm: bool) -> None:
-        """Take from what is stored the choices that were left to us; a budget never is."""
+    def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
+        """Take over the stored choices that the caller left open; a budget never is left open."""
         if "audit" not in stored.choices:
             self.choices.pop("audit", None)
         algorithm = algorithm and "budget" not in stored.choices["algorithm"]
@@ -104,7 +104,7 @@ class Settings:
         self.choices.update((key, stored.choices[key]) for key in taken)
 
     def problem(self) -> Problem:
-        """What is asked."""
+        """The problem of the study."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
         noise = Noise.read(self.choices["sigma"], self.names)
         return Problem.of(self.features, arms=self.names, sigma=noise, **asked)
@@ -112,32 +112,31 @@ class Settings:
     @property
     def written(self) -> tuple[str, str, bytes | None]:
         """Choices and names as JSON, features as bytes."""
-        blob = None if self.features is None else b"".join(self._bytes())
+        blob = None if self.features is None else b"".join(self._blocks())
         return json.dumps(self.choices, sort_keys=True), json.dumps(self.names), blob
 
-    def _bytes(self) -> Iterator[bytes]:
-        """The features' bytes, so many rows at a time."""
-        assert self.features is not None
-        for rows in blocks(self.features):
+    def _blocks(self) -> Iterator[bytes]:
+        """The bytes of the features, some rows at a time; none without features."""
+        for rows in () if self.features is None else blocks(self.features):
+            assert self.features is not None
             # Zeros have a sign, which means nothing here and would make other bytes.
             yield (self.features[rows] + 0.0).astype("<f8", copy=False).tobytes()
 
     @cached_property
     def features_hash(self) -> str:
-        """Of the features and the arms' names."""
+        """A digest of the features and of the arms' names."""
         content = hashlib.blake2b(json.dumps(self.names).encode(), digest_size=16)
-        for part in () if self.features is None else self._bytes():
+        for part in self._blocks():
             content.update(part)
         return content.hexdigest()
 
     @property
     def digest(self) -> bytes:
-        """Of everything."""
-        return hashlib.blake2b(
-            (json.dumps(self.choices, sort_keys=True) + self.features_hash).encode()
-        ).digest()
+        """A digest of the whole definition, from which the study's fingerprint starts."""
+        choices = json.dumps(self.choices, sort_keys=True)
+        return hashlib.blake2b((choices + self.features_hash).encode()).digest()
 
-    def check_same(self, stored: Settings, name: str) -> None:
+    def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
         for key, value in self.choices.items():
             was = stored.choices.get(key)
@@ -158,7 +157,7 @@ class Settings:
         """The algorithm and the threshold, which must be given again if they are the user's own."""
         stored, threshold = self.choices["algorithm"], self.choices["threshold"]
         if algorithm is not None:
-            given = _algorithm_words(find_algorithm(algorithm))
+            given = _described(find_algorithm(algorithm))
             if given != stored:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with algorithm = {_shown(stored)}, and was now "
@@ -181,7 +180,7 @@ class Settings:
 
 
 def checked_lease(lease: object) -> float | None:
-    """Seconds that a trial may be out.
+    """Seconds after which a trial may be asked for again, or None for never.
 
     Examples
     --------
@@ -192,13 +191,13 @@ def checked_lease(lease: object) -> float | None:
     """
     if lease is None:
         return None
-    if isinstance(lease, bool) or not isinstance(lease, int | float) or not 0 < lease < math.inf:
+    if not _is_number(lease) or not 0 < lease < math.inf:
         raise InvalidSetting(f"lease must be a number of seconds above 0, or None, got {lease!r}.")
     return float(lease)
 
 
 def checked_patience(patience: object) -> float:
-    """Seconds to try again for.
+    """Seconds for which a run tries again when its storage is away.
 
     Examples
     --------
@@ -207,13 +206,13 @@ def checked_patience(patience: object) -> float:
         ...
     shortlist.errors.InvalidSetting: patience must be a number of seconds from 0 on, got -1.
     """
-    if (
-        isinstance(patience, bool)
-        or not isinstance(patience, int | float)
-        or not 0 <= patience < math.inf
-    ):
+    if not _is_number(patience) or not 0 <= patience < math.inf:
         raise InvalidSetting(f"patience must be a number of seconds from 0 on, got {patience!r}.")
     return float(patience)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def checked_flag(name: str, value: object) -> bool:
@@ -231,7 +230,8 @@ def checked_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
+def _described(algorithm: Algorithm) -> dict[str, Any]:
+    """An algorithm as names and numbers; ``OWN`` stands for what is the user's code."""
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
     if isinstance(algorithm, XYHalving):
@@ -249,7 +249,7 @@ def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
             kind: rule.name if RULES[kind].get(rule.name) is rule else OWN
             for kind, rule in algorithm.rules.items()
         },
-        "threshold": _threshold_word(algorithm.threshold),
+        "threshold": _threshold_name(algorithm.threshold),
         "allocation": algorithm.allocation,
         "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
         "initialization": algorithm.initialization,
@@ -259,18 +259,18 @@ def _algorithm_words(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-def _algorithm(words: dict[str, Any]) -> str | Algorithm:
-    if len(words) == 1:
-        return str(words["name"])
+def _algorithm(described: dict[str, Any]) -> str | Algorithm:
+    if len(described) == 1:
+        return str(described["name"])
     try:
-        if words.get("name") == MisLid.__name__:
-            return MisLid(**{key: value for key, value in words.items() if key != "name"})
-        return XYHalving(**words) if "budget" in words else GIFA(**words)
+        if described.get("name") == MisLid.__name__:
+            return MisLid(**{key: value for key, value in described.items() if key != "name"})
+        return XYHalving(**described) if "budget" in described else GIFA(**described)
     except TypeError as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
 
 
-def _threshold_word(threshold: Threshold) -> str:
+def _threshold_name(threshold: Threshold) -> str:
     return threshold.name if THRESHOLDS.get(threshold.name) is threshold else OWN
 
 
@@ -280,7 +280,7 @@ def _shown(value: Any) -> str:
     return repr(value)
 
 
-def _difference(given: Settings, stored: Settings) -> str:
+def _difference(given: Definition, stored: Definition) -> str:
     if given.names != stored.names:
         if len(given.names) != len(stored.names):
             return f"{len(stored.names)} arms, not {len(given.names)}"
@@ -293,6 +293,7 @@ def _difference(given: Settings, stored: Settings) -> str:
         return f"{stored.features.shape[1]} columns, not {given.features.shape[1]}"
     arm, column = np.argwhere(given.features != stored.features)[0]
     return (
-        f"feature {column} of arm {given.names[arm]!r} was {float(stored.features[arm, column])!r}, not "
+        f"feature {column} of arm {given.names[arm]!r} was "
+        f"{float(stored.features[arm, column])!r}, not "
         f"{float(given.features[arm, column])!r}"
     )

@@ -1,24 +1,25 @@
-"""What an answer is worth: one voice for the shortlist, the report, the command line and warnings.
+"""What an answer is worth, in words, and what that also rests on because of the way a study went.
 
-What a guarantee also rests on because of the way a study went.
+The shortlist, the report, the command line and warnings all say it with these words.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
-from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
-
-if TYPE_CHECKING:
-    from shortlist.study.insight.audit import Rejection
-    from shortlist.study.insight.feature_health import Finding
-    from shortlist.study.trial import Trial
-    from shortlist.study.view import View
-
+from shortlist.study.insight.health import (
+    Finding,
+    advice,
+    doubts,
+    is_linearity_untested,
+    passed,
+    untested,
+)
+from shortlist.study.trial import Trial
+from shortlist.study.view import View
 
 PROVEN = "Proven: "
 
@@ -59,13 +60,15 @@ def worth(study: View, error: float | None = None) -> Worth:
     """
     if study.budget is not None:
         return _with_budget(study, error)
-    rejection = study.audit.rejection
-    if rejection is not None:
+    if study.audit.rejection is not None:
         return Worth("Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}")
     claim = study.bound.guarantee()
     if not study.done:
         return _unfinished(study, claim)
-    words = [claim, *_linearity(study), *(sentence for _, sentence in conditions(study))]
+    words = [claim]
+    if rests_on_features(study.bound):
+        words.append(untested(study) if is_linearity_untested(study) else passed(study))
+    words += [sentence for _, sentence in conditions(study)]
     warnings = doubts(study)
     if warnings:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
@@ -113,7 +116,7 @@ def _unfinished(study: View, claim: str) -> Worth:
             "in the features."
         )
     elif rests_on_features(study.bound) and not audit.wanted:
-        words += f" {_untested(study)}"
+        words += f" {untested(study)}"
     warnings = doubts(study)
     if warnings:
         words += f" The results speak against what is assumed: {_named(warnings)}."
@@ -125,112 +128,10 @@ def _named(findings: list[Finding]) -> str:
     return ", ".join(finding.name for finding in findings)
 
 
-def doubts(study: View) -> list[Finding]:
-    """The findings of health that speak against the guarantee.
-
-    Examples
-    --------
-    >>> from shortlist import Study
-    >>> doubts(Study(arms=["a", "b"], m=1, sigma=0.5))
-    []
-    """
-    # Arms that are nearly alike may cost evaluations, and never the guarantee.
-    found = study.health()
-    return [each for each in found if each.level == "warning" and each.name != "alike"]
-
-
-def is_linearity_untested(study: View) -> bool:
-    """Whether an answer assumes that the means are linear, and nothing has tested it."""
-    if not rests_on_features(study.bound):
-        return False
-    if study.bound.misspecification:
-        return not study.audit.wanted
-    verdict = study.audit.verdict
-    if verdict is None or not study.audit.results:
-        return True
-    return math.isinf(verdict.single) and math.isinf(verdict.spread)  # nothing would be found
-
-
-def is_linearity_tested(study: View) -> bool:
-    """Whether the answer is final, assumes that the means are linear, and was tested for it."""
-    return study.done and rests_on_features(study.bound) and not is_linearity_untested(study)
-
-
-def _linearity(study: View) -> list[str]:
-    """What was done to test that the means are linear, as a sentence; none where nothing had to."""
-    if not rests_on_features(study.bound):
-        return []
-    if is_linearity_untested(study):
-        return [_untested(study)]
-    return [passed(study)]
-
-
-def _untested(study: View) -> str:
-    what, audit = _assumed(study), study.audit
-    if not audit.wanted:
-        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
-    if not audit.results:
-        return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
-    return (
-        f"{what} was not tested: the {len(audit.results):,} evaluations made for it could not have "
-        f"shown a misfit; {_evaluated(study)}."
-    )
-
-
-def passed(study: View) -> str:
-    """What the audit found, in a sentence."""
-    audit, what = study.audit, _assumed(study)
-    if study.bound.misspecification:
-        level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
-        return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
-    assert audit.verdict is not None
-    tested = len({trial.arm for trial in audit.results})
-    single, spread = audit.verdict.single, audit.verdict.spread
-    sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
-    sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
-    found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
-    return (
-        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
-        f"(level {LEVEL * 100:g} %; {found}); {_evaluated(study)}."
-    )
-
-
-def _assumed(study: View) -> str:
-    c = study.bound.misspecification
-    return f"That the means are {f'within c = {c:g} of ' if c else ''}linear in the features"
-
-
-def _evaluated(study: View) -> str:
-    seen = int((study.model.posterior.pulls > 0).sum())
-    return f"{seen:,} of {study.problem.arms:,} arms were evaluated"
-
-
-def advice(study: View) -> str:
-    """Why linearity was rejected, and what to do."""
-    rejection = study.audit.rejection
-    assert rejection is not None
-    c = study.bound.misspecification
-    other = f"with a c above {c:g}" if c else "assumes that they are within c of linear"
-    return (
-        f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
-        "study.without_features() goes on with every result and assumes nothing of the means, "
-        f"study.with_misspecification(c) {other}."
-    )
-
-
-def departure(rejection: Rejection, c: float = 0.0) -> str:
-    """What speaks against linear means, in a sentence."""
-    what = f"within c = {c:g} of linear" if c else "linear"
-    return (
-        f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
-        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm {rejection.name!r} was measured at "
-        f"{rejection.measured:.3g}, and a linear model of the other results gives "
-        f"{rejection.predicted:.3g}."
-    )
-
-
 def conditions(study: View) -> list[tuple[str, str]]:
-    """A word and a sentence for each; none if all results came in the order asked for.
+    """What else the guarantee rests on: a word and a sentence for each condition.
+
+    There is none if all results came in the order asked for.
 
     After a stop they are those of the answer: what came later has no part in it.
 

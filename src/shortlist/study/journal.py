@@ -1,28 +1,508 @@
-"""Ledger, model and storage kept in step: every change is one transaction, on top of all others'."""
+"""The log of a study: every trial and every change, in step with the model and with the storage.
+
+The :class:`Ledger` holds the trials and counts their changes. The :class:`Journal` makes every
+change one transaction, on top of what others have done: ledger, model and storage change together
+or not at all.
+"""
 
 from __future__ import annotations
 
 import gc
-import sys
+import hashlib
+import numbers
+import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.bound_algorithm import BoundAlgorithm
-from shortlist.engine.follow import Steps
-from shortlist.errors import DamagedStorage, InvalidInput
-from shortlist.study.definition import Settings
+from shortlist.engine.follow import LOOK, REOPEN, TAKE, Steps
+from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.numerics.random import run_seeds
+from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
-from shortlist.study.ledger import Ledger, Mark, check_same_result
 from shortlist.study.model import Ahead, Model, machine
-from shortlist.study.storage.contract import Known, Standing, Storage, Transaction, Unstored
 from shortlist.study.storage.forking import keep_whole
-from shortlist.study.storage.worker import has_ended, worker
-from shortlist.study.trial import Cause, Origin, State, Trial
+from shortlist.study.storage.process import has_ended, worker
+from shortlist.study.trial import (
+    ORIGINS,
+    Cause,
+    Origin,
+    State,
+    Trial,
+    all_fields,
+    make_trial,
+    put_back,
+    set_field,
+)
 
+Event = Literal["renewed", "reopened"]
+Mark = tuple[Any, ...]  # what a ledger was at one moment
+Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
 Result = TypeVar("Result")
+# The fields of a trial, then those of its cause, then its changes; name and seed are not kept.
+ROW = (
+    *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
+    *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
+    *("opened", "closed", "key"),
+)
+CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
+
+# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
+ONE_CHANGE = struct.Struct("<4qd")
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
+CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
+PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
+EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
+SEEDS_AT_ONCE = 64
+NEVER = int(np.iinfo(np.int64).max)
+
+
+class Standing(NamedTuple):
+    """How far a stored study is, and the digests to check it by."""
+
+    changes: int
+    fingerprint: str
+    posterior: str
+    machine: str
+    state: str
+
+
+class Known(NamedTuple):
+    """What a process knows of a study: how many changes and trials, and which trials are open."""
+
+    changes: int
+    trials: int
+    pending: list[int]
+
+
+class Transaction:
+    """One change of a study, whole or not at all. This one is of a study that is only in memory."""
+
+    standing: Standing | None = None
+    now = 0.0  # seconds since 1970, by the clock that all who share the storage go by
+
+    def __enter__(self) -> Transaction:
+        self.now = time.time()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def news(self, known: Known) -> tuple[Sequence[Row], list[tuple[int, Event, int]]]:
+        """The trials changed since then, by number, and the events since."""
+        return [], []
+
+    def unclaimed(self) -> set[int]:
+        """The open trials that were asked for here, and of which the reply was lost."""
+        return set()
+
+    def is_connected(self, process: str) -> bool:
+        """Whether a process is connected to the storage, where the storage knows that."""
+        return False
+
+    def insert(self, trials: Sequence[Trial]) -> None:
+        """Keep new trials."""
+
+    def update(self, trial: Trial, change: int) -> None:
+        """Keep what this change has made of a trial."""
+
+    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
+        """Keep an event."""
+
+    def seal(self, standing: Standing) -> None:
+        """Keep how far the study is now."""
+
+
+class Storage:
+    """Where a study is kept. This one keeps nothing: the study is only in memory."""
+
+    where: str | None = None  # for people: without a password
+    address: str | None = None  # to be opened again
+
+    def transaction(
+        self, *, writing: bool, known: Callable[[], Known] | None = None
+    ) -> AbstractContextManager[Transaction]:
+        """A transaction, to write in or only to read.
+
+        With what is ``known``, the storage may read in one go what is new.
+        """
+        return Transaction()
+
+    def close(self) -> None:
+        """Let go of the connection; it is made again when it is needed."""
+
+
+class Ledger:
+    """All trials of a study, every change to them counted.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The arms'.
+    seed : int
+        Of the study; each trial's own is made from it.
+    settings : bytes
+        What the fingerprint starts from.
+    """
+
+    def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
+        self._names, self._seed = names, seed
+        self.trials: list[Trial] = []
+        self.changes = 0
+        self.taken: list[Trial] = []
+        self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
+        self.keyed: dict[str, Trial] = {}  # the trials that were told with a key, by it
+        self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
+        self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
+        self._hash = hashlib.blake2b(settings, digest_size=16)
+        self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
+        self._reopened: list[int] = []
+        self._events: list[tuple[int, Event, int]] = []
+        self.has_news = False  # for the model
+        self._one_step = Steps.empty(1)
+        self._touched: list[tuple[Trial, tuple[Any, ...]]] = []  # the last mark's
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The open trials, oldest first."""
+        return [trial for trial in list(self.unsettled.values()) if trial.state == "pending"]
+
+    @property
+    def waiting(self) -> list[Trial]:
+        """The told trials that wait for an earlier one, oldest first."""
+        return [trial for trial in list(self.unsettled.values()) if trial.state == "told"]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the settings and of every change so far."""
+        return self._hash.hexdigest()
+
+    # Changes, and taking them back
+
+    def mark(self) -> Mark:
+        """The present moment, for ``restore``; it holds until another one is marked.
+
+        Of lists that only grow it holds the length, or the list with its length where another may
+        take its place.
+        """
+        self._touched = []
+        return (
+            (len(self.trials), len(self.taken), len(self._events)),
+            (self._moves, len(self._moves), self._reopened, len(self._reopened)),
+            (self.seconds, self.unsettled, self._hash.copy(), self.changes, self.has_news),
+            self._touched,
+        )
+
+    def restore(self, mark: Mark) -> None:
+        """Be what it was at the last mark, and so every trial. If cut short, it is called again."""
+        (trials, taken, events), (moves, moved, reopened, times), others, touched = mark
+        for trial, before in reversed(touched):
+            put_back(trial, before)
+        for trial in self.trials[trials:]:
+            if trial.key is not None:
+                self.keyed.pop(trial.key, None)
+        del self.trials[trials:], self.taken[taken:], self._events[events:]
+        self._moves, self._reopened = moves[:moved], reopened[:times]
+        self.seconds, unsettled, digest, self.changes, self.has_news = others
+        self._hash = digest.copy()
+        known = unsettled.items()  # trials may have been added to it since
+        self.unsettled = {number: trial for number, trial in known if number < trials}
+
+    # Changes of this process
+
+    def open(
+        self,
+        arm: int,
+        cause: Cause,
+        at: float,
+        worker: str,
+        process: str | None = None,
+        expires: float | None = None,
+        in_turn: bool = False,
+        key: str | None = None,
+    ) -> Trial:
+        """A new pending trial."""
+        self.changes += 1
+        number = len(self.trials)
+        first, seeds = self._seeds
+        if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
+            first, seeds = number, run_seeds(self._seed, SEEDS_AT_ONCE, number).tolist()
+            self._seeds = first, seeds
+        trial = make_trial(
+            *(number, arm, self._names[arm], seeds[number - first]),
+            *("pending", None, None, at, None, expires, worker, process, in_turn),
+            *(cause, self.changes, None, key),
+        )
+        self._enter(trial)
+        self._note(_asked(trial), number, arm, _besides(trial))
+        return trial
+
+    def close(
+        self,
+        trial: Trial,
+        state: State,
+        value: float | None = None,
+        *,
+        at: float | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """End a pending trial."""
+        if trial.state != "pending":
+            remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
+            raise TrialClosed(
+                f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
+            )
+        self._touched.append((trial, all_fields(trial)))
+        self.changes += 1
+        set_field(trial, "state", state)
+        set_field(trial, "value", value)
+        set_field(trial, "reason", reason)
+        set_field(trial, "closed_at", at)
+        set_field(trial, "closed", self.changes)
+        self.has_news = True
+        self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
+
+    def renew(self, trial: Trial, worker: str, process: str | None, expires: float | None) -> int:
+        """Note who has a pending trial now that it was given out again, or back."""
+        self._touched.append((trial, all_fields(trial)))
+        set_field(trial, "worker", worker)
+        set_field(trial, "process", process)
+        set_field(trial, "expires_at", expires)
+        self.changes += 1
+        self._events.append((self.changes, "renewed", trial.number))
+        self._note(RENEWED, trial.number, trial.arm, 0.0)
+        return self.changes
+
+    def reopen(self) -> int:
+        """Count that the stop was taken back."""
+        self.changes += 1
+        self._events.append((self.changes, "reopened", NO_ARM))
+        self._reopened.append(self.changes)
+        self.has_news = True
+        self._note(REOPENED, NO_ARM, NO_ARM, 0.0)
+        return self.changes
+
+    def _enter(self, trial: Trial) -> None:
+        self.trials.append(trial)
+        self.unsettled[trial.number] = trial
+        if trial.key is not None:
+            self.keyed[trial.key] = trial
+        if trial.cause.origin == "second of a round":
+            self.seconds = self.seconds[1:]
+            self._moves.append((trial.opened, -1))
+        if trial.cause.second != NO_ARM:
+            self.seconds = [*self.seconds, trial.cause]
+            self._moves.append((trial.opened, 1))
+
+    def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
+        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, arm, value))
+
+    # Changes of others
+
+    def take_over(
+        self, rows: Sequence[Row], events: Sequence[tuple[int, Event, int]], changes: int
+    ) -> None:
+        """Enter what others did since: the trials they changed, by number, and events."""
+        try:
+            touched = self._enter_rows(rows)
+            noted = [(change, EVENTS[kind], trial) for change, kind, trial in events]
+            records = self._records(self.changes, changes, touched, noted)
+        except (KeyError, OverflowError, TypeError, ValueError, struct.error) as error:
+            raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
+        self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
+        self._events += events
+        self._hash.update(records)
+        self.changes = changes
+        self.has_news = True
+
+    def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
+        known = len(self.trials)
+        added = sum(row[0] >= known for row in rows)
+        seeds = run_seeds(self._seed, added, known).tolist()
+        touched = []
+        for row in rows:
+            number, arm = row[0], row[1]
+            if number > len(self.trials) or not 0 <= arm < len(self._names):
+                raise DamagedStorage(f"trial {number} (arm {arm}) does not belong where it stands.")
+            new = number == len(self.trials)
+            seed = seeds[number - known] if new else self.trials[number].seed
+            fields = (*row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop :])
+            trial = Trial(number, arm, self._names[arm], seed, *fields)
+            _check_state(trial, len(self._names))
+            if new:
+                self._enter(trial)
+            else:
+                own = self.trials[number]
+                self._touched.append((own, all_fields(own)))
+                put_back(own, all_fields(trial))
+            touched.append(trial)
+        return touched
+
+    def _records(
+        self, before: int, changes: int, touched: list[Trial], events: list[tuple[int, int, int]]
+    ) -> bytes:
+        """The changes as they enter the fingerprint, in their order; each must be there once."""
+        pack, made = ONE_CHANGE.pack, []
+        for t in touched:
+            if t.opened > before:
+                made.append((t.opened, pack(t.opened, _asked(t), t.number, t.arm, _besides(t))))
+            if t.closed is not None and t.closed > before:
+                kind = CLOSED_AS.get(t.state, -1)
+                record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
+                made.append((t.closed, record))
+        for change, kind, trial in events:
+            arm = self.trials[trial].arm if 0 <= trial < len(self.trials) else NO_ARM
+            made.append((change, pack(change, kind, trial, arm, 0.0)))
+        records = dict(made)
+        if len(made) != changes - before or len(records) != len(made):
+            records = {}
+        try:
+            return b"".join([records[change] for change in range(before + 1, changes + 1)])
+        except KeyError:
+            raise DamagedStorage(
+                f"changes {before + 1} to {changes} should be there, each once, and are not: rows "
+                "were lost, added or altered."
+            ) from None
+
+    # The order in which results are taken in
+
+    def settle(self) -> Steps:
+        """What the model is to take in because of the changes since the last time.
+
+        A result told in turn is taken in when all those asked for in turn before it are closed, any
+        other when it is told. The steps are good until the next time: a single one is written over
+        the last, since new arrays take longer than all else here.
+        """
+        due: list[tuple[int, Trial | None]] = []
+        turn = 0  # the change by which all in turn so far were closed
+        for trial in self.unsettled.values():  # by number: they are entered in that order
+            closed = NEVER if trial.closed is None else trial.closed
+            if trial.in_turn:
+                turn = max(turn, closed)
+                # What failed or was cancelled makes way at once.
+                closed = turn if trial.state == "told" else closed
+            if closed < NEVER:
+                due.append((closed, trial))
+        due += [(change, None) for change in self._reopened]
+        if len(due) > 1:
+            due.sort(key=itemgetter(0))
+        steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
+        kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
+        held.fill(len(self.seconds) > 0)
+        if self._moves:
+            held[:] = self._held(due)
+        taken: list[Trial] = []
+        unsettled = self.unsettled.copy()  # a mark may hold the other
+        for place, (_, step) in enumerate(due):
+            if step is None:
+                kinds[place], arms[place], values[place] = REOPEN, 0, 0.0
+                continue
+            del unsettled[step.number]
+            if step.state == "told":
+                kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
+                taken.append(step)
+            else:
+                kinds[place], arms[place], values[place] = LOOK, step.arm, 0.0
+        self.unsettled = unsettled
+        self.taken += taken
+        self._moves, self._reopened, self.has_news = [], [], False
+        return steps
+
+    def _held(self, due: list[tuple[int, Trial | None]]) -> NDArray[np.bool_]:
+        """Whether the second arm of a round was still to be asked for at these changes."""
+        moves = [move for _, move in self._moves]
+        lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
+        changes = [change for change, _ in due]
+        at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
+        return np.asarray(lengths[at] > 0)
+
+    def all_steps(self) -> Steps:
+        """Everything that the model was ever to take in, from the first."""
+        again = Ledger(self._names, self._seed)
+        again.take_over([trial.row for trial in self.trials], self._events, self.changes)
+        return again.settle()
+
+    def find(self, trial: Trial | int | None) -> Trial:
+        """The trial meant by itself or by its number."""
+        number = trial.number if isinstance(trial, Trial) else trial
+        if type(number) is not int and (
+            isinstance(number, bool) or not isinstance(number, numbers.Integral)
+        ):
+            raise UnknownTrial(f"a trial is named by itself or by its number, got {trial!r}.")
+        if not 0 <= int(number) < len(self.trials):
+            raise UnknownTrial(
+                f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
+                "Use tell(arm=…, value=…) for data that nobody asked for."
+            )
+        own = self.trials[int(number)]
+        if (
+            own is not trial
+            and isinstance(trial, Trial)
+            and (trial.arm, trial.seed) != (own.arm, own.seed)
+        ):
+            raise UnknownTrial(f"trial {number} belongs to another study.")
+        return own
+
+
+def _asked(trial: Trial) -> int:
+    """How a trial was asked for, as a number: its origin and whether it comes in turn."""
+    return ASKED + 100 * PLACES[trial.cause.origin] + 10 * bool(trial.in_turn)
+
+
+def _besides(trial: Trial) -> float:
+    """What an opening has in its digest besides: the second arm of its round, or its key."""
+    if trial.key is None:
+        return trial.cause.second
+    digest = hashlib.blake2b(trial.key.encode(), digest_size=6).digest()
+    return -2.0 - int.from_bytes(digest, "big")  # exact, and no arm
+
+
+def _check_state(trial: Trial, arms: int) -> None:
+    """Raise where a stored trial is in a state that no change leads to: no digest covers those.
+
+    The digest is of changes, and an open trial has had none but its opening.
+    """
+    pending, told = trial.state == "pending", trial.state == "told"
+    known = NO_ARM <= trial.cause.b < arms and NO_ARM <= trial.cause.c < arms
+    if pending != (trial.closed is None) or told != (trial.value is not None) or not known:
+        raise DamagedStorage(
+            f"trial {trial.number} is stored as {trial.state!r} with value {trial.value!r}, closed by "
+            f"change {trial.closed!r}, for arms {trial.cause.b!r} and {trial.cause.c!r}, which no "
+            "study writes: it was altered; restore it from a copy."
+        )
+
+
+def checked_key(key: object) -> str | None:
+    """What tells a result from others.
+
+    Examples
+    --------
+    >>> checked_key(7)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was told.
+    """
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not is_text(key):
+        shown = repr(key)[:100]
+        raise InvalidInput(
+            f"key must be a text of 1 to 200 characters, got {shown}: nothing was told."
+        )
+    return key
+
+
+def is_text(words: str) -> bool:
+    """Whether every database takes it."""
+    return "\x00" not in words and not any("\ud800" <= sign <= "\udfff" for sign in words)
 
 
 class Journal:
@@ -32,7 +512,7 @@ class Journal:
     ----------
     bound : BoundAlgorithm
         The algorithm on its problem.
-    settings : Settings
+    definition : Definition
         Of the study.
     at_stop : callable
         Called at every stop, before anything later is taken in.
@@ -43,13 +523,13 @@ class Journal:
     def __init__(
         self,
         bound: BoundAlgorithm,
-        settings: Settings,
+        definition: Definition,
         at_stop: Callable[[], None],
         at_begin: Callable[[], None],
     ) -> None:
-        self._bound, self._settings = bound, settings
+        self._bound, self._definition = bound, definition
         self._at_stop, self._at_begin = at_stop, at_begin
-        self.storage: Storage = Unstored()
+        self.storage = Storage()
         self._lock = threading.RLock()
         keep_whole(self)
         self._at_work = False  # in a change, or in mending
@@ -64,8 +544,8 @@ class Journal:
 
     def begin(self) -> None:
         """Start from nothing."""
-        seed = self._settings.choices["seed"]
-        self._ledger = Ledger(self._settings.names, seed, self._settings.digest)
+        seed = self._definition.choices["seed"]
+        self._ledger = Ledger(self._definition.names, seed, self._definition.digest)
         self._mark: Mark | None = None  # before the change that is being made
         self._is_stale = True  # model and audit: they have not taken in what the ledger says
         self._mend()
@@ -73,8 +553,7 @@ class Journal:
     @property
     def ledger(self) -> Ledger:
         """The trials."""
-        if self._is_stale or self._mark is not None:
-            self._mend()
+        self._mend()
         return self._ledger
 
     @property
@@ -87,21 +566,19 @@ class Journal:
     @property
     def audit(self) -> Audit:
         """Whether the results speak against means that are linear in the features."""
-        if self._is_stale or self._mark is not None:
-            self._mend()
+        self._mend()
         return self._audit
 
     @property
     def stopped(self) -> bool:
         """Whether there is an answer, and nothing left to test of what it assumes."""
-        if self._is_stale or self._mark is not None:
-            self._mend()
+        self._mend()
         return self._model.stopped and not self._audit.is_open and not self.is_rejected
 
     @property
     def lease(self) -> float | None:
         """Seconds after which a trial may be asked for again."""
-        lease: float | None = self._settings.choices["lease"]
+        lease: float | None = self._definition.choices["lease"]
         return lease
 
     def _mend(self) -> None:
@@ -122,13 +599,14 @@ class Journal:
 
     def _replay(self) -> None:
         self._at_begin()
-        self._audit = Audit(self._settings.audit)
-        self._model = Model(self._bound, self._settings.choices["seed"])
+        self._audit = Audit(self._definition.audit)
+        self._model = Model(self._bound, self._definition.choices["seed"])
         self._model.take(Steps.supposing([]), self._stop)
         self._take(self._ledger.all_steps())
 
     def _take(self, steps: Steps) -> None:
         """Let model and audit see results."""
+        self._is_stale = True  # until the change has been made
         self._model.take(steps, self._stop)
         if len(self._ledger.taken) >= self._audit.due:
             self._audit.follow(self._model, self._ledger.trials, self._ledger.taken)
@@ -142,8 +620,8 @@ class Journal:
     def standing(self) -> Standing:
         """How far the study is."""
         state = "stopped" if self.stopped else "running"
-        digests = (self.ledger.fingerprint, self.model.digest(), machine())
-        return Standing(self.ledger.changes, *digests, state)
+        digests = (self._ledger.fingerprint, self._model.digest(), machine())
+        return Standing(self._ledger.changes, *digests, state)
 
     def change(self, act: Callable[[Transaction], Result], *, writing: bool = True) -> Result:
         """Do ``act`` in one transaction, begun with what others have done since the last.
@@ -164,12 +642,14 @@ class Journal:
                 with self.storage.transaction(writing=writing, known=self._known) as transaction:
                     self._ahead = transaction.now - time.time()
                     self._mark = self._ledger.mark()
-                    if transaction.standing is not None and self._catch_up(transaction):
+                    if transaction.standing is not None and self._catch_up(
+                        transaction, transaction.standing
+                    ):
                         self._mark, self._is_stale = self._ledger.mark(), False
                     kept = self._ledger.changes
                     result = act(transaction)
                     if self._ledger.has_news:
-                        self._take_in()
+                        self._take(self._ledger.settle())
                     if self._ledger.changes > kept and self.storage.where is not None:
                         transaction.seal(self.standing)
                 self._mark, self._is_stale = None, False
@@ -184,52 +664,41 @@ class Journal:
                 self._at_work = False
         return result
 
-    def _take_in(self) -> None:
-        steps = self._ledger.settle()
-        self._is_stale = True  # until the change has been made
-        self._take(steps)
-
-    def _catch_up(self, transaction: Transaction) -> bool:
-        """Take in what others have done; whether there was anything."""
-        stored = transaction.standing
-        if stored is None:
-            return False
-        # A million new trials are no garbage, and would be looked at again and again.
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            return self._compare(transaction, stored)
-        finally:
-            if collects:
-                gc.enable()
-
     def _known(self) -> Known:
         pending = [trial.number for trial in self._ledger.pending]
         return Known(self._ledger.changes, len(self._ledger.trials), pending)
 
-    def _compare(self, transaction: Transaction, stored: Standing) -> bool:
-        is_earlier = stored.changes < self.ledger.changes
-        if is_earlier:  # the storage was put back to an earlier copy
-            self.begin()
-            self._replay()
-        news = stored.changes > self.ledger.changes
-        if news:
-            rows, events = transaction.news(self._known())
-            self.ledger.take_over(rows, events, stored.changes)
-        if self.ledger.fingerprint != stored.fingerprint:
-            raise DamagedStorage(
-                f"{self.storage.where}: the stored trials do not have the fingerprint that they "
-                "had when they were written. They were altered; restore them from a copy."
-            )
-        if news:
-            self._take_in()
-            own = self.standing
-            if own.machine == stored.machine and own.posterior != stored.posterior:
+    def _catch_up(self, transaction: Transaction, stored: Standing) -> bool:
+        """Take in what others have done; whether there was anything."""
+        # A million new trials are no garbage, and would be looked at again and again.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            is_earlier = stored.changes < self._ledger.changes
+            if is_earlier:  # the storage was put back to an earlier copy
+                self.begin()
+                self._replay()
+            has_news = stored.changes > self._ledger.changes
+            if has_news:
+                rows, events = transaction.news(self._known())
+                self._ledger.take_over(rows, events, stored.changes)
+            if self._ledger.fingerprint != stored.fingerprint:
                 raise DamagedStorage(
-                    f"{self.storage.where}: what is stored gives other means than it gave when it "
-                    "was written. It was altered; restore it from a copy."
+                    f"{self.storage.where}: the stored trials do not have the fingerprint that they "
+                    "had when they were written. They were altered; restore them from a copy."
                 )
-        return news or is_earlier
+            if has_news:
+                self._take(self._ledger.settle())
+                own = self.standing
+                if own.machine == stored.machine and own.posterior != stored.posterior:
+                    raise DamagedStorage(
+                        f"{self.storage.where}: what is stored gives other means than it gave when it "
+                        "was written. It was altered; restore it from a copy."
+                    )
+        finally:
+            if collects:
+                gc.enable()
+        return has_news or is_earlier
 
     def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
@@ -241,7 +710,7 @@ class Journal:
             model, ledger, me = self._model, self._ledger, worker()
             if self.is_rejected or (model.stopped and not self._audit.is_open):
                 return None
-            now, lease = transaction.now, self._settings.choices["lease"]
+            now, lease = transaction.now, self._definition.choices["lease"]
             expires = None if lease is None else now + lease
             again = self._unattended(transaction)[:count] if ledger.unsettled else []
             for trial in again:
@@ -276,33 +745,29 @@ class Journal:
                 count -= 1
         if model.stopped:
             return
+        budget = self._bound.engine.setup.budget
+        if budget is not None:  # those under way are counted as told
+            count = min(count, budget - len(ledger.taken) - len(ledger.unsettled))
         ahead: Ahead | None = None
-        for _ in range(min(count, self._room())):
+        for _ in range(count):
             if model.initialized and not ledger.unsettled and not ledger.seconds:
                 decision = model.decision
                 if decision is not None and not decision.stop:
                     yield decision.arm, Cause.of(decision)
                     continue
             if ahead is None:
-                ahead = Ahead(model, ledger.unsettled_arms)
+                ahead = Ahead(model, [trial.arm for trial in ledger.unsettled.values()])
             arm, cause = self._next(ahead)
             yield arm, cause
             ahead.suppose(arm)
-
-    def _room(self) -> int:
-        """How many trials may still be opened, with those under way counted as told."""
-        budget = self._bound.engine.setup.budget
-        if budget is None:
-            return sys.maxsize
-        return budget - len(self.ledger.taken) - len(self.ledger.unsettled_arms)
 
     def _next(self, ahead: Ahead) -> tuple[int, Cause]:
         """The next arm, as if those under way had come out at their means."""
         initial = ahead.initial()
         if initial is not None:
             return initial, Cause("initial")
-        if self.ledger.seconds:
-            cause = self.ledger.seconds[0]
+        if self._ledger.seconds:
+            cause = self._ledger.seconds[0]
             return cause.second, cause._replace(origin="second of a round", second=NO_ARM)
         decision = ahead.decide()
         return decision.arm, Cause.of(decision)
@@ -318,11 +783,16 @@ class Journal:
         def act(transaction: Transaction) -> list[Trial]:
             added = []
             for arm, value in results:
-                known = None if key is None else self.ledger.keyed(key)
-                if known is not None:
-                    check_same_result(known, arm, value)
+                known = None if key is None else self._ledger.keyed.get(key)
+                if known is not None and (known.arm, known.value) == (arm, value):
                     return [known]
-                trial = self.ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
+                if known is not None:
+                    raise TrialClosed(
+                        f"key={known.key!r} was told before as trial {known.number}, with value "
+                        f"{known.value!r} for arm {known.name!r}, and now comes with {value!r} for "
+                        f"row {arm}: nothing was told. Give another result a key of its own."
+                    )
+                trial = self._ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
                 transaction.insert([trial])
                 self.close(transaction, trial, "told", value=value)
                 added.append(trial)
@@ -350,7 +820,7 @@ class Journal:
         """End a pending trial without a result."""
 
         def act(transaction: Transaction) -> Trial:
-            ended = self.ledger.find(trial)
+            ended = self._ledger.find(trial)
             self.close(transaction, ended, state, reason=reason)
             return ended
 
@@ -360,7 +830,7 @@ class Journal:
         """End those of the trials that are pending."""
 
         def act(transaction: Transaction) -> None:
-            for trial in map(self.ledger.find, trials):
+            for trial in map(self._ledger.find, trials):
                 if trial.state == "pending":
                     self.close(transaction, trial, "cancelled")
 
@@ -377,13 +847,13 @@ class Journal:
     ) -> None:
         """End a pending trial."""
         self._ledger.close(trial, state, value, at=transaction.now, reason=reason)
-        transaction.update([trial], self._ledger.changes)
+        transaction.update(trial, self._ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
         """Give back trials that nobody evaluates any more, to be asked for again at once."""
 
         def act(transaction: Transaction) -> None:
-            for trial in map(self.ledger.find, trials):
+            for trial in map(self._ledger.find, trials):
                 if trial.state == "pending":
                     self._renew(transaction, trial, trial.worker, None, transaction.now)
 
@@ -397,15 +867,15 @@ class Journal:
         process: str | None,
         expires: float | None,
     ) -> None:
-        change = self.ledger.renew(trial, whose, process, expires)
+        change = self._ledger.renew(trial, whose, process, expires)
         transaction.note(change, "renewed", trial.number, worker())
-        transaction.update([trial], change)
+        transaction.update(trial, change)
 
     def reopen(self) -> None:
         """Take a stop back."""
 
         def act(transaction: Transaction) -> None:
-            transaction.note(self.ledger.reopen(), "reopened", NO_ARM, worker())
+            transaction.note(self._ledger.reopen(), "reopened", NO_ARM, worker())
 
         self.change(act)
 

@@ -6,7 +6,7 @@ import hashlib
 import platform
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,14 @@ from shortlist.noise import first_of_each
 from shortlist.posterior.state import FLOOR, LAGGING
 
 
+class Decided(NamedTuple):
+    """What a round decided, as ``decision_of`` reads it: arms, numbers, whether to stop."""
+
+    pair: list[int]
+    figures: list[float]
+    stop: bool
+
+
 class Model:
     """The algorithm as it stands after the results taken in so far.
 
@@ -42,7 +50,7 @@ class Model:
         self.bound = bound
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
-        self.decision: Decision | None = None
+        self.decided: Decided | None = None  # in the last round; None before the first
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
         self._sigma_is_open = bound.problem.noise.is_open
@@ -50,10 +58,15 @@ class Model:
         self._digest: str | None = None
 
     @property
+    def decision(self) -> Decision | None:
+        """What to evaluate next and why, or why to stop; None before the first round."""
+        return None if self.decided is None else decision_of(self.decided, stop=self.decided.stop)
+
+    @property
     def looks(self) -> bool:
-        """Whether the stop has been looked for: neither in a pilot nor before the pulls after it."""
-        if self.decision is None or not self.bound.engine.setup.has_pilot:
-            return self.decision is not None
+        """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
+        if self.decided is None or not self.bound.engine.setup.has_pilot:
+            return self.decided is not None
         return self.initialized and self.posterior.aside > 0
 
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
@@ -70,12 +83,15 @@ class Model:
             standing = marks.tolist()  # numbers of Python's own are read sooner
             self.initialized, self.stopped = standing[INITIALIZED] == 1, standing[STOPPED] == 1
             if standing[DECIDED_AT] != decided_at:
-                self.decision = decision_of(self.round, stop=self.stopped)
+                pair, figures = self.round.pair, self.round.figures
+                if isinstance(pair, np.ndarray):
+                    pair, figures = pair.tolist(), figures.tolist()
+                self.decided = Decided(pair, figures, self.stopped)
                 if self.stopped:
                     at_stop()
 
     def _estimate_sigma(self, steps: Steps) -> Steps:
-        """With the last initial pull among the steps, σ; gives back the steps to take then."""
+        """Estimate σ once all initial pulls are in; returns the steps to take then."""
         so_far = self._before_sigma.then(steps)
         told = so_far.kinds == TAKE
         wanted = self.bound.engine.setup.wanted
@@ -92,7 +108,7 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            # Where the arms' estimates lag behind, when they were last looked at is no result's doing.
+            # Where estimates lag behind, it is no result's doing when they were last brought up.
             lags = state.layout == LAGGING
             arms = (state.lagging.theta,) if lags else (state.means, state.variances)
             # The floor is no result's doing either, and older digests are without it.
@@ -115,7 +131,7 @@ class Ahead:
             self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
     def suppose(self, arm: int) -> None:
-        """One more is under way."""
+        """Count one more evaluation of this arm as under way."""
         self._supposed.append(arm)
         if not self._model.initialized:
             self._pulls[arm] += 1
@@ -143,7 +159,7 @@ class Ahead:
 
 
 def _earlier(initial: np.ndarray) -> np.ndarray:
-    """How often the same arm stands before each."""
+    """For each pull, how many earlier ones are of the same arm."""
     order = np.argsort(initial, kind="stable")
     ranked = initial[order]
     first = np.searchsorted(ranked, ranked, side="left")
@@ -154,7 +170,7 @@ def _earlier(initial: np.ndarray) -> np.ndarray:
 
 @cache
 def machine() -> str:
-    """What a digest's bits may depend on."""
+    """The versions and the CPU on which the bits of a digest may depend."""
     import numba
     from llvmlite import binding
 

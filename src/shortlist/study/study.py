@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pandas as pd
@@ -14,12 +15,14 @@ from numpy.typing import ArrayLike
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import is_left_open, meant
 from shortlist.errors import (
+    BudgetSpent,
     DamagedStorage,
     GuaranteeInDoubt,
     InvalidInput,
     InvalidSetting,
     LinearityRejected,
     ShortlistError,
+    StudyStopped,
     UnhealthyFeatures,
     unknown_name,
     warn_caller,
@@ -27,19 +30,21 @@ from shortlist.errors import (
 from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
-from shortlist.study.budget import check_reopening, nothing_to_ask
-from shortlist.study.definition import Settings, checked_flag, checked_lease, checked_patience
-from shortlist.study.guarantee import advice, doubts
-from shortlist.study.insight.feature_health import warn_of_features
-from shortlist.study.journal import Journal
-from shortlist.study.ledger import checked_key
-from shortlist.study.running.call import checked_value, storable
-from shortlist.study.running.evaluation import Objective, evaluate
-from shortlist.study.trial import Trial
-from shortlist.study.view import View
+from shortlist.study.budget import estimated_error, no_room
+from shortlist.study.definition import Definition, checked_flag, checked_lease
+from shortlist.study.guarantee import worth
+from shortlist.study.insight.audit import audit_results
+from shortlist.study.insight.health import Finding, advice, doubts, examine, warn_of_features
+from shortlist.study.insight.history import History, history
+from shortlist.study.insight.remaining import Projection, remaining
+from shortlist.study.journal import Journal, checked_key
+from shortlist.study.running.objective import Objective, checked_value, storable
+from shortlist.study.running.run import Run
+from shortlist.study.trial import Reason, Trial
+from shortlist.study.view import View, makes_plans
 
 if TYPE_CHECKING:
-    from shortlist.study.storage.storage import StoredStudy
+    from shortlist.study.storage.database import StoredStudy
 
 
 class Study(View):
@@ -100,6 +105,9 @@ class Study(View):
     ('a',)
     """
 
+    _answer: pd.DataFrame | None  # the arms of the shortlist, as they stood at the stop
+    _final: tuple[int, Shortlist] | None  # as of so many changes of the study
+
     def __init__(
         self,
         features: ArrayLike | pd.DataFrame | None = None,
@@ -124,7 +132,7 @@ class Study(View):
         problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
         problem = problem.locked()
         chosen, wide = meant(algorithm, threshold, problem, budget)
-        settings = Settings.of(
+        settings = Definition.of(
             problem,
             algorithm=chosen,
             threshold=wide,
@@ -139,9 +147,9 @@ class Study(View):
         if storage is None:
             self.name = "study" if name is None else name
             return
-        from shortlist.study.storage.storage import StoredStudy, checked_name
+        from shortlist.study.storage.opening import checked_name, open_storage
 
-        kept = StoredStudy(storage, create=True)
+        kept = open_storage(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
         auto = is_left_open(algorithm, threshold, budget)
         settings.leave_open(stored, seed=seed is None, algorithm=auto)
@@ -170,9 +178,9 @@ class Study(View):
         algorithm : GIFA, Planned or MisLid, optional
             Needed again if it has parts of your own: storage keeps names, never code.
         """
-        from shortlist.study.storage.storage import StoredStudy
+        from shortlist.study.storage.opening import open_storage
 
-        kept = StoredStudy(storage, create=False)
+        kept = open_storage(storage, create=False)
         settings = kept.open(name)
         study = cls.__new__(cls)
         try:
@@ -238,7 +246,7 @@ class Study(View):
         storage: str | os.PathLike[str] | None = None,
         name: str | None = None,
     ) -> Study:
-        """A study that assumes means within ``c`` of linear in the features, with all results so far.
+        """A study with all results so far that assumes means within ``c`` of linear in the features.
 
         This study stays as it is.
 
@@ -290,7 +298,7 @@ class Study(View):
         self.refresh()
 
     def _begin(
-        self, problem: Problem, settings: Settings, algorithm: str | Algorithm, threshold: Any
+        self, problem: Problem, settings: Definition, algorithm: str | Algorithm, threshold: Any
     ) -> None:
         self.seed = checked_seed(settings.choices["seed"])
         self.created_at = time.time()
@@ -298,6 +306,77 @@ class Study(View):
         bound = find_algorithm(algorithm).bind(problem, threshold)
         self._journal = Journal(bound, settings, self._keep_answer, self._forget_answer)
         self._journal.begin()
+
+    # What it answers
+
+    @property
+    def shortlist(self) -> Shortlist:
+        """The answer: final once the study is done, before that the current guess."""
+        if not self.done:
+            kept = self._answer if self.model.stopped else None  # while it is audited
+            return self._shortlist(self._listed() if kept is None else kept, final=False)
+        changes = self._journal.ledger.changes
+        if self._final is None or self._final[0] != changes:
+            assert self._answer is not None
+            self._final = changes, self._shortlist(self._answer, final=True)
+        return self._final[1]
+
+    def _keep_answer(self) -> None:
+        self._answered_at = self.evaluations
+        self._answer = self._listed()
+
+    def _forget_answer(self) -> None:
+        self._answer, self._final, self._answered_at = None, None, 0
+
+    def _listed(self) -> pd.DataFrame:
+        table = self.table()
+        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
+        return chosen.reset_index(drop=True)
+
+    def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
+        error = None if self.budget is None else estimated_error(self)
+        evaluations = self.evaluations
+        if final:  # what came in late has no part in it
+            evaluations = self._answered_at + len(self.audit.results)
+        return Shortlist(
+            names=tuple(listed["name"]),
+            table=listed,
+            evaluations=evaluations,
+            final=final,
+            guarantee=worth(self, error).words,
+            error=error,
+            audited=audit_results(self.taken),
+        )
+
+    def remaining(self, *, quick: bool = False) -> Projection:
+        """How many more evaluations the stop is away, with a range, as far as the estimates tell.
+
+        With a budget it is exact: the budget less the results told.
+
+        Parameters
+        ----------
+        quick : bool
+            In a few milliseconds, and less well.
+        """
+        return remaining(self, quick=quick)
+
+    def health(self) -> list[Finding]:
+        """What speaks for or against the features, σ, S and the linear model, and what it means."""
+        return examine(self)
+
+    def history(self) -> History:
+        """What the study looked like after every evaluation."""
+        return history(self)
+
+    def why(self, trial: Trial | int) -> Reason:
+        """Why a trial was asked for: b_t, c_t and their gap index."""
+        found = self._journal.ledger.find(trial)
+        reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
+        names = ", ".join(finding.name for finding in doubts(self))
+        if not names:
+            return reason
+        doubt = f"The results speak against what the guarantee assumes: {names}."
+        return replace(reason, words=f"{reason.words} {doubt}")
 
     # Asking
 
@@ -315,8 +394,20 @@ class Study(View):
         count = 1 if n is None else whole_number("n", n, 1)
         trials = self._journal.ask(count, in_turn=False, process=None)
         if not trials:
-            raise nothing_to_ask(self)
+            raise self._nothing_to_ask()
         return trials[0] if n is None else trials
+
+    def _nothing_to_ask(self) -> ShortlistError:
+        """Why there is no trial to be asked for."""
+        if self.done:
+            more = "" if self.budget is not None else ", or call study.reopen() to go on evaluating"
+            return StudyStopped(
+                f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
+                f"final: read study.shortlist{more}."
+            )
+        if self.audit.rejection is not None:
+            return LinearityRejected(advice(self))
+        return BudgetSpent(no_room(self))
 
     # Telling
 
@@ -421,7 +512,7 @@ class Study(View):
         return self._journal.end(trial, "cancelled", None)
 
     def refresh(self) -> None:
-        """Take in what other processes have asked and told; ``ask`` and ``tell`` do so themselves."""
+        """Take in what other processes have asked and told; ``ask`` and ``tell`` do so too."""
         self._journal.refresh()
         self._warn()
 
@@ -431,7 +522,13 @@ class Study(View):
 
     def reopen(self) -> None:
         """Take the stop back: the study may be asked again, and stops again after a result."""
-        check_reopening(self)
+        if not self.done:
+            raise InvalidInput("the study has not stopped: there is nothing to reopen.")
+        if self.budget is not None:
+            raise InvalidInput(
+                f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
+                "To evaluate more, begin a study with a larger budget and tell it these results first."
+            )
         self._journal.reopen()
 
     def run(
@@ -480,20 +577,18 @@ class Study(View):
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
         ('c',)
         """
-        evaluate(
-            self,
+        run = Run(
             self._journal,
             objective,
             executor=executor,
-            batch=whole_number("batch", batch, 1),
+            batch=batch,
             order=order,
             max_evaluations=max_evaluations,
-            max_failures=whole_number("max_failures", max_failures, 0),
-            patience=checked_patience(patience),
-            progress=progress,
+            max_failures=max_failures,
+            patience=patience,
         )
+        run.evaluate(self, self.refresh, progress=progress)
         self._warn()
-        if self.done and (against := doubts(self)):
-            for finding in against:
-                warn_caller(GuaranteeInDoubt(str(finding)))
+        for finding in doubts(self) if self.done else []:
+            warn_caller(GuaranteeInDoubt(str(finding)))
         return self.shortlist

@@ -40,7 +40,7 @@ class Cause(NamedTuple):
 
     @classmethod
     def of(cls, decision: Decision) -> Cause:
-        """For the arm that a round decided on."""
+        """The cause of a trial of the arm that a round decided on."""
         second = NO_ARM if decision.queued is None else decision.queued
         return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
 
@@ -136,14 +136,13 @@ class Trial(_Fields):
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """The trial as it is stored (``ledger.ROW``)."""
+        """The trial as it is stored (``journal.ROW``)."""
         fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key)
 
 
 FIELDS = tuple(each.name for each in fields(_Fields))
-# All that a trial says now, for ``put_back``.
 all_fields = attrgetter(*FIELDS)
 # Changes a field of a trial: for the study itself, which keeps what it changes.
 set_field = object.__setattr__
@@ -156,13 +155,8 @@ def make_trial(*given: Any) -> Trial:
     return made
 
 
-def become(trial: Trial, other: Trial) -> None:
-    """Take over all that another says of the same trial."""
-    put_back(trial, all_fields(other))
-
-
 def put_back(trial: Trial, said: tuple[Any, ...]) -> None:
-    """Say again what it said when these were its fields."""
+    """Give a trial these fields, as ``all_fields`` read them."""
     for name, value in zip(FIELDS, said, strict=True):
         set_field(trial, name, value)
 

@@ -1,43 +1,35 @@
-"""What a study shows of itself."""
+"""What can be read of a study: its trials, its results, and how far it is."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from shortlist.engine.bound_algorithm import BoundAlgorithm
 from shortlist.engine.follow import Steps
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.study.answer import Shortlist, arm_table
-from shortlist.study.budget import estimated_error
-from shortlist.study.guarantee import doubts, worth
-from shortlist.study.insight.audit import audit_results
+from shortlist.study.answer import arm_table
+from shortlist.study.insight.audit import Audit
 from shortlist.study.journal import Journal
 from shortlist.study.model import Model
-from shortlist.study.stage import makes_plans
-from shortlist.study.trial import Reason, Trial, Trials
-
-if TYPE_CHECKING:
-    from shortlist.study.insight.audit import Audit
-    from shortlist.study.insight.feature_health import Finding
-    from shortlist.study.insight.history import History
-    from shortlist.study.insight.remaining import Projection
+from shortlist.study.trial import Trial, Trials
 
 
 class View:
-    """The readable side of a study."""
+    """A study as it is read: everything that only reads one takes this.
+
+    :class:`Study` adds what changes it, and the answers that are made from it.
+    """
 
     seed: int
     name: str
     created_at: float
     _journal: Journal
-    _answer: pd.DataFrame | None  # the arms of the shortlist, as they stood at the stop
     _answered_at: int
-    _final: tuple[int, Shortlist] | None  # as of so many changes of the study
 
     @property
     def bound(self) -> BoundAlgorithm:
@@ -113,7 +105,7 @@ class View:
 
     @property
     def posterior(self) -> Posterior:
-        """Means, variances and pulls as taken in so far: a copy, which later results leave alone."""
+        """A copy of the means, variances and pulls so far, which later results leave alone."""
         return self._journal.model.posterior.copy()
 
     @property
@@ -128,7 +120,8 @@ class View:
         With a budget it decides nothing: it is how much better the challenger may still be.
         """
         model = self._journal.model
-        return model.decision.statistic if model.decision is not None and model.looks else None
+        decision = model.decision
+        return decision.statistic if decision is not None and model.looks else None
 
     @property
     def stage(
@@ -142,51 +135,12 @@ class View:
             return "rounds"
         if model.posterior.aside:
             return "pulls after the pilot"
-        return "initial pulls" if model.decision is None else "pilot"
-
-    @property
-    def shortlist(self) -> Shortlist:
-        """The answer: final once the study is done, before that the current guess."""
-        if not self.done:
-            kept = self._answer if self.model.stopped else None  # while it is audited
-            return self._shortlist(self._listed() if kept is None else kept, final=False)
-        changes = self._journal.ledger.changes
-        if self._final is None or self._final[0] != changes:
-            assert self._answer is not None
-            self._final = changes, self._shortlist(self._answer, final=True)
-        return self._final[1]
+        return "initial pulls" if model.decided is None else "pilot"
 
     @property
     def answered_at(self) -> int:
         """How many results the last stop rests on; those of an audit come after it."""
         return self._answered_at
-
-    def _keep_answer(self) -> None:
-        self._answered_at = self.evaluations
-        self._answer = self._listed()
-
-    def _forget_answer(self) -> None:
-        self._answer, self._final, self._answered_at = None, None, 0
-
-    def _listed(self) -> pd.DataFrame:
-        table = self.table()
-        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
-        return chosen.reset_index(drop=True)
-
-    def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
-        error = None if self.budget is None else estimated_error(self)
-        evaluations = self.evaluations
-        if final:  # what came in late has no part in it
-            evaluations = self._answered_at + len(self.audit.results)
-        return Shortlist(
-            names=tuple(listed["name"]),
-            table=listed,
-            evaluations=evaluations,
-            final=final,
-            guarantee=worth(self, error).words,
-            error=error,
-            audited=audit_results(self.taken),
-        )
 
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
@@ -199,42 +153,52 @@ class View:
         and less often those of the shortlist, which was chosen because it came out best.
         """
         model = self._journal.model
-        now = None if model.decision is None else self.round
+        now = None if model.decided is None else self.round
         C = self.bound.engine.threshold(model.posterior, now) if model.looks else math.nan
         return arm_table(self.bound, model.posterior, C, now)
 
-    def remaining(self, *, quick: bool = False) -> Projection:
-        """How many more evaluations the stop is away, with a range, as far as the estimates tell.
 
-        With a budget it is exact: the budget less the results told.
+def makes_plans(study: View) -> bool:
+    """Whether the algorithm goes plan by plan: only those are not composed of rules."""
+    return not study.bound.engine.setup.parts
 
-        Parameters
-        ----------
-        quick : bool
-            In a few milliseconds, and less well.
-        """
-        from shortlist.study.insight.remaining import remaining
 
-        return remaining(self, quick=quick)
+def next_look(study: View) -> str:
+    """When the stop is looked for again, as a sentence; empty if that is after every result.
 
-    def health(self) -> list[Finding]:
-        """What speaks for or against the features, σ, S and the linear model, and what it means."""
-        from shortlist.study.insight.health import examine
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> next_look(study)
+    'It looks again when 9 more are in.'
+    """
+    left = study.bound.engine.until_look(study.round)
+    return f"It looks again when {left:,} more are in." if left > 1 else ""
 
-        return examine(self)
 
-    def history(self) -> History:
-        """What the study looked like after every evaluation."""
-        from shortlist.study.insight.history import history
+def before_the_rounds(study: View) -> str:
+    """Why nothing is certified yet, as a sentence.
 
-        return history(self)
-
-    def why(self, trial: Trial | int) -> Reason:
-        """Why a trial was asked for: b_t, c_t and their gap index."""
-        found = self._journal.ledger.find(trial)
-        reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
-        names = ", ".join(finding.name for finding in doubts(self))
-        if not names:
-            return reason
-        doubt = f"The results speak against what the guarantee assumes: {names}."
-        return replace(reason, words=f"{reason.words} {doubt}")
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, threshold="pilot")
+    >>> before_the_rounds(study)
+    '0 of 21 initial pulls are told.'
+    """
+    if study.stage == "pilot":
+        return (
+            "The pilot is under way: it chooses evaluations as ever, and nothing is certified "
+            "before it is set aside."
+        )
+    opening, pulled = study.bound.engine.opening(study.model.posterior)
+    told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
+    if study.model.posterior.aside:
+        return (
+            f"The pilot is over ({study.model.posterior.aside:,} evaluations, set aside); {told:,} of "
+            f"the {len(opening):,} pulls that follow it are told."
+        )
+    if makes_plans(study):
+        return f"{told:,} of the {len(opening):,} pulls of the first plan are told."
+    return f"{told:,} of {len(opening):,} initial pulls are told."

@@ -1,1 +1,1 @@
-"""What a study shows of itself: history, what remains, health, and the audit of linearity."""
+"""What is computed from a study: history, what remains, health, and the audit of linearity."""

@@ -6,13 +6,16 @@ import math
 import sys
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
+from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
     LEVEL,
     WHILE_RUNNING,
@@ -22,15 +25,8 @@ from shortlist.study.insight.linearity import (
     evidence_at_most,
     lack_of_fit,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shortlist.engine.bound_algorithm import BoundAlgorithm
-    from shortlist.problem import Problem
-    from shortlist.study.model import Model
-    from shortlist.study.trial import Trial
-
+from shortlist.study.model import Model
+from shortlist.study.trial import Trial
 
 FEWEST = 20  # evaluations of an audit; with few arms twice their number
 SHARE = 10  # audits are a tenth of the evaluations so far, if that is more
@@ -107,7 +103,7 @@ class Audit:
         return self.plan is not None and self.verdict is None
 
     def follow(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
-        """Test what is to be tested, now that the model has taken in these results."""
+        """Run the tests that are due, now that the model has taken in these results."""
         if not model.stopped:
             self.reopen()
         self._watch(model, taken)
@@ -135,7 +131,7 @@ class Audit:
             self._next_probe *= 2
 
     def _probe(self, problem: Problem, taken: Sequence[Trial]) -> None:
-        """Choose arms far from all that was evaluated; they depend on nothing else."""
+        """Choose arms far from all evaluated ones; no value has a part in the choice."""
         count = audit_size(problem.arms, len(taken)) // 2 - audit_results(taken)
         pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
         nobody = np.zeros(0, np.int64)
@@ -179,7 +175,7 @@ class Audit:
         self.probes = self.probes[:0]
 
     def reopen(self) -> None:
-        """There is no answer any more."""
+        """Forget the plan and the verdict: the study has no answer any more."""
         self.plan = self.verdict = None
         self.results = []
 
@@ -199,7 +195,7 @@ class Audit:
         return missing
 
     def _own(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The trials of the present audit, of those given."""
+        """Those of the trials that belong to the present audit."""
         first = bisect_right(trials, self._since, key=attrgetter("opened"))
         return [trial for trial in trials[first:] if trial.cause.origin == "audit"]
 
@@ -254,7 +250,7 @@ def rests_on_features(bound: BoundAlgorithm) -> bool:
 
 
 def is_audited(bound: BoundAlgorithm) -> bool:
-    """Whether answers are audited by evaluations made for it.
+    """Whether answers are audited by evaluations made for that purpose.
 
     With a declared misspecification they are not: every arm is evaluated anyhow, and the results
     are tested as they come in.
@@ -263,7 +259,7 @@ def is_audited(bound: BoundAlgorithm) -> bool:
 
 
 def audit_size(arms: int, evaluations: int) -> int:
-    """How many evaluations audits have, those before the stop included.
+    """The number of evaluations for audits, including those made before the stop.
 
     Examples
     --------
@@ -311,7 +307,7 @@ def chosen_arms(
 
 
 def _spread_out(problem: Problem, chosen: Integers, pulls: Integers, count: int) -> Integers:
-    """Arms that are each as far as can be from those evaluated, the chosen, and one another."""
+    """Arms as far as possible from those evaluated, from those chosen, and from one another."""
     x = problem.orthonormal
     among = np.setdiff1d(np.arange(problem.arms), chosen)
     if len(among) > CONSIDERED:
@@ -337,7 +333,7 @@ def _spread_out(problem: Problem, chosen: Integers, pulls: Integers, count: int)
 
 
 def _sample(problem: Problem, taken: Sequence[Trial], arms: Integers | None = None) -> Sample:
-    """Results, by default of the arms that have any."""
+    """The results of these trials by arm; by default of the arms that have any."""
     told = np.array([trial.arm for trial in taken], np.int64)
     values = np.array([trial.value for trial in taken], np.float64)
     counts = np.bincount(told, minlength=problem.arms)
@@ -348,7 +344,7 @@ def _sample(problem: Problem, taken: Sequence[Trial], arms: Integers | None = No
 def sample_of(
     problem: Problem, pulls: Integers, sums: Reals, arms: Integers | None = None
 ) -> Sample:
-    """Results, by default of the arms that have any."""
+    """Counts and sums of results as a sample; by default of the arms that have any."""
     arms = np.flatnonzero(pulls) if arms is None else arms
     counts = pulls[arms].astype(np.float64)
     means = sums[arms] / np.maximum(counts, 1.0)

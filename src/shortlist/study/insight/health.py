@@ -1,22 +1,299 @@
-"""Whether the results speak against what the guarantee assumes: S, σ and the linear model."""
+"""Findings that speak for or against what the guarantee assumes.
+
+Before any evaluation they are of the features, later also of S, σ and the linear model.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, Reals
-from shortlist.study.guarantee import advice, is_linearity_tested, passed
-from shortlist.study.insight.feature_health import Finding as Finding
-from shortlist.study.insight.feature_health import examine_features as examine_features
-from shortlist.study.insight.feature_health import is_classical
+from shortlist.errors import UnhealthyFeatures
+from shortlist.numerics.tall import (
+    blocks,
+    condition,
+    even,
+    exponents,
+    first_like,
+    share_left_of_ones,
+    singular_values,
+    sizes,
+    squared_norms,
+)
+from shortlist.problem import Problem
+from shortlist.study.insight.audit import Rejection, rests_on_features
+from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
+from shortlist.study.view import View
 
-if TYPE_CHECKING:
-    from shortlist.study.view import View
+UNEVEN, ILL, LOST = 100.0, 1e3, 1e6  # columns' sizes; condition numbers to note, to warn of
+FAR = 500  # powers of two: the squares of such columns are out of range
+OUTLYING = 10.0  # times the median norm
+NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
+EXPRESSED = 1e-8  # what may be left of a constant that the features express
+
+
+_EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check, what it found, and what that means.
+
+    Attributes
+    ----------
+    name : str
+        Of the check.
+    level : {"fine", "untested", "note", "warning"}
+        A warning speaks against the guarantee or against the numbers it is made of; a note costs
+        evaluations, or is worth a look; what is untested is assumed, and nothing is known of it.
+    words : str
+        What was found, with the figures.
+    meaning : str
+        What that means for the guarantee, and what to do.
+    file_words : str
+        ``words`` for features that come from a file, which are counted from 1, if that differs.
+    """
+
+    name: str
+    level: Literal["fine", "untested", "note", "warning"]
+    words: str
+    meaning: str
+    file_words: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.level}): {self.words} {self.meaning}"
+
+
+def examine_features(problem: Problem) -> list[Finding]:
+    """What can be said of the features before any evaluation.
+
+    Examples
+    --------
+    >>> problem = Problem.of([[1.0, 0.0], [1.0, 0.5], [1.0, 40.0]], m=1, sigma=1.0)
+    >>> for finding in examine_features(problem):
+    ...     print(f"{finding.name}: {finding.level}. {finding.words}")
+    rank: fine. The features have rank 2 for 3 arms.
+    redundant columns: fine. None of the 2 columns is a combination of the others.
+    scaling: fine. Column 1 is 23.1 times as large as column 0 (root mean square); the condition number is 28.5.
+    norms: note. The features of arm '2' have norm 40, 35.8 times the median.
+    alike: fine. No two arms are nearly alike.
+    offset: fine. The features can express an offset that all means share.
+    """
+    if problem.is_classical:
+        return [
+            Finding(
+                "rank",
+                "fine",
+                f"There are no features: each of the {problem.arms} arms is a dimension of its own.",
+                "Nothing is assumed about the means, and no arm teaches anything about another.",
+            )
+        ]
+    if problem not in _EXAMINED:  # of many arms it takes a second, and an answer is asked for often
+        looks = (_rank, _redundant, _scaling, _norms, _alike, _offset)
+        _EXAMINED[problem] = [look(problem) for look in looks]
+    return list(_EXAMINED[problem])
+
+
+def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:
+    """Warn of what speaks against the guarantee; notes stay with ``examine_features``."""
+    for finding in examine_features(problem):
+        if finding.level == "warning":
+            warnings.warn(str(finding), UnhealthyFeatures, stacklevel=stacklevel)
+
+
+def _rank(problem: Problem) -> Finding:
+    words = f"The features have rank {problem.rank} for {problem.arms} arms."
+    if problem.rank < problem.arms:
+        return Finding(
+            "rank",
+            "fine",
+            words,
+            "Arms teach about each other; the guarantee assumes that the means are linear in the "
+            "features.",
+        )
+    return Finding(
+        "rank",
+        "note",
+        words,
+        "Any means are linear in them: the guarantee assumes nothing about the means, but there is "
+        "no structure to use, and no arm teaches anything about another. To gain from features, "
+        "take fewer than there are arms.",
+    )
+
+
+def _redundant(problem: Problem) -> Finding:
+    columns, rank = problem.dimension, problem.rank
+    if rank == columns:
+        words = f"None of the {columns} columns is a combination of the others."
+        return Finding("redundant columns", "fine", words, "θ is unique.")
+    return Finding(
+        "redundant columns",
+        "note",
+        f"{columns - rank} of the {columns} columns can be left out: the rank is {rank}.",
+        "Estimates and widths do not change by it, and the guarantee holds. Only the threshold "
+        "'frequentist' pays for every column. A bound S need only cover the shortest θ.",
+    )
+
+
+def _scaling(problem: Problem) -> Finding:
+    size = sizes(problem.features)
+    small, large = int(np.argmin(np.where(size > 0.0, size, np.inf))), int(np.argmax(size))
+    with np.errstate(over="ignore"):
+        ratio = float(size[large] / size[small])
+    singular = singular_values(problem.reduced)
+    uneven, bent = float(singular[0] / singular[-1]), 1.0
+    if problem.rank == problem.dimension:
+        bent = condition(problem.features)
+    if bent > LOST:  # the reduced features are then others
+        uneven = max(uneven, bent)
+    words, file_words = (
+        f"{what.capitalize()} {large + first} is {ratio:.3g} times as large as {what} "
+        f"{small + first} (root mean square); the condition number is {uneven:.3g}."
+        for what, first in (("column", 0), ("feature", 1))
+    )
+    if ratio <= UNEVEN and uneven <= ILL:
+        return Finding("scaling", "fine", words, "The columns are of comparable size.", file_words)
+    reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
+    meaning = (
+        "Plain least squares does not mind the size of columns. Thresholds that use S do: their "
+        "estimate is regularised, which holds back the coefficients of small columns, and S must "
+        f"bound ‖θ‖ in these units{reach}. Bring the columns to the same size first."
+    )
+    if bent > LOST:
+        meaning = (
+            f"About {2 * math.log10(bent):.0f} of 16 digits are lost in solving for the means, and the "
+            "guarantee is no better than the rest: even with columns brought to the same size the "
+            f"condition number is {bent:.1g}. Leave out columns that are nearly combinations of "
+            f"others. {meaning}"
+        )
+    return Finding("scaling", "warning" if bent > LOST else "note", words, meaning, file_words)
+
+
+def _norms(problem: Problem) -> Finding:
+    power = int(exponents(problem.features).max())
+    if abs(power) > FAR:
+        norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(problem.features, -power))), power)
+    else:
+        norms = np.sqrt(squared_norms(problem.features))
+    arm, median = int(np.argmax(norms)), float(np.median(norms))
+    ratio = float(norms[arm] / median) if median > 0.0 else math.inf
+    words = (
+        f"The features of arm {problem.names[arm]!r} have norm {norms[arm]:.3g}, {ratio:.3g} times "
+        "the median."
+    )
+    if ratio <= OUTLYING:
+        return Finding("norms", "fine", words, "No arm stands out by its size.")
+    return Finding(
+        "norms",
+        "note",
+        words,
+        "Under the linear model its mean is that much larger than others', and its results weigh "
+        "that much more in θ: if the model bends anywhere, it is there. The threshold 'frequentist' "
+        "grows with the largest norm. Look for a slip in the units, or take logarithms.",
+    )
+
+
+def _alike(problem: Problem) -> Finding:
+    name, x = "alike", problem.features
+    first = first_like(x)
+    again = np.flatnonzero(first != np.arange(len(x)))
+    if len(again):
+        shared, other = int(first[again[0]]), int(again[0])
+        alike = len(again) + len(np.unique(first[again]))
+        return Finding(
+            name,
+            "note",
+            f"{alike} arms have the same features as another, such as "
+            f"{problem.names[shared]!r} and {problem.names[other]!r}.",
+            "Under the linear model their means are equal: which of them is on the shortlist is "
+            f"chance, and right up to ε = {problem.epsilon:g}. Keep one of each, or add a feature "
+            "that tells them apart.",
+        )
+    near, pair, distance = _nearest(x)
+    if near == 0:
+        return Finding(
+            name, "fine", "No two arms are nearly alike.", "Distances cost nothing here."
+        )
+    words = (
+        f"{near} arms are nearly like another; the nearest, {problem.names[pair[0]]!r} and "
+        f"{problem.names[pair[1]]!r}, differ by {distance:.2g} of the usual distance (columns "
+        "brought to the same spread)."
+    )
+    if distance < TWINS:
+        return Finding(
+            name,
+            "warning",
+            words,
+            "That is hardly told from rounding, and widths are not taken to be smaller than rounding "
+            "makes them: if both stand at the boundary, the study may never stop. Keep one of them, "
+            "or set epsilon above 0.",
+        )
+    return Finding(
+        name,
+        "note",
+        words,
+        "The guarantee holds. But if two such stand on either side of the boundary, telling them "
+        "apart may take evaluations as 1/distance²: always with individual indices (LUCB, UGapE), "
+        "with paired ones unless other arms differ more in that direction. A small epsilon avoids "
+        "it.",
+    )
+
+
+def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
+    """How many arms have a near neighbour, the nearest pair, and its relative distance."""
+    from scipy.spatial import KDTree
+
+    if np.abs(exponents(x)).max() > FAR:
+        x = even(x)
+    spread = _spread(x)
+    varies = spread > 0.0
+    scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
+    usual = math.sqrt(2.0 * int(varies.sum()))
+    # A projection shortens distances, so those near are near in it too; a tree of few dimensions
+    # is quick, and one of all is needed for the few arms that are left.
+    kept = np.arange(len(x))
+    directions = np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1], 6)))[0]
+    for seen in (x @ (scale[:, None] * directions), None):
+        points = x[kept] * scale if seen is None else seen
+        found, partners = KDTree(points).query(points, k=2, distance_upper_bound=NEAR * usual)
+        distances, partner = np.asarray(found)[:, 1] / usual, np.asarray(partners)[:, 1]
+        near = np.isfinite(distances)
+        if not near.any():
+            return 0, (0, 0), math.inf
+        one = int(np.argmin(distances))
+        pair = int(kept[one]), int(kept[partner[one]])
+        kept = kept[near]
+    return int(near.sum()), pair, float(distances[one])
+
+
+def _spread(x: Reals) -> Reals:
+    """The standard deviation of every column."""
+    middle, total = x.mean(axis=0), np.zeros(x.shape[1])
+    for rows in blocks(x):
+        total += ((x[rows] - middle) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt(total / len(x)))
+
+
+def _offset(problem: Problem) -> Finding:
+    left = share_left_of_ones(problem.reduced)
+    if left < EXPRESSED:
+        words = "The features can express an offset that all means share."
+        return Finding("offset", "fine", words, "The results may have any common level.")
+    return Finding(
+        "offset",
+        "note",
+        f"The features cannot express an offset that all means share: {left:.0%} of it is left.",
+        "If the results have a common level, such as a background, the linear model is wrong by it "
+        "and the guarantee does not hold. Add a column of ones, unless an arm with all features 0 "
+        "would have mean 0.",
+    )
 
 
 ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
@@ -43,7 +320,7 @@ def examine(study: View) -> list[Finding]:
     >>> [finding.name for finding in examine(study) if finding.level == "warning"]
     ['fit']
     """
-    if study.bound.setting.classical and not is_classical(study.problem):
+    if study.bound.setting.classical and not study.problem.is_classical:
         features = [
             Finding(
                 "rank",
@@ -271,7 +548,7 @@ def _fit(study: View, results: _Results) -> Finding:
 
 
 def _when(study: View) -> str:
-    """When linearity is tested, if it is."""
+    """A sentence on whether linearity will be tested."""
     if study.audit.wanted and not study.done:
         return "Fresh evaluations test it before the answer is final."
     return "The guarantee rests on a linear model, which was not tested."
@@ -284,7 +561,7 @@ def _fit_rejected(study: View) -> Finding:
 
 
 def _fit_within(study: View, results: _Results, c: float) -> Finding:
-    """Whether the means can all be within c of linear."""
+    """The finding on whether all means can be within c of linear."""
     from scipy.special import chdtrc
 
     from shortlist.numerics.quadratic import nearest, workspace
@@ -304,7 +581,10 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
         words = (
             f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
         )
-        meaning = f"The results do not speak against c, nor do they show that it is large enough. {ADAPTIVE}"
+        meaning = (
+            "The results do not speak against c, nor do they show that it is large enough. "
+            + ADAPTIVE
+        )
         return Finding("fit", "fine", words, meaning)
     worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
     return Finding(
@@ -315,4 +595,101 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
         "The guarantee assumes that they are not, and does not hold. Start anew with a larger "
         "misspecification, or with an algorithm that does not look at the features, such as LUCB. "
         + ADAPTIVE,
+    )
+
+
+def doubts(study: View) -> list[Finding]:
+    """The findings of health that speak against the guarantee.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> doubts(Study(arms=["a", "b"], m=1, sigma=0.5))
+    []
+    """
+    # Arms that are nearly alike may cost evaluations, and never the guarantee.
+    found = examine(study)
+    return [each for each in found if each.level == "warning" and each.name != "alike"]
+
+
+def is_linearity_untested(study: View) -> bool:
+    """Whether an answer assumes that the means are linear, and nothing has tested it."""
+    if not rests_on_features(study.bound):
+        return False
+    if study.bound.misspecification:
+        return not study.audit.wanted
+    verdict = study.audit.verdict
+    if verdict is None or not study.audit.results:
+        return True
+    return math.isinf(verdict.single) and math.isinf(verdict.spread)  # nothing would be found
+
+
+def is_linearity_tested(study: View) -> bool:
+    """Whether the answer is final, assumes that the means are linear, and was tested for it."""
+    return study.done and rests_on_features(study.bound) and not is_linearity_untested(study)
+
+
+def untested(study: View) -> str:
+    """Why linearity was not tested, in a sentence."""
+    what, audit = _assumed(study), study.audit
+    if not audit.wanted:
+        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
+    if not audit.results:
+        return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
+    return (
+        f"{what} was not tested: the {len(audit.results):,} evaluations made for it could not have "
+        f"shown a misfit; {_evaluated(study)}."
+    )
+
+
+def passed(study: View) -> str:
+    """How linearity was tested and what would have been found, in a sentence."""
+    audit, what = study.audit, _assumed(study)
+    if study.bound.misspecification:
+        level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
+        return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
+    assert audit.verdict is not None
+    tested = len({trial.arm for trial in audit.results})
+    single, spread = audit.verdict.single, audit.verdict.spread
+    sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
+    sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
+    found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
+    return (
+        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
+        f"(level {LEVEL * 100:g} %; {found}); {_evaluated(study)}."
+    )
+
+
+def _assumed(study: View) -> str:
+    c = study.bound.misspecification
+    return f"That the means are {f'within c = {c:g} of ' if c else ''}linear in the features"
+
+
+def _evaluated(study: View) -> str:
+    seen = int((study.model.posterior.pulls > 0).sum())
+    return f"{seen:,} of {study.problem.arms:,} arms were evaluated"
+
+
+def advice(study: View) -> str:
+    """Why linearity was rejected, and what to do."""
+    rejection = study.audit.rejection
+    assert rejection is not None
+    c = study.bound.misspecification
+    other = f"with a c above {c:g}" if c else "assumes that they are within c of linear"
+    return (
+        f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
+        "study.without_features() goes on with every result and assumes nothing of the means, "
+        f"study.with_misspecification(c) {other}."
+    )
+
+
+def departure(rejection: Rejection, c: float = 0.0) -> str:
+    """What speaks against linear means, in a sentence."""
+    what = f"within c = {c:g} of linear" if c else "linear"
+    return (
+        f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
+        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm "
+        f"{rejection.name!r} was measured at "
+        f"{rejection.measured:.3g}, and a linear model of the other results gives "
+        f"{rejection.predicted:.3g}."
     )

@@ -1,13 +1,13 @@
 """What a study looked like after every evaluation, by taking its results in again.
 
-What the stopping rule reads: means, intervals, and the gap indices at the boundary.
+A :class:`Look` is what the stopping rule read: means, intervals, and gap indices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,7 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.study.answer import arm_table
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
-
-if TYPE_CHECKING:
-    from shortlist.study.view import View
-
+from shortlist.study.view import View
 
 CHECKPOINTS = 60
 FEWER = 24  # of more arms than ARMS: means and variances of all of them are made at each
@@ -46,8 +43,8 @@ class History:
         One row an evaluation, in the order in which the model took them in: evaluation (from 1),
         trial, arm, name, value, C, statistic, b, c. The last three are those of the study's last
         look by then: it does not look during the initial pulls and a pilot (they are missing), in
-        the middle of a round that pulls two arms, or after its stop. Of more than 2000 evaluations, 2000 spread
-        evenly are read out, and the last 200; the others have C and all after it missing.
+        the middle of a round that pulls two arms, or after its stop. Of more than 2000
+        evaluations, 2000 spread evenly are read out, and the last 200; the others have C and all after it missing.
     checkpoints : DataFrame
         ``Study.table`` as it was at up to 60 evaluations (of more than 1000 arms up to 24), with
         the column evaluation in front; the last is as it is now. They are spaced evenly on a
@@ -180,13 +177,13 @@ class _Replay:
         self._take(Steps.supposing([]))
 
     def through(self, evaluations: Sequence[int]) -> Iterator[int]:
-        """Halt after each of these evaluations."""
+        """Take results in up to each of these evaluations in turn, and yield it."""
         for evaluation in evaluations:
             end = int(self._ends[evaluation])
-            before = self.model.decision
+            before = self.model.decided
             self._take(self._steps.part(self._at, end))
             self._at = end
-            if self.model.decision is not before:
+            if self.model.decided is not before:
                 self.looked = evaluation
             yield evaluation
 
@@ -215,7 +212,7 @@ class _Replay:
 
 
 def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
-    """Evenly spaced on a logarithmic scale, from the first round to the last result."""
+    """Evaluations evenly spaced on a logarithmic scale, from the first round to the last result."""
     if not told:
         return set()
     if study.budget is not None:
@@ -239,7 +236,7 @@ def _spaced(study: View, first: int, last: int) -> set[int]:
 
 
 def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
-    """With a budget, from where the first phase is over and the results span the features."""
+    """With a budget, the same from the end of the first phase, where results span the features."""
     first, features = len(study.bound.engine.setup.initial), study.problem.reduced
     if len(arms) < first:
         return set()
@@ -346,7 +343,7 @@ def glance_at(
     decision: Decision,
     arms: NDArray[np.int64],
 ) -> tuple[pd.DataFrame, Difference]:
-    """Of a look the means and intervals of some arms, and the difference that is the statistic."""
+    """The means and intervals of some arms, and the difference that is the statistic."""
     engine = bound.engine
     table = arm_table(bound, posterior, engine.threshold(posterior, now), now, arms)
     _, *gaps = engine.gaps(posterior, now, decision, outside_only=True)

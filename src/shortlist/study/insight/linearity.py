@@ -15,9 +15,9 @@ the means are linear, its least value over all linear means is no larger than at
 
 *At the stop* (:func:`lack_of_fit`). The arms of an audit are chosen before any of its results is
 known. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a, and C be a covariance of departures from a line, in the same
-units, that the plan of the audit fixes. At the true θ, given the past, exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The
-past has a supermartingale of its own, exp(½ sᵀ(V + W)⁻¹s)·√(det W/det(V + W)) with s = V(θ̂ − θ) (de la
-Peña et al. 2004). Their product is an e-value at the true θ; the test takes the θ at which it is
+units, that the plan of the audit fixes. At the true θ, given the past,
+exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The past has a supermartingale of its
+own, exp(½ sᵀ(V + W)⁻¹s)·√(det W/det(V + W)) with s = V(θ̂ − θ) (de la Peña et al. 2004). Their product is an e-value at the true θ; the test takes the θ at which it is
 least, and averages over several C and W.
 """
 
@@ -124,7 +124,7 @@ def _evidence(sample: Sample, means_for: Callable[[Reals], Reals]) -> float:
 
 
 def _log_mean(logs: Reals) -> float:
-    """Ln of a mean."""
+    """The logarithm of the mean of numbers that are given by their logarithms."""
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
@@ -141,7 +141,7 @@ def _nearest(sample: Sample, weights: Reals, slack: float) -> Reals:
 
 
 def _fit(sample: Sample, weights: Reals) -> Reals:
-    """Weighted least squares; of arms that do not span the features, a solution.
+    """The θ of weighted least squares; one of them where the arms do not span the features.
 
     Weights may differ by many orders of magnitude, and a direction that is lost would make the
     least value too large. So nothing is squared, and long rows come first, as Householder's
@@ -250,7 +250,7 @@ class _Test:
         self._alone_constants = np.concatenate(constants)
 
     def evidence(self, z: Reals) -> Reals:
-        """Ln of the e-value, of every row of z; departures of single arms are a group of their own."""
+        """Ln of the e-value of every row of z; departures of single arms are one group."""
         squares = np.array([np.einsum("ri,ri->r", z @ form, z) for form in self._forms])
         logs = 0.5 * squares + self._constants[:, None]
         alone = 0.5 * self._alone * z[:, None, :] ** 2 + self._alone_constants
@@ -262,7 +262,7 @@ class _Test:
         return np.asarray(np.logaddexp(together + share[0], singles + share[1]))
 
     def detectable(self, needed: float) -> tuple[float, float]:
-        """The misfit of a typical arm of the audit, and of random signs over all, found 9 times in 10.
+        """The misfit found 9 times in 10, at a typical arm of the audit and of random signs over all.
 
         A misfit of an arm that was evaluated before is in θ̂ as well. θ̂ is taken to be normal, which
         it is but for the choice of the arms.

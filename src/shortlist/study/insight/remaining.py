@@ -4,8 +4,6 @@ What a study does not know is the true means. So they are drawn from its posteri
 draw the algorithm is played on, in simulation, from where it stands to its stop. A draw that is not
 through within the work allowed is carried to its end by the widths, which shrink as 1/√t as long
 as the arms keep their shares of the pulls.
-
-How many evaluations are needed at the stop, by extrapolation: widths shrink as 1/√t.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +20,8 @@ from shortlist.arrays import Integers, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.posterior.posterior import Posterior
-from shortlist.study.budget import evaluations_left
 from shortlist.study.insight.audit import audit_size, is_audited
-from shortlist.study.stage import makes_plans
-
-if TYPE_CHECKING:
-    from shortlist.study.view import View
-
+from shortlist.study.view import View, makes_plans
 
 DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
 TENTH = (DRAWS + 1) // 10
@@ -116,7 +109,8 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         left = len(study.audit.missing(study.trials)) + len(study.pending)
         return Projection(left, left, left, f"{left:,} more: the audit of linearity")
     if study.budget is not None:
-        left = evaluations_left(study)
+        # Failed and cancelled trials have used nothing up.
+        left = max(0, study.budget - study.evaluations - len(study.waiting))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     engine, posterior = study.bound.engine, study.model.posterior
     opening, pulled = engine.opening(posterior)
@@ -148,7 +142,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
 
 
 def _with_audit(study: View, more: float) -> float:
-    """The evaluations to the stop, and those of the audit at it."""
+    """The evaluations to the stop, plus those of the audit."""
     if not study.audit.wanted or not is_audited(study.bound) or math.isinf(more):
         return more
     return more + audit_size(study.problem.arms, study.evaluations + int(more))
@@ -180,7 +174,7 @@ def _projection(low: float, middle: float, high: float) -> Projection:
 
 
 def _rounded(number: int) -> str:
-    """Two digits that count: more would pretend."""
+    """A number rounded to two significant digits."""
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
 
@@ -240,9 +234,7 @@ NEAR = 64  # arms on either side of the boundary whose pairs are looked at
 
 
 def is_identity(x: Reals) -> bool:
-    """Whether every arm is a dimension of its own: then all matrices are diagonal, and K may be
-    large.
-    """
+    """Whether the features are the identity: then all matrices are diagonal, and K may be large."""
     return (
         x.shape[0] == x.shape[1]
         and np.count_nonzero(x) == len(x)
@@ -293,7 +285,7 @@ def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals)
 
 
 def _with_pilot(engine: AnyEngine, share: float, told: int) -> float:
-    """The same from within a pilot, which ends at Z = r/2."""
+    """Evaluations at the stop, seen from within a pilot, which ends at Z = r/2."""
     ends = max(float(told), told * engine.setup.features.shape[1] * share**2)
     if ends - told > MOST:
         return math.inf

@@ -1,1 +1,1 @@
-"""Evaluations made for a study: executors, calls, and the progress line."""
+"""Running a study: executors, calls of the objective, and the progress line."""

@@ -1,4 +1,4 @@
-"""Where work is done: here, in a pool of threads or processes, on a cluster."""
+"""Executors: in this thread, in a pool of threads or processes, or on a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Here(Executor):
 
 
 def find_executor(given: Any) -> Executor:
-    """The executor meant: None is here, and a Dask client has one.
+    """The executor to use: None means this thread, and a Dask client has one.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def find_executor(given: Any) -> Executor:
 
 
 def is_dask_client(given: Any) -> bool:
-    """Whether it is one, told without loading Dask."""
+    """Whether it is a Dask client, without loading Dask."""
     return hasattr(given, "get_executor") and hasattr(given, "nthreads")
 
 
@@ -76,7 +76,7 @@ def check_sendable(executor: Executor, thing: Any, name: str) -> None:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether it says that the executor lost the work, not that the work failed.
+    """Whether an error says that the executor lost the work, not that the work failed.
 
     Dask's own errors (``KilledWorker`` and others) are known by where they are defined.
     """

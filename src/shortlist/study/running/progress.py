@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shortlist.printable import on_one_line
-from shortlist.study.stage import makes_plans
-
-if TYPE_CHECKING:
-    from shortlist.study.study import Study
-
+from shortlist.study.insight.remaining import remaining
+from shortlist.study.view import View, makes_plans
 
 NAMES_SHOWN = 5
 DRAWN_EVERY = 0.1  # seconds
@@ -20,7 +17,7 @@ PROJECTED_EVERY = 1.0
 PROJECTING = 20  # a projection that takes long is made again after so many times as long
 
 
-def describe(study: Study, left: str = "") -> str:
+def describe(study: View, left: str = "") -> str:
     """Evaluations, those in flight and those that wait, the statistic against ε, the shortlist.
 
     Parameters
@@ -49,7 +46,7 @@ def describe(study: Study, left: str = "") -> str:
     return " · ".join([*parts, *_names(study)])
 
 
-def _names(study: Study) -> list[str]:
+def _names(study: View) -> list[str]:
     table = study.table()
     names = table.loc[table["in_shortlist"]].sort_values("mean", ascending=False)["name"].tolist()
     return [
@@ -59,16 +56,16 @@ def _names(study: Study) -> list[str]:
 
 
 class ProgressLine:
-    """Shown on a terminal, silent elsewhere; drawn at most ten times a second."""
+    """A line on a terminal, drawn at most ten times a second; elsewhere nothing is shown."""
 
-    def __init__(self, study: Study, wanted: bool, console: Any = None) -> None:
+    def __init__(self, study: View, wanted: bool, console: Any = None) -> None:
         self._study, self._wanted, self._console = study, wanted, console
         self._live: Any = None
         self._drawn = self._project_at = -np.inf
         self._left = self._said = ""
 
     def say(self, words: str) -> None:
-        """Show these words before the rest, until others are said; none with an empty text."""
+        """Show these words in front of the line until others replace them."""
         if words != self._said:
             self._said = words
             if self._live is not None:
@@ -115,10 +112,8 @@ class ProgressLine:
             self._live.stop()
 
 
-def _left(study: Study) -> str:
+def _left(study: View) -> str:
     """The projected number of evaluations that are still needed, if there is one."""
-    from shortlist.study.insight.remaining import remaining
-
     if study.budget is not None:
         return ""  # the budget stands beside the evaluations
     try:

@@ -1,4 +1,4 @@
-"""Where a study is kept, as it is named: a path or a URL, whose password is never shown."""
+"""The address of a storage: a path or a URL, whose password is never shown."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _ALMOST_URL = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+:/|(?![./\\~]|[a-z]:[/\\]).*:.
 _SETTINGS = re.compile(r"\b\w*(?:pass|secret|token)\w*\s*=", re.I)
 EXPECTED = (
     "expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, where a password has %40 for @, %3A "
-    "for :, %2F for /, %3F for ? and %25 for %, and the port is a number. It is not shown here, as it may "
-    "hold a password."
+    "for :, %2F for /, %3F for ? and %25 for %, and the port is a number. It is not shown here, as "
+    "it may hold a password."
 )
 
 

@@ -1,201 +1,252 @@
-"""Opening a database: SQLite in a file of ours, or PostgreSQL by its URL."""
+"""A study kept in a database: its statements, one transaction for every change, and the session.
+
+SQLAlchemy writes the statements, once; they then go to the driver itself. Through SQLAlchemy a
+small transaction takes four times as long.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import random
-import shutil
+import secrets
 import sqlite3
 import sys
-import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import sqlalchemy as sql
-from sqlalchemy import event
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.dialects import postgresql, sqlite
 
-from shortlist.errors import DamagedStorage, ForeignStorage, StorageError, StudyNotFound
-from shortlist.study.storage import schema
-from shortlist.study.storage.address import (
-    check_address,
-    is_url,
-    parsed_url,
-    shown,
-    without_secrets,
+from shortlist._version import __version__
+from shortlist.errors import (
+    DamagedStorage,
+    InvalidSetting,
+    OutcomeUnknown,
+    StorageError,
+    StudyNotFound,
+    unknown_name,
 )
+from shortlist.study.definition import Definition
+from shortlist.study.journal import ROW, Event, Known, Standing, Storage, Transaction
+from shortlist.study.storage.address import is_url, shown, without_secrets
+from shortlist.study.storage.forking import before_fork, working
+from shortlist.study.storage.process import process_name
+from shortlist.study.storage.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
+from shortlist.study.trial import Trial
 
-MAGIC = b"SQLite format 3\x00"
-APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
-APPLICATION_ID_AT = 68
-JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-HEADER = 100
 PATIENCE = 60.0  # seconds that a writer waits for another
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
-ADVISORY_LOCK = 0x53484C54
+LOOK_AGAIN = 60.0  # seconds to ask for whether a commit was made, if its reply was lost
+
+Statement = sql.sql.expression.ClauseElement
+Queries = Sequence[tuple[Statement, dict[str, Any]]]
+Rows = list[tuple[Any, ...]]
+
+_CLOCKS: dict[str, Any] = {  # the database's own, in seconds since 1970, if it has one
+    "sqlite": sql.null(),
+    "postgresql": sql.extract("epoch", sql.func.clock_timestamp()),
+}
+_OF_STUDY = TRIALS.c.study == sql.bindparam("study")
+_EVENT_OF_STUDY = EVENTS.c.study == sql.bindparam("study")
+_READ_ALL_TRIALS = (
+    sql.select(*(TRIALS.c[name] for name in ROW)).where(_OF_STUDY).order_by(TRIALS.c.number)
+)
+_READ_NEW_TRIALS = _READ_ALL_TRIALS.where(TRIALS.c.number >= sql.bindparam("known"))
+_LISTED = {  # the numbers in a list that is one parameter
+    "sqlite": sql.text("SELECT value FROM json_each(:pending)"),
+    "postgresql": sql.text("SELECT unnest(CAST(:pending AS BIGINT[]))"),
+}
+_READ_OPEN_TRIALS = {
+    dialect: _READ_ALL_TRIALS.where(
+        TRIALS.c.number.in_(listed), TRIALS.c.touched > sql.bindparam("since")
+    )
+    for dialect, listed in _LISTED.items()
+}
+_READ_EVENTS = sql.select(EVENTS.c.change, EVENTS.c.kind, EVENTS.c.trial).where(
+    _EVENT_OF_STUDY, EVENTS.c.change > sql.bindparam("since")
+)
+_INSERT_TRIAL, _INSERT_EVENT = TRIALS.insert(), EVENTS.insert()
+_MUTABLE = ("state", "value", "reason", "closed_at", "expires_at", "worker", "process", "closed")
+_NEW_TRIAL, _mutable = [f"new_{name}" for name in _MUTABLE], attrgetter(*_MUTABLE)
+_UPDATE = (
+    TRIALS.update()
+    .where(TRIALS.c.study == sql.bindparam("of"), TRIALS.c.number == sql.bindparam("which"))
+    .values({name: sql.bindparam(f"new_{name}") for name in (*_MUTABLE, "touched", "closed_by")})
+)
+_NEW_STANDING = [f"new_{name}" for name in Standing._fields]
+_WRITE_STANDING = (
+    STUDIES.update()
+    .where(STUDIES.c.id == sql.bindparam("study"))
+    .values({name: sql.bindparam(f"new_{name}") for name in Standing._fields})
+)
+# What a transaction has done, by its number: whether it has been committed, and what is still open.
+_MADE_BY: sql.BindParameter[int] = sql.bindparam("transaction")
+_IS_PENDING = TRIALS.c.state == sql.literal_column("'pending'")
+_FIND_TRIAL = sql.select(TRIALS.c.number).where(
+    _OF_STUDY, (TRIALS.c.opened_by == _MADE_BY) | (TRIALS.c.closed_by == _MADE_BY)
+)
+_FIND_EVENT = sql.select(EVENTS.c.trial).where(_EVENT_OF_STUDY, EVENTS.c.made_by == _MADE_BY)
+_FIND_OPENED = sql.select(TRIALS.c.number).where(
+    _OF_STUDY, TRIALS.c.opened_by == _MADE_BY, _IS_PENDING
+)
+_FIND_RENEWED = (
+    sql.select(TRIALS.c.number)
+    .join(EVENTS, (EVENTS.c.study == TRIALS.c.study) & (EVENTS.c.change == TRIALS.c.touched))
+    .where(_OF_STUDY, EVENTS.c.made_by == _MADE_BY, _IS_PENDING)
+)
+_FIND_PROCESS = sql.text("SELECT pid FROM pg_stat_activity WHERE application_name = :process")
 
 
-def connect(storage: str, *, create: bool) -> sql.Engine:
-    """The database, its tables made or brought up to date; one that is not ours is left alone.
+@cache
+def _read_standing(dialect: str, *, writing: bool) -> Any:
+    columns = [STUDIES.c[name] for name in Standing._fields]
+    query = sql.select(*columns, _CLOCKS[dialect]).where(STUDIES.c.id == sql.bindparam("study"))
+    return query.with_for_update() if writing else query
+
+
+# By places, which SQLite takes in half the time.
+_DIALECTS: dict[str, Any] = {
+    "sqlite": sqlite.dialect(paramstyle="qmark"),
+    "postgresql": postgresql.dialect(paramstyle="numeric_dollar"),  # type: ignore[no-untyped-call]
+}
+
+
+@cache
+def _compiled(statement: Statement, dialect: str) -> tuple[str, list[str]]:
+    """The text of a statement, and the names of its values in their order."""
+    compiled: Any = statement.compile(dialect=_DIALECTS[dialect])
+    return str(compiled), list(compiled.positiontup or [])
+
+
+class Session(ABC):
+    """One connection to a database, made when it is needed, and one transaction at a time on it.
 
     Parameters
     ----------
-    storage : str
-        A path, or a PostgreSQL URL.
-    create : bool
-        Whether to make what is missing.
+    engine : sqlalchemy.Engine
+        Makes the connection.
     """
-    check_address(storage)
-    if is_url(storage):
-        engine = _postgres(storage)
-    elif is_read_only(Path(storage)):
-        engine = _read_only(Path(storage))
-    else:
-        engine = _sqlite(Path(storage), create=create)
-    with translated(storage):
+
+    dialect: str
+
+    def __init__(self, engine: sql.Engine) -> None:
+        self._engine = engine
+        self._connection: Any = None
+
+    @property
+    def connection(self) -> Any:
+        """The driver's own connection."""
+        if self._connection is None:
+            taken = self._engine.raw_connection()
+            self._connection = taken.dbapi_connection
+            taken.detach()
+            self._prepare()
+        return self._connection
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Prepare a new connection."""
+
+    def forget(self) -> None:
+        """Leave the connection to the process that made it."""
+        self._connection = None
+
+    def close(self) -> None:
+        """Close the connection; what was begun on it is undone."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # it may be broken
+                connection.close()
+
+    @abstractmethod
+    def begin(self, queries: Queries, *, writing: bool) -> list[Rows]:
+        """Begin a transaction; returns the rows of some queries in it."""
+
+    @abstractmethod
+    def read(self, queries: Queries) -> list[Rows]:
+        """The rows of some queries."""
+
+    @abstractmethod
+    def listed(self, numbers: Sequence[int]) -> Any:
+        """Many numbers as one value."""
+
+    @abstractmethod
+    def commit(self, statements: Queries) -> None:
+        """Write, and end the transaction.
+
+        Raises
+        ------
+        CommitLost
+            If the database did not say whether it has committed.
+        """
+
+    def roll_back(self) -> None:
+        """End the transaction and undo it."""
         try:
-            _prepare(engine, shown(storage), create=create)
-        except BaseException:
-            engine.dispose()
-            raise
-    return engine
+            if self._connection is not None:
+                self._connection.execute("ROLLBACK")
+        except Exception:
+            self.close()
 
 
-def _prepare(engine: sql.Engine, where: str, *, create: bool) -> None:
-    with reading(engine) as connection:
-        if engine.dialect.name == "sqlite":
-            _check_owner(connection, where)
-        version = schema.stored_version(connection)
-        schema.check_version(version, where)
-    if version == 0 and not create:
-        raise StudyNotFound(f"{where} holds no study.")
-    if version < schema.VERSION:
-        _bring_up_to_date(engine, where)
-    if engine.dialect.name == "sqlite":
-        _use_wal(engine)
+class CommitLost(Exception):
+    """The database did not say whether it has committed."""
 
 
-def _bring_up_to_date(engine: sql.Engine, where: str) -> None:
-    """Make or migrate the tables, unless another process has just done so."""
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(sql.select(sql.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
-        version = schema.stored_version(connection)
-        schema.check_version(version, where)
-        if version:
-            schema.migrate(connection, version)
-            return
-        if engine.dialect.name == "sqlite":
-            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        schema.create(connection)
+class _SQLite(Session):
+    """A connection to a file."""
 
+    dialect = "sqlite"
 
-# SQLite
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        self._is_logging = execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        if self._is_logging:
+            execute("PRAGMA busy_timeout = 0")
 
-
-def _check_owner(connection: sql.Connection, where: str) -> None:
-    owner = connection.exec_driver_sql("PRAGMA application_id").scalar()
-    tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()
-    if owner != APPLICATION_ID and tables:
-        raise ForeignStorage(
-            f"{where} is the SQLite database of another program: nothing was changed. Name another "
-            "file."
-        )
-
-
-# Files that this process knows to be ours. They may be open, and then must not be looked into by
-# hand: closing any descriptor of a file drops all locks that the process has on it, SQLite's too.
-_OURS: set[tuple[int, int]] = set()
-_OURS_LOCK = threading.Lock()
-
-
-def _sqlite(path: Path, *, create: bool) -> sql.Engine:
-    try:
-        with _OURS_LOCK:
-            if not (path.exists() and identity(path) in _OURS):
-                check_file(path, create=create)
-                if not path.exists():
-                    path.touch()
-                _OURS.add(identity(path))
-    except (OSError, ValueError) as error:
-        raise StorageError(f"{str(path)!r} cannot be used as a file: {error}.") from None
-    return _file_engine(sql.URL.create("sqlite", database=str(path)))
-
-
-def is_read_only(path: Path) -> bool:
-    """Whether a file is there and cannot be written: on a read-only mount, or by its permissions."""
-    try:
-        return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    except (OSError, ValueError):
-        return False
-
-
-def _read_only(path: Path) -> sql.Engine:
-    """A file that cannot be written, where it is, or else a copy of it.
-
-    SQLite needs files of its own beside it, which it may not be able to make, and may have to
-    repair it. Older tables are brought up to date in the copy.
-    """
-    with _OURS_LOCK:
-        if identity(path) not in _OURS:
-            check_file(path, create=False)
-            _OURS.add(identity(path))
-    query = {"mode": "ro", "uri": "true"}
-    there = _file_engine(sql.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query))
-    try:
-        with reading(there) as connection:
-            if schema.stored_version(connection) >= schema.VERSION:
-                return there
-    except sql.exc.DBAPIError:
-        pass
-    there.dispose()
-    folder = tempfile.mkdtemp(prefix="shortlist-")
-    copy = Path(folder) / "study.db"
-    try:
-        for tail in ("", "-wal", "-journal"):
-            if Path(f"{path}{tail}").exists():
-                shutil.copyfile(f"{path}{tail}", f"{copy}{tail}")
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
-    engine = _file_engine(sql.URL.create("sqlite", database=str(copy)))
-    weakref.finalize(engine, _remove, folder, os.getpid())
-    return engine
-
-
-def _remove(folder: str, made_by: int) -> None:
-    if os.getpid() == made_by:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _file_engine(url: sql.URL) -> sql.Engine:
-    engine = sql.create_engine(
-        url,
-        poolclass=QueuePool,
-        pool_size=1,
-        max_overflow=0,
-        connect_args={"timeout": PATIENCE, "check_same_thread": False},
-    )
-
-    @event.listens_for(engine, "connect")
-    def own_transactions(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # or the driver would begin them its own way
-        connection.execute("PRAGMA synchronous = FULL")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: sql.Connection) -> None:
-        if connection.get_execution_options().get("reading"):
-            connection.exec_driver_sql("BEGIN")
+    def begin(self, queries: Queries, *, writing: bool) -> list[Rows]:
+        connection = self.connection
+        if connection.in_transaction:  # one that was interrupted, and not ended
+            connection.execute("ROLLBACK")
+        if not writing:
+            connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+            connection.execute("BEGIN")
+        elif self._is_logging:  # then nothing but the beginning waits for others
+            _wait_to_write(connection)
         else:
-            begin_writing(connection.connection.dbapi_connection)
+            begin_writing(connection)
+        found = self.read(queries)
+        if not writing and self._is_logging:
+            connection.execute("PRAGMA busy_timeout = 0")
+        return found
 
-    return engine
+    def read(self, queries: Queries) -> list[Rows]:
+        return [self._execute(query, values).fetchall() for query, values in queries]
+
+    def _execute(self, statement: Statement, values: dict[str, Any]) -> Any:
+        text, names = _compiled(statement, "sqlite")
+        return self._connection.execute(text, [values[name] for name in names])
+
+    def listed(self, numbers: Sequence[int]) -> Any:
+        return json.dumps(list(numbers))
+
+    def commit(self, statements: Queries) -> None:
+        for statement, values in statements:
+            self._execute(statement, values)
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise CommitLost from error
 
 
 def begin_writing(connection: Any) -> None:
@@ -206,12 +257,12 @@ def begin_writing(connection: Any) -> None:
     """
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        wait_to_write(connection)
+        _wait_to_write(connection)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
 
-def wait_to_write(connection: Any) -> None:
+def _wait_to_write(connection: Any) -> None:
     """Try to become the writer until it is so; the connection's own patience is 0."""
     deadline, pause = time.monotonic() + PATIENCE, SHORTEST_PAUSE
     while True:
@@ -225,143 +276,129 @@ def wait_to_write(connection: Any) -> None:
         pause = min(1.3 * pause, LONGEST_PAUSE)
 
 
-@contextmanager
-def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
-    """One consistent look, which keeps no writer waiting."""
-    options: dict[str, Any] = {"reading": True}
-    if engine.dialect.name == "postgresql":
-        options["isolation_level"] = "REPEATABLE READ"
-    with engine.execution_options(**options).begin() as connection:
-        yield connection
+class _Postgres(Session):
+    """A connection to a server: statements go there together and are answered together.
 
-
-def identity(path: Path | str) -> tuple[int, int]:
-    """Which file it is, whatever it is called."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
-
-
-def check_file(path: Path, *, create: bool) -> None:
-    """Refuse a file that is not ours from its first bytes, without opening it as a database."""
-    if path.is_dir():
-        raise StorageError(f"{path} is a folder: name a file in it, such as {path / 'study.db'}.")
-    if not path.exists():
-        if not create:
-            raise StudyNotFound(f"there is no file {path}.")
-        if not path.absolute().parent.is_dir():
-            raise StorageError(f"there is no folder {path.absolute().parent}: make it first.")
-        return
-    try:
-        with path.open("rb") as file:
-            header = file.read(HEADER)
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror}.") from None
-    if not header:
-        if not create:
-            raise StudyNotFound(f"{path} is empty.")
-        return
-    if _was_being_written(path):
-        return  # SQLite undoes what was begun, and then it is seen whose the file is
-    if not header.startswith(MAGIC):
-        raise ForeignStorage(
-            f"{path} is not a database: it begins with {header[:16]!r}. Nothing was changed."
-        )
-    if len(header) < HEADER or _is_cut(path, header):
-        raise DamagedStorage(
-            f"{path} was cut off: it is only {path.stat().st_size} bytes long. Restore it from a "
-            "copy; nothing was changed."
-        )
-    if not _is_ours(header):
-        raise ForeignStorage(
-            f"{path} is the SQLite database of another program: nothing was changed. Name another "
-            "file."
-        )
-
-
-def _was_being_written(path: Path) -> bool:
-    """Whether the power failed in the middle of a write to a file of ours, or to one being made.
-
-    Then the file may begin with anything, and what it began with before stands in the journal
-    beside it: https://www.sqlite.org/fileformat.html#the_rollback_journal
+    They are prepared once, and sent in the pipeline mode of libpq by psycopg's own binding of it.
+    ``Connection.pipeline`` would send each by itself and look for replies in between, which takes
+    five times as long, and others wait all the while.
     """
-    try:
-        with Path(f"{path.resolve()}-journal").open("rb") as journal:
-            head = journal.read(28)
-            pages, sector, size = (int.from_bytes(head[at : at + 4], "big") for at in (16, 20, 24))
-            if not head.startswith(JOURNAL_MAGIC) or not 512 <= size <= 65536:
-                return False
-            if pages == 0:
-                return True  # of a file that was empty before
-            journal.seek(sector)
-            while len(record := journal.read(size + 8)) == size + 8:
-                if int.from_bytes(record[:4], "big") == 1:
-                    return _is_ours(record[4:])
-    except OSError:
-        return False
-    return False
 
+    dialect = "postgresql"
 
-def _is_ours(header: bytes) -> bool:
-    return (
-        header.startswith(MAGIC)
-        and int.from_bytes(header[APPLICATION_ID_AT : APPLICATION_ID_AT + 4], "big")
-        == APPLICATION_ID
-    )
+    def _prepare(self) -> None:
+        from psycopg.adapt import Transformer
 
+        self._connection.autocommit = True  # transactions are begun and ended here
+        self._prepared: dict[str, bytes] = {}
+        self._names = count()
+        self._adapter = Transformer(self._connection)
+        named = "SELECT set_config('application_name', %s, false)"
+        self._connection.execute(named, [process_name()])  # others can see that it is at work
 
-def _is_cut(path: Path, header: bytes) -> bool:
-    """Whether a database that nobody has open is shorter than it says."""
-    page = int.from_bytes(header[16:18], "big")
-    pages = int.from_bytes(header[28:32], "big")
-    counted = header[24:28] == header[92:96]  # or an old program wrote it, and the count is stale
-    whole = pages * (65536 if page == 1 else page)
-    # SQLite repairs a file that was left in the middle by the -wal or -journal beside it.
-    repaired = any(Path(f"{path.resolve()}{tail}").exists() for tail in ("-wal", "-journal"))
-    return counted and path.stat().st_size < whole and not repaired
+    def begin(self, queries: Queries, *, writing: bool) -> list[Rows]:
+        """Begin a transaction; once more where the server was away."""
+        kind = "READ COMMITTED" if writing else "REPEATABLE READ READ ONLY"
+        for last in (False, True):
+            try:
+                if self._connection is not None and not self._is_in("IDLE"):
+                    self.close()  # with a transaction that was interrupted, and not ended
+                given = self._texts(queries)
+                return self._exchange([(f"BEGIN ISOLATION LEVEL {kind}", []), *given])[1:]
+            except Exception as error:
+                broken = self._connection is None or self._connection.closed
+                if last or not broken or getattr(error, "sqlstate", None) == "55P03":
+                    raise
+                self.close()
+        raise AssertionError
 
+    def _texts(self, statements: Queries) -> list[tuple[str, list[Any]]]:
+        """Statements as they are sent: their texts, and their values by place."""
+        texts = [(*_compiled(each, "postgresql"), values) for each, values in statements]
+        return [(text, [values[name] for name in names]) for text, names, values in texts]
 
-def _use_wal(engine: sql.Engine) -> None:
-    """Write-ahead logging: readers and the writer do not wait for each other.
+    def read(self, queries: Queries) -> list[Rows]:
+        return self._exchange(self._texts(queries))
 
-    SQLite does not wait its usual time here when others have just opened the file too.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        raw = engine.raw_connection()
+    def listed(self, numbers: Sequence[int]) -> Any:
+        return list(numbers)
+
+    def commit(self, statements: Queries) -> None:
+        connection = self._connection
+        written = self._texts(statements)
         try:
-            raw.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
-            return  # where there is no shared memory another mode stays: slower, and as safe
+            self._exchange([*written, ("COMMIT", [])])
         except Exception as error:
-            if "readonly" in str(error):
-                return
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-        finally:
-            raw.close()
-        time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 - no secret
+            if connection.closed:
+                raise CommitLost from error
+            raise  # the server has said what was wrong, and has not come to the commit
+
+    def roll_back(self) -> None:
+        if self._connection is None or self._is_in("IDLE"):
+            return
+        if self._is_in("INTRANS", "INERROR"):
+            super().roll_back()
+        else:
+            self.close()  # an exchange was interrupted
+
+    def _is_in(self, *states: str) -> bool:
+        """Whether no exchange is under way, and the transaction is in one of some states."""
+        line = self._connection.pgconn
+        return line.pipeline_status == 0 and self._connection.info.transaction_status.name in states
+
+    def _exchange(self, statements: Sequence[tuple[str, list[Any]]]) -> list[Rows]:
+        """Send statements, all at once; the rows of each. After one that fails none is executed."""
+        from psycopg.adapt import PyFormat
+        from psycopg.errors import error_from_result
+        from psycopg.pq import ExecStatus
+
+        connection = self.connection
+        line = connection.pgconn
+        new: dict[str, bytes] = {}
+        asked = []  # whether rows were, by reply
+        line.enter_pipeline_mode()
+        for text, values in statements:
+            name = self._prepared.get(text) or new.get(text)
+            if name is None:
+                name = new[text] = b"%d" % next(self._names)
+                line.send_prepare(name, text.encode())
+                asked.append(False)
+            given = self._adapter.dump_sequence(values, [PyFormat.TEXT] * len(values))
+            line.send_query_prepared(name, given)
+            asked.append(True)
+        line.pipeline_sync()
+        replies = connection.wait(_replies(line))
+        line.exit_pipeline_mode()
+        for reply in replies:
+            if reply.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
+                raise error_from_result(reply)
+        self._prepared |= new  # not before: a name may have been given to one that was not reached
+        return [self._rows(reply) for reply, wanted in zip(replies, asked, strict=True) if wanted]
+
+    def _rows(self, reply: Any) -> Rows:
+        self._adapter.set_pgresult(reply)
+        return list(self._adapter.load_rows(0, reply.ntuples, tuple))
 
 
-# PostgreSQL
+def _replies(line: Any) -> Generator[Any, Any, list[Any]]:
+    """Sends what is to be sent and returns all replies to it; ``Connection.wait`` runs it.
 
+    A server that cannot get rid of its replies takes nothing more: so both go on at once.
+    """
+    from psycopg.pq import ExecStatus
+    from psycopg.waiting import Ready, Wait
 
-def _postgres(storage: str) -> sql.Engine:
-    try:
-        return sql.create_engine(
-            parsed_url(storage),
-            pool_size=1,
-            max_overflow=0,
-            pool_pre_ping=True,
-            isolation_level="READ COMMITTED",
-            # Nobody waits for ever: not for a server, nor for a process that was stopped at work.
-            connect_args={
-                "connect_timeout": 30,
-                "keepalives_idle": 30,
-                "options": f"-c lock_timeout={PATIENCE:.0f}s -c synchronous_commit=on "
-                f"-c idle_in_transaction_session_timeout={PATIENCE:.0f}s",
-            },
-        )
-    except ModuleNotFoundError:
-        raise ImportError("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'.") from None
+    replies: list[Any] = []
+    while True:
+        unsent = line.flush()
+        if (yield Wait.RW if unsent else Wait.R) & Ready.R:
+            line.consume_input()  # raises where the line was cut
+            while not line.is_busy():
+                reply = line.get_result()
+                if reply is not None and reply.status == ExecStatus.PIPELINE_SYNC:
+                    return replies
+                if reply is not None:  # None only ends the reply to a statement
+                    replies.append(reply)
 
 
 class translated:  # noqa: N801 - used as a function is
@@ -379,16 +416,12 @@ class translated:  # noqa: N801 - used as a function is
         if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged table's definition
             raise _translation("malformed text", shown(self._storage)) from error
         driver = error.orig if isinstance(error, sql.exc.DBAPIError) else error
-        if isinstance(error, sqlite3.Error | sql.exc.DBAPIError) or _is_of_psycopg(driver):
+        psycopg = sys.modules.get("psycopg")  # its errors are known without loading it
+        of_psycopg = psycopg is not None and isinstance(driver, psycopg.Error)
+        if isinstance(error, sqlite3.Error | sql.exc.DBAPIError) or of_psycopg:
             said = without_secrets(str(driver), self._storage)
             cause = error if said == str(driver) else None
             raise _translation(said, shown(self._storage)) from cause
-
-
-def _is_of_psycopg(error: BaseException | None) -> bool:
-    """Whether it is an error of the driver's, told without loading it."""
-    psycopg = sys.modules.get("psycopg")
-    return psycopg is not None and isinstance(error, psycopg.Error)
 
 
 def _translation(words: str, where: str) -> StorageError:
@@ -403,3 +436,352 @@ def _translation(words: str, where: str) -> StorageError:
             "was changed. Try again."
         )
     return StorageError(f"{where} could not be read or written: {said}. Nothing was changed.")
+
+
+@contextmanager
+def reading(engine: sql.Engine) -> Iterator[sql.Connection]:
+    """A connection with one consistent view of the database, which keeps no writer waiting."""
+    options: dict[str, Any] = {"reading": True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.execution_options(**options).begin() as connection:
+        yield connection
+
+
+def identity(path: Path | str) -> tuple[int, int]:
+    """Which file it is, whatever it is called."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+class _Transaction(Transaction):
+    """A transaction on a database; what it writes is sent with the commit."""
+
+    def __init__(
+        self,
+        session: Session,
+        study: int,
+        number: int,
+        lost: list[int],
+        *,
+        writing: bool,
+        known: Known | None,
+    ) -> None:
+        self._session, self._study, self._lost = session, study, lost
+        self.number = number  # to find it by, if its commit is lost
+        self.writes: list[tuple[Any, dict[str, Any]]] = []
+        self.found_news = False
+        query = (_read_standing(session.dialect, writing=writing), {"study": study})
+        self._known, news = known, [] if known is None else self._queries(known)
+        found, *self._news = session.begin([query, *news], writing=writing)
+        if not found:
+            raise StudyNotFound("the study was deleted while it was open.")
+        *standing, clock = found[0]
+        self.standing = Standing(*standing)
+        self._ahead = None if clock is None else float(clock) - time.monotonic()
+
+    @property
+    def now(self) -> float:  # type: ignore[override]
+        """Seconds since 1970: by the server's clock, or by this machine's with a file."""
+        return time.time() if self._ahead is None else self._ahead + time.monotonic()
+
+    def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+        self.found_news = True
+        read = self._news if known == self._known else self._session.read(self._queries(known))
+        rows, events, *old = read
+        return [*(old[0] if old else []), *rows], [(c, kind, trial) for c, kind, trial in events]
+
+    def _queries(self, known: Known) -> list[tuple[Any, dict[str, Any]]]:
+        """For the trials after the known ones, for the events since, for those that were open."""
+        place, since = {"study": self._study}, {"study": self._study, "since": known.changes}
+        if not known.changes:
+            return [(_READ_ALL_TRIALS, place), (_READ_EVENTS, since)]
+        queries = [(_READ_NEW_TRIALS, {**place, "known": known.trials}), (_READ_EVENTS, since)]
+        if known.pending:
+            listed = self._session.listed(known.pending)
+            query = _READ_OPEN_TRIALS[self._session.dialect]
+            queries.append((query, {**since, "pending": listed}))
+        return queries
+
+    def unclaimed(self) -> set[int]:
+        found: set[int] = set()
+        for number in self._lost:
+            opened, renewed = self._of_transaction(number, _FIND_OPENED, _FIND_RENEWED)
+            found.update(row[0] for row in [*opened, *renewed])
+        return found
+
+    def was_made(self, number: int) -> bool:
+        """Whether the transaction of this number has been committed."""
+        return any(self._of_transaction(number, _FIND_TRIAL, _FIND_EVENT))
+
+    def _of_transaction(self, number: int, *queries: Statement) -> list[Rows]:
+        place = {"study": self._study, "transaction": number}
+        return self._session.read([(query, place) for query in queries])
+
+    def is_connected(self, process: str) -> bool:
+        if self._session.dialect == "sqlite":  # a file does not know who has it open
+            return False
+        return bool(self._session.read([(_FIND_PROCESS, {"process": process})])[0])
+
+    def insert(self, trials: Sequence[Trial]) -> None:
+        for trial in trials:
+            row = dict(zip(ROW, trial.row, strict=True))
+            ours = {"opened_by": self.number, "closed_by": None, "touched": trial.opened}
+            self.writes.append((_INSERT_TRIAL, {"study": self._study, **ours, **row}))
+
+    def update(self, trial: Trial, change: int) -> None:
+        new = dict(zip(_NEW_TRIAL, _mutable(trial), strict=True))
+        new["new_closed_by"] = None if trial.closed is None else self.number
+        place = {"of": self._study, "which": trial.number, "new_touched": change}
+        self.writes.append((_UPDATE, {**new, **place}))
+
+    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
+        row = {"study": self._study, "change": change, "kind": kind, "trial": trial}
+        ours = {"at": self.now, "worker": worker, "made_by": self.number}
+        self.writes.append((_INSERT_EVENT, {**row, **ours}))
+
+    def seal(self, standing: Standing) -> None:
+        new = dict(zip(_NEW_STANDING, standing, strict=True))
+        self.writes.append((_WRITE_STANDING, {"study": self._study, **new}))
+
+
+class StoredStudy(Storage):
+    """One study in a database, as ``opening.open_storage`` makes it.
+
+    Parameters
+    ----------
+    storage : str
+        The full path (SQLite), or a PostgreSQL URL.
+    engine : sqlalchemy.Engine
+        The database, with its tables.
+    read_only : bool
+        Whether it cannot be written.
+    """
+
+    def __init__(self, storage: str, engine: sql.Engine, *, read_only: bool) -> None:
+        self.address, self.where, self._place = storage, shown(storage), storage
+        self._engine, self._read_only = engine, read_only
+        self._session = _Postgres(engine) if is_url(storage) else _SQLite(engine)
+        self._lock = threading.RLock()
+        self._numbers = _numbers()
+        self._is_shared = False  # whether others were at work between the last two transactions
+        self._lost: list[int] = []  # transactions of which it is not known whether they are in
+        self._owner = [os.getpid()]
+        weakref.finalize(self, _close, engine, self._session, self._owner)
+        _OPEN.add(self)
+        self._identity = None if is_url(storage) else identity(storage)
+        self._study = -1
+        self.name = ""
+
+    @contextmanager
+    def _connected(self, *, writing: bool = False) -> Iterator[sql.Connection]:
+        with working(), self._lock:
+            self._check_place(writing=writing)
+            begun = self._engine.begin() if writing else reading(self._engine)
+            with translated(self._place), begun as connection:
+                yield connection
+
+    def _check_place(self, *, writing: bool) -> None:
+        if self._owner != [os.getpid()]:
+            # After a fork the connection is the parent's: leave it to it and open another.
+            self._engine.dispose(close=False)
+            self._session.forget()
+            self._numbers, self._lost = _numbers(), []
+            self._owner[0] = os.getpid()
+        if writing and self._read_only:
+            raise StorageError(
+                f"{self.where} can be read, and not written: nothing was changed. Copy it to a folder "
+                "that you can write to, with the -wal file beside it if there is one; to read it, "
+                "use Study.load."
+            )
+        if writing and self._identity is not None:
+            # What is written to a deleted file is lost with this process.
+            try:
+                there = identity(self._place) == self._identity
+            except OSError:
+                there = False
+            if not there:
+                raise StorageError(
+                    f"{self._place} was moved, deleted or replaced while the study was open: nothing "
+                    "was changed. Put it back, or load the study from where it is now."
+                )
+
+    @contextmanager
+    def transaction(
+        self, *, writing: bool, known: Callable[[], Known] | None = None
+    ) -> Iterator[_Transaction]:
+        """One change of the study, or one look at it.
+
+        Where others are at work, what they did is asked for together with the lock: they wait for
+        one exchange with the server less.
+        """
+        with self._lock, translated(self._place):
+            begun = self._begin(
+                writing=writing, known=known() if known and self._is_shared else None
+            )
+            try:
+                yield begun
+                self._is_shared = begun.found_news
+                if not begun.writes:
+                    self._session.roll_back()
+                    return
+                self._session.commit(begun.writes)
+                self._lost.clear()
+            except CommitLost as lost:
+                self._look_again(begun, lost)
+            except BaseException:
+                self._session.roll_back()
+                raise
+
+    def _begin(self, *, writing: bool, known: Known | None = None) -> _Transaction:
+        self._check_place(writing=writing)
+        try:
+            number = next(self._numbers)
+            given = self._session, self._study, number, self._lost
+            return _Transaction(*given, writing=writing, known=known)
+        except BaseException:
+            self._session.roll_back()
+            raise
+
+    def _said(self, error: BaseException) -> str:
+        return " ".join(without_secrets(str(error), self._place).split())
+
+    def _look_again(self, begun: _Transaction, lost: CommitLost) -> None:
+        """Find out whether a transaction was committed whose reply was lost.
+
+        Who may write next may do so only when that transaction is over, in one way or the other:
+        so it is looked for in a transaction that may write.
+        """
+        cause = lost.__cause__ or lost
+        deadline, pause = time.monotonic() + LOOK_AGAIN, 0.05
+        while True:
+            self._session.close()
+            try:
+                with translated(self._place):
+                    made = self._begin(writing=True).was_made(begun.number)
+                    self._session.roll_back()
+                break
+            except StorageError as error:
+                if time.monotonic() + pause > deadline:
+                    self._lost.append(begun.number)
+                    raise OutcomeUnknown(
+                        f"{self.where} was lost while a change was being committed "
+                        f"({self._said(cause)}), and could not be asked whether it was kept, for {LOOK_AGAIN:g} seconds "
+                        f"({self._said(error.__cause__ or error)}): the change may be stored or "
+                        "not. When the storage is back, "
+                        "study.refresh() and study.trials show it; telling again is safe with "
+                        "if_told='ignore', or with a key= for data that nobody asked for."
+                    ) from cause
+            time.sleep(pause)
+            pause = min(2.0 * pause, 2.0)
+        if not made:
+            raise StorageError(
+                f"{self.where} could not be written: {self._said(cause)}. Nothing was changed."
+            ) from cause
+
+    def close(self) -> None:
+        """Let go of the connection; it is made again when it is needed."""
+        with working(), self._lock:
+            _close(self._engine, self._session, self._owner)
+
+    def join(self, name: str, definition: Definition, standing: Standing) -> Definition:
+        """Begin the study of this name, or find the one that is there; returns its definition."""
+        with self._connected(writing=True) as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sql.text("LOCK TABLE shortlist_studies IN EXCLUSIVE MODE"))
+            found = self._find(connection, name)
+            if found is not None:
+                return found
+            values, arms, features = definition.written
+            apart = len(arms) + len(features or b"") >= APART
+            self._study = connection.execute(
+                STUDIES.insert()
+                .values(
+                    name=name,
+                    settings=values,
+                    arms="" if apart else arms,
+                    features=None if apart else features,
+                    features_hash=definition.features_hash,
+                    created_at=time.time(),
+                    written_by=f"shortlist {__version__}",
+                    **standing._asdict(),
+                )
+                .returning(STUDIES.c.id)
+            ).scalar_one()
+            if apart:
+                row = {"study": self._study, "arms": arms, "features": features}
+                connection.execute(TABLES.insert(), row)
+            self.name = name
+            return definition
+
+    def open(self, name: str | None) -> Definition:
+        """Find a study that is there; its name may be left out where there is only one."""
+        with self._connected() as connection:
+            known = names_in(connection)
+            if name is None and len(known) > 1:
+                raise InvalidSetting(
+                    f"{self.where} holds {len(known)} studies: name one of {', '.join(known)}."
+                )
+            wanted = known[0] if name is None and known else name
+            found = None if wanted is None else self._find(connection, wanted)
+            if found is None and wanted is not None and known:
+                hint = str(unknown_name("study", wanted, known))
+                raise StudyNotFound(f"{self.where}: {hint}")
+            if found is None:
+                raise StudyNotFound(f"{self.where} holds no study.")
+            return found
+
+    def _find(self, connection: sql.Connection, name: str) -> Definition | None:
+        columns = ("id", "settings", "arms", "features", "features_hash")
+        row = connection.execute(
+            sql.select(*(STUDIES.c[column] for column in columns)).where(STUDIES.c.name == name)
+        ).one_or_none()
+        if row is None:
+            return None
+        arms, features = row.arms, row.features
+        if not arms:
+            apart = sql.select(TABLES.c.arms, TABLES.c.features).where(TABLES.c.study == row.id)
+            arms, features = connection.execute(apart).one_or_none() or ("", None)
+        definition = Definition.read(row.settings, arms, features)
+        if definition.features_hash != row.features_hash:
+            raise DamagedStorage(
+                f"{self.where}: the features of the study {name!r} are not those that were stored."
+            )
+        self._study, self.name = row.id, name
+        return definition
+
+    @property
+    def created_at(self) -> float:
+        """When the study began, in seconds since 1970."""
+        with self._connected() as connection:
+            query = sql.select(STUDIES.c.created_at).where(STUDIES.c.id == self._study)
+            return float(connection.execute(query).scalar_one())
+
+
+# A connection to a file does not survive a fork: SQLite would think that the child holds the
+# parent's locks. So all are closed before, and opened again by whoever needs them.
+_OPEN: weakref.WeakSet[StoredStudy] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for each in list(_OPEN):
+        each.close()
+
+
+before_fork(_close_all)
+
+
+def _close(engine: sql.Engine, session: Session, owner: list[int]) -> None:
+    if owner == [os.getpid()]:
+        session.close()
+        engine.dispose()
+
+
+def _numbers() -> Iterator[int]:
+    """Numbers of transactions: from a random one on, so that no two processes have the same."""
+    return count(secrets.randbits(62))
+
+
+def names_in(connection: sql.Connection) -> list[str]:
+    """The names of the studies in a database, in the order in which they began."""
+    return list(connection.execute(sql.select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())

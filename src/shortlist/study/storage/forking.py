@@ -49,7 +49,7 @@ def keep_whole(owner: Any) -> None:
 
 
 def before_fork(do: Callable[[], None]) -> None:
-    """Have something done before every fork, when nobody else is at work."""
+    """Register something to do before every fork, when no other thread is at work."""
     _before.append(do)
 
 
@@ -86,7 +86,7 @@ def _go_on() -> None:
 
 
 def _begin_anew() -> None:
-    """In the child, where the other threads are no more."""
+    """Reset everything in the child, where the other threads do not exist."""
     global _changed, _forking
     _let_go()
     _changed = threading.Condition(threading.Lock())

@@ -1,4 +1,4 @@
-"""The tables of a stored study, and the way from each older version of them to the next."""
+"""The tables of stored studies, and their migrations from older versions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ EVENTS = sql.Table(
 
 
 def _set_tables_apart(connection: sql.Connection) -> None:
-    """Features and names that are large leave the rows of their studies."""
+    """Move large features and names from the rows of studies to a table of their own."""
     TABLES.create(connection, checkfirst=True)
     size = sql.func.coalesce(sql.func.length(STUDIES.c.features), 0)
     large = size + sql.func.length(STUDIES.c.arms) >= APART
@@ -108,7 +108,7 @@ def _set_tables_apart(connection: sql.Connection) -> None:
 
 
 def _name_transactions(connection: sql.Connection) -> None:
-    """Results get keys, and every change the number of its transaction, to look it up again by."""
+    """Add keys of results, and to every change the number of its transaction."""
     known = sql.inspect(connection)
     for table, column, kind in (
         (TRIALS, "key", "TEXT"),

@@ -1,4 +1,4 @@
-"""The history of a study is what the study went through."""
+"""What a study looked like after every evaluation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import matplotlib.pyplot as pyplot
 import numpy as np
 import pandas as pd
 import pytest
 
 import shortlist
-from drawn_studies import ONCE, X, measured, name_of, study, tell_some, texts
+from pictured import (
+    ONCE,
+    X,
+    closed_figures,  # noqa: F401 - closes the figures after every test
+    measured,
+    name_of,
+    study,
+    tell_some,
+    texts,
+)
 from shortlist import plot
 from shortlist.arrays import NO_ARM
 from shortlist.engine.decision import differences
@@ -36,12 +44,7 @@ ALGORITHMS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def closed_figures() -> Any:
-    yield
-    pyplot.close("all")
-
-
+# --- the history
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name_of)
 def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
@@ -274,6 +277,7 @@ def test_checkpoints_are_spaced_by_ratios() -> None:
     assert np.abs(shown[:, None] - expected).min(axis=1).max() <= 0.5
 
 
+# --- the numbers that stop the study
 def gap_indices(s: shortlist.Study, C: float) -> np.ndarray:
     """B_ij by plain linear algebra."""
     x, pulls = s.bound.engine.setup.features, s.posterior.pulls

@@ -404,12 +404,13 @@ def test_a_thousand_arms_without_features_are_projected_at_once() -> None:
             study.tell(trial, means[trial.arm] + 0.1 * (-1) ** (k // 40))
         projections.append((study, remaining(study, quick=True)))
     study, projected = projections[0]
-    spread = replace(study.bound.engine, features=rotation)
+    own = study.bound.engine
+    spread = replace(own, setup=replace(own.setup, features=rotation))
     dense = [
         extrapolation.by_widths(
             engine, study.posterior.pulls, study.posterior.pilot, means + np.zeros((2, 1))
         )
-        for engine in (study.bound.engine, spread)
+        for engine in (own, spread)
     ]
     np.testing.assert_allclose(dense[0], dense[1], rtol=1e-9)
     assert projected == projections[1][1]

@@ -1,4 +1,4 @@
-"""Who asks: a name for people, and a run whose end can be noticed."""
+"""The process that works on a trial: its name for people, and whether it has ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RUNNING: set[str] = set()  # the runs of this process that are under way
 
 @cache
 def worker() -> str:
-    """Who works here, for people to read."""
+    """The user and the machine, for people to read."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -30,7 +30,7 @@ def worker() -> str:
 
 @contextmanager
 def running(now: float) -> Iterator[str | None]:
-    """A run that begins now, told apart from every other that ever was; None where it cannot be."""
+    """A unique name of a run that begins now; None where the system does not tell enough."""
     started, here = _started(os.getpid()), _here()
     if started is None or here is None:
         yield None
@@ -44,7 +44,7 @@ def running(now: float) -> Iterator[str | None]:
 
 
 def has_ended(run: str, now: float, is_connected: Callable[[str], bool]) -> bool:
-    """Whether a run of this machine is no more; one elsewhere is believed to live.
+    """Whether a run of this machine has ended; one elsewhere is believed to live.
 
     A run from before this machine was started is no more. But machines made from one image go by
     one name. So it must have begun before this machine was started, and must not be at work on the
@@ -79,7 +79,7 @@ def has_ended(run: str, now: float, is_connected: Callable[[str], bool]) -> bool
 
 
 def process_name(boot: str | None = None, pid: str | None = None) -> str:
-    """What a process calls itself towards a database server; by default this one."""
+    """The name under which a process connects to a database server; by default this process."""
     here = _here()
     boot = boot or (here[1] if here is not None else socket.gethostname())
     return f"shortlist {boot} {pid or os.getpid()}"[:63]  # PostgreSQL keeps no more
@@ -103,7 +103,7 @@ def _here() -> tuple[str, str, str] | None:
 
 
 def _started(pid: int) -> str | None:
-    """When a process started, in ticks; None if there is none (or it has ended and is not buried)."""
+    """When a process started, in ticks; None if it has ended, even if it is still listed."""
     try:
         # After the name, which stands in brackets and may hold anything.
         fields = (PROC / f"{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()

@@ -21,8 +21,6 @@ from shortlist.study.trial import FIELDS, Trial
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]
 NAMES = ["ash", "beech", "cedar", "doum"]
-
-
 ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
 
 

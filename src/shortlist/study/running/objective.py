@@ -1,4 +1,7 @@
-"""One evaluation, made wherever it is sent: this file loads little, since every worker loads it."""
+"""One call of the objective, wherever it is sent.
+
+This file imports little, since every worker process imports it.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class Outcome(NamedTuple):
 def evaluate_trial(
     objective: Objective, trial: Trial, asker: tuple[str, int], errand: str
 ) -> Outcome:
-    """One evaluation.
+    """Call the objective for one trial.
 
     Forked processes begin with one and the same state of the global generators, and would all draw
     the same numbers: elsewhere than in the asking process these are seeded by the trial. The
-    ``errand`` is another for every sending, so that no executor takes two of them for one.
+    ``errand`` differs every time a trial is sent, so that no executor takes two calls for one.
     """
     elsewhere = place() != asker
     if elsewhere:

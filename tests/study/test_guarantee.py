@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import shortlist
 from error_rates import shown_below
+from paths import BENCHMARKS
 from shortlist.catalog.names import find_algorithm
 from shortlist.simulation.instances import Instance
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(BENCHMARKS))
 import samples
 
 DELTA = 0.05

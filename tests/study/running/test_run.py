@@ -28,10 +28,11 @@ from shortlist.cli.plate import read_plate
 from shortlist.errors import StorageError
 from shortlist.study.insight import remaining
 from shortlist.study.model import Model
-from shortlist.study.running import evaluation, progress
-from shortlist.study.running.call import evaluate_trial
-from shortlist.study.running.evaluation import WAITING
+from shortlist.study.running import progress
+from shortlist.study.running import run as evaluation
+from shortlist.study.running.objective import evaluate_trial
 from shortlist.study.running.progress import ProgressLine
+from shortlist.study.running.run import WAITING
 from shortlist.study.running.untold import read_untold
 from shortlist.study.trial import Trial
 
@@ -997,7 +998,7 @@ def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch
         calls.append(quick)
         return remaining.Projection(1234, 617, 4321, "")
 
-    monkeypatch.setattr(remaining, "remaining", counted)
+    monkeypatch.setattr(progress, "remaining", counted)
     monkeypatch.setattr(progress, "monotonic", lambda: clock)
     screen = io.StringIO()
     s = study()

@@ -1,0 +1,100 @@
+"""Tables of older and newer versions."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+import shortlist
+from history import check_replay
+from paths import FIXTURES
+from shortlist.errors import (
+    DamagedStorage,
+    NewerSchema,
+)
+from shortlist.study.storage import opening, schema
+from stored import NewStorage, assert_same, begin, edit, later, result
+
+
+def test_a_newer_file_is_refused_and_left_as_it_is(file: Path) -> None:
+    edit(file, "UPDATE shortlist_meta SET value = '4' WHERE key = 'version'")
+    before = file.read_bytes()
+    for attempt in (lambda: begin(str(file)), lambda: shortlist.Study.load(file)):
+        with pytest.raises(NewerSchema, match="pip install --upgrade"):
+            attempt()
+    assert file.read_bytes() == before
+
+
+def test_an_older_file_is_migrated(
+    new_storage: NewStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = new_storage()
+    begin(storage).ask()
+
+    def migrate(connection: sqlalchemy.Connection) -> None:
+        connection.execute(sqlalchemy.text("ALTER TABLE shortlist_trials ADD COLUMN plate TEXT"))
+
+    def fail(connection: sqlalchemy.Connection) -> None:
+        migrate(connection)
+        raise RuntimeError("in the middle")
+
+    monkeypatch.setattr(schema, "VERSION", 4)
+    with pytest.raises(DamagedStorage, match="no way is known from version 3"):
+        shortlist.Study.load(storage)
+    monkeypatch.setitem(schema.MIGRATIONS, 3, fail)
+    with pytest.raises(RuntimeError, match="in the middle"):
+        shortlist.Study.load(storage)
+    monkeypatch.setitem(schema.MIGRATIONS, 3, migrate)  # fails if the first left its column behind
+    study = shortlist.Study.load(storage)
+    assert study.ask().number == 1
+    with study._journal.storage._connected() as connection:
+        assert schema.stored_version(connection) == 4
+
+
+def test_studies_written_by_version_2_go_on_as_they_would_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written by the version before keys and numbered transactions, with all kinds of changes."""
+    path = tmp_path / "study.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((FIXTURES / "studies_version_2.sql").read_text())
+    connection.execute(f"PRAGMA application_id = {opening.APPLICATION_ID}")
+    connection.close()
+    for _ in range(2):
+        study, stopped = (shortlist.Study.load(path, name) for name in ("study", "stopped"))
+        assert study.fingerprint == "2ebb2669dec3cf1d56f6d8936da8f805"
+        assert [t.arm for t in study.trials] == [0, 1, 2, 3, 4, 4, 1, 2, 0, 2, 3, 1, 2, 0, 4]
+        assert [t.number for t in study.taken] == [0, 1, 2, 3, 4, 5, 6, 7, 10, 11]
+        assert [t.number for t in study.waiting] == [14]
+        assert [t.number for t in study.pending] == [12, 13]
+        assert stopped.fingerprint == "dc2294a76a4fa814313a0344787d498a"
+        assert stopped.done
+        assert stopped.shortlist.names == ("y",)
+        check_replay(study)
+        check_replay(stopped)
+    study.tell(12, 0.5)
+    study.tell(arm="c", value=0.5, key="late")
+    later(monkeypatch, 1e9)
+    assert [t.number for t in study.ask(2)] == [13, 16]  # the lease of 13 is over
+    check_replay(shortlist.Study.load(path, "study"))
+
+
+def test_a_server_of_version_2_is_brought_up_to_date(new_storage: NewStorage) -> None:
+    storage = new_storage()
+    study = begin(storage)
+    study.run(result, max_evaluations=20, progress=False)
+    with study._journal.storage._connected(writing=True) as connection:
+        for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
+                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by"):  # fmt: skip
+            connection.execute(sqlalchemy.text(f"ALTER TABLE shortlist_{dropped}"))
+        index = "CREATE INDEX shortlist_trials_touched ON shortlist_trials (study, touched)"
+        connection.execute(sqlalchemy.text(index))
+        connection.execute(sqlalchemy.text("UPDATE shortlist_meta SET value = '2'"))
+    study.close()
+    loaded = shortlist.Study.load(storage)
+    assert_same(loaded, study)
+    assert loaded.tell(arm=1, value=0.5, key="k").number == 20
+    check_replay(shortlist.Study.load(storage))

@@ -1,0 +1,78 @@
+"""The log of a study: the order in which results are taken in."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stored import begin, result
+
+
+# The order in which results are taken in
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    in_turn=st.lists(st.booleans(), min_size=1, max_size=12),
+    data=st.data(),
+)
+def test_results_in_turn_wait_for_those_before_them(
+    in_turn: list[bool], data: st.DataObject
+) -> None:
+    """One by one, or all at once from a file: the same results are taken in, in the same order."""
+    study = begin()
+    journal = study._journal
+    for turn in in_turn:
+        journal.ask(1, in_turn=turn, process=None)
+    order = data.draw(st.permutations(range(len(in_turn))))
+    closed: set[int] = set()
+    expected: list[int] = []
+    states = data.draw(
+        st.lists(st.sampled_from(["told", "told", "failed"]), min_size=12, max_size=12)
+    )
+    for number in order:
+        if states[number] == "told":
+            study.tell(number, float(number))
+        else:
+            study.fail(number)
+        closed.add(number)
+        for candidate in range(len(in_turn)):
+            earlier = [k for k in range(candidate) if in_turn[k] and k not in closed]
+            free = not in_turn[candidate] or not earlier
+            if (
+                candidate in closed
+                and states[candidate] == "told"
+                and free
+                and candidate not in expected
+            ):
+                expected.append(candidate)
+        assert [t.number for t in study.taken] == expected
+        assert {t.number for t in study.waiting} == {
+            k for k in closed if states[k] == "told"
+        } - set(expected)
+    from shortlist.study.journal import Ledger
+
+    book = Ledger(study.problem.names, study.seed, journal._definition.digest)
+    book.take_over([t.row for t in study.trials], [], journal.ledger.changes)
+    steps = book.settle()
+    assert [t.number for t in book.taken] == expected
+    assert book.fingerprint == study.fingerprint
+    assert [v for v, k in zip(steps.values, steps.kinds, strict=True) if k == 0] == [
+        float(k) for k in expected
+    ]
+
+
+def test_results_that_wait_count_as_under_way() -> None:
+    """What is asked for next may not depend on results that are not taken in yet."""
+    waiting, pending = begin(), begin()
+    for study in (waiting, pending):
+        study.run(result, max_evaluations=90, progress=False)
+        assert study._journal.ask(4, in_turn=True, process=None)
+    for number in (91, 92, 93):
+        waiting.tell(number, 50.0)
+    assert [t.number for t in waiting.waiting] == [91, 92, 93]
+    assert waiting.evaluations == 90
+    alone = begin()
+    alone.run(result, max_evaluations=90, progress=False)
+    following = [t.arm for t in waiting.ask(6)]
+    assert following == [t.arm for t in pending.ask(6)]
+    assert following != [t.arm for t in alone.ask(6)]  # so that it matters
+    assert waiting.ask().number == 100
