@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from shortlist.errors import DataUnavailable
@@ -16,6 +15,38 @@ if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
 
 SIGMA = 0.5
+# The random instance of the appendix: K = 10 arms, N = 5 features, θ = e_1. A row is a feature and
+# a column an arm. The authors made it: github.com/clreda/linear-top-m, file
+# Data/generated_matrix_N=5_K=10.csv (MIT, © 2021 Clémence Réda). The numbers define the experiment.
+# fmt: off
+RANDOM_FEATURES = (
+    (
+        0.18764220001502016, -0.027321912990044404, -0.1147641729701034, 0.059557392884837135,
+        -0.15324524696351874, -0.12808546287042777, -0.2033910008222999, -0.18218843451273684,
+        -0.01590106106811226, 0.3347164835233111,
+    ),
+    (
+        0.21931815397328608, -0.13946815367116167, 0.22870230782812323, 0.08103856289205806,
+        -0.043155221641394674, 0.07396210940452538, -0.29483414055364, 0.4600660655727445,
+        -0.49793114863386684, -0.09691078124568413,
+    ),
+    (
+        0.08369792252035531, -0.2791713360369012, -0.5510650454283732, 0.0015095171762796878,
+        0.010517857563047609, 0.12711732057203004, 0.2095707345338997, -0.18937607320349018,
+        -0.26275369385444647, -0.42329703886893094,
+    ),
+    (
+        -0.15280373307518755, 0.10698858127258969, -0.3494146972168906, 0.027315480442680437,
+        -0.23478710247949602, 0.035264642075284694, -0.07594939638564001, 0.2816452443993362,
+        0.18729473801740606, 0.2986533515969576,
+    ),
+    (
+        0.0007039226382497498, 0.4024914238314083, 0.12453200832172681, 0.06903439699222123,
+        0.0639178930563243, 0.13537006222718223, 0.05955834419153234, -0.09707515555690037,
+        -0.1307721959646391, 0.4914566173410335,
+    ),
+)
+# fmt: on
 
 
 def classic(K: int, m: int, omega: float) -> Instance:
@@ -31,8 +62,7 @@ def random_instance(m: int, sigma: float = SIGMA) -> Instance:
 
     from shortlist.simulation import instances
 
-    lines = files("shortlist.paper").joinpath("random_instance.csv").read_text("utf-8")
-    features = np.loadtxt(lines.splitlines(), delimiter=",").T
+    features = np.array(RANDOM_FEATURES).T
     theta, label = np.eye(5)[0], f"random K=10 N=5 m={m}"
     return instances.from_arrays(features, theta=theta, m=m, sigma=sigma, label=label)
 
