@@ -22,7 +22,7 @@ import shortlist
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
-from shortlist.engine.many.state import REFERENCES, SPENT, UNDECIDED, rows_read
+from shortlist.engine.many_arms.state import REFERENCES, SPENT, UNDECIDED, rows_read
 from shortlist.numerics.random import run_seeds
 from shortlist.posterior.state import OBSERVED, READY
 

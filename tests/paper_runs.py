@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.paper.experiment import Experiment
-from shortlist.paper.reproduced import (
-    Reproduced,
-)
+from shortlist.paper.reproduced import Reproduced
 
 
 def faked(panel: Any, samples: dict[str, list[int]]) -> Reproduced:

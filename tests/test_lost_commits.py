@@ -110,7 +110,7 @@ def test_a_server_that_stays_away_is_said_to_be_unknown(
     line: tuple[Proxy, str, str], monkeypatch: pytest.MonkeyPatch, commits: bool
 ) -> None:
     proxy, through, direct = line
-    monkeypatch.setattr(database, "LOOK_AGAIN", 0.2)
+    monkeypatch.setattr(database, "COMMIT_CHECK_SECONDS", 0.2)
     study = begin(through)
 
     def last_message(act: Callable[[], Any]) -> tuple[Side, int]:

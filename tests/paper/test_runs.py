@@ -11,9 +11,7 @@ import pytest
 
 from shortlist.paper import EXPERIMENTS
 from shortlist.paper.panels import OMEGA_01
-from shortlist.paper.reproduced import (
-    cell_row,
-)
+from shortlist.paper.reproduced import cell_row
 from shortlist.paper.runs import cell_instances, row_runs
 from shortlist.paper.store import Store
 from shortlist.simulation import instances

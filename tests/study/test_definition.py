@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.errors import (
-    InvalidSetting,
-    StudyMismatch,
-    StudyNotFound,
-)
+from shortlist.errors import InvalidSetting, StudyMismatch, StudyNotFound
 from shortlist.study.storage.opening import study_names
 from stored import NewStorage, X, assert_same, begin, result
 

@@ -1,1 +1,1 @@
-"""How pulls are shared out among the arms, for the selection rule `tracking`."""
+"""Shares of the pulls that follow the results, round by round: LinGame, Frank–Wolfe, lazy w*."""

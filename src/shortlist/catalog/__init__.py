@@ -1,1 +1,1 @@
-"""Every algorithm: Table 1 of the paper, those that track an allocation, and which to take."""
+"""The algorithms of gap indices (Table 1 of the paper and others), the names of all, and which to take."""

@@ -12,10 +12,10 @@ import numpy as np
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
-from shortlist.engine.many.state import GRAM_LIMIT
+from shortlist.engine.many_arms.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import rounds_for
 from shortlist.numerics.tall import squared_norms
@@ -126,7 +126,7 @@ class GIFA:
             plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
         return replace(self, **plain)
 
-    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
+    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem, with another threshold if one is given."""
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
@@ -175,7 +175,7 @@ class GIFA:
             elimination=self.elimination,
         )
         reasons, again = self._unproven_rules(), partial(self.bind, threshold=chosen)
-        return BoundAlgorithm(self.name, problem, chosen, setting, engine, reasons, again=again)
+        return AlgorithmOnProblem(self.name, problem, chosen, setting, engine, reasons, again=again)
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
         """The threshold on this problem: the one given, or the algorithm's own."""

@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.catalog.gifa import AUTO, GIFA
 from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
-from shortlist.engine.many.state import GRAM_LIMIT
+from shortlist.engine.many_arms.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting
 from shortlist.plans.contrasts import MOST_ARMS
 from shortlist.plans.halving import NAME as WITH_BUDGET

@@ -1,1 +1,1 @@
-"""Designs: how pulls are best shared out to tell one direction, or many."""
+"""Optimal designs: fixed shares of the pulls that best tell one direction, or many."""

@@ -32,8 +32,8 @@ from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
 from shortlist.engine.decision import Decision, decision_of, differences
 from shortlist.engine.follow import INITIALIZED, STOPPED, Position, Steps, follow, fresh_marks
 from shortlist.engine.loop import Simulation, decide, replicate
-from shortlist.engine.many.round import decide_by_rows, decide_lagging
-from shortlist.engine.many.state import make_memory, number_of_rows, skips_most_arms
+from shortlist.engine.many_arms.round import decide_by_rows, decide_lagging
+from shortlist.engine.many_arms.state import make_memory, number_of_rows, skips_most_arms
 from shortlist.engine.round import ARM, B, C, Round, Routines, design_slot
 from shortlist.engine.settings import (
     BAD_AMBIGUOUS,

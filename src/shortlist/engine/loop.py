@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, reset_allocation
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import forget as forget_memory
+from shortlist.engine.many_arms.state import forget as forget_memory
 from shortlist.engine.round import (
     ARM,
     DECIDE,

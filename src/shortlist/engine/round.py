@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import Allocation
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import Memory
+from shortlist.engine.many_arms.state import Memory
 from shortlist.engine.settings import INDICES_RULE, SETTINGS, Settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import mth_largest

@@ -1,1 +1,1 @@
-"""Numbers, arrays and compiled functions: what knows nothing of bandits."""
+"""Compiled functions, records, random numbers, and small problems of linear algebra and optimization."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.engine.bound_algorithm import OWN_INTERVAL, BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import OWN_INTERVAL, AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
@@ -71,7 +71,7 @@ class Planned:
     interval_words: str = OWN_INTERVAL
     misspecification: float = 0.0
 
-    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
+    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
         if threshold is not None:
             raise InvalidSetting(
@@ -114,7 +114,7 @@ class Planned:
         )
         self.threshold.check(setting)
         reduced = ReducedProblem(features, problem.m, sigma, problem.delta, problem.epsilon)
-        return BoundAlgorithm(
+        return AlgorithmOnProblem(
             self.name,
             problem,
             self.threshold,

@@ -35,7 +35,7 @@ PRIOR_SHARE = 1.0
 MOST_ARMS = 4000  # their tables of K × K take a gigabyte
 # The least v_s, over the arms' own variances: the whitened arms are subtracted before they are
 # squared, so that a difference of 1e-8 still has half of its digits. It must not depend on rewards.
-LEAST = 1e-16
+SMALLEST_SHARE = 1e-16
 # Rounding error of a difference of two fitted means, over the largest mean. It does not shrink with
 # more results, so it is added to widths that are not far above it.
 ROUNDING = 64.0 * float(np.finfo(float).eps)
@@ -134,7 +134,7 @@ class Contrasts:
         """The bounds with the results of one more plan."""
         white = whitened(self.basis, pulls)
         means = fitted(white, sums)
-        new = 1.0 / spreads(white, LEAST)
+        new = 1.0 / spreads(white, SMALLEST_SHARE)
         information = self.information + new
         weighted = self.weighted + (means[:, None] - means) * new
         first = self.first if self.pulls.any() else new

@@ -23,7 +23,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.xy import rounded, xy_design
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower
@@ -66,7 +66,7 @@ def no_guarantee(budget: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class BudgetBound(BoundAlgorithm):
+class BudgetBound(AlgorithmOnProblem):
     """XY-halving on a problem."""
 
     def guarantee(self) -> str:
@@ -106,7 +106,7 @@ class XYHalving:
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
 
-    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
+    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
         if self.budget < problem.rank:
             raise InvalidSetting(

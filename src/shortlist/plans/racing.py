@@ -58,7 +58,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.engine.bound_algorithm import OWN_INTERVAL
+from shortlist.engine.algorithm_on_problem import OWN_INTERVAL
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.kl import highest_mean, lowest_mean
 from shortlist.numerics.order import largest_among, mark_best

@@ -59,9 +59,10 @@ class Rule:
     py_func : callable
         The function as written.
     needs : frozenset of str
-        What the loop must prepare for it: ``mth_gaps``, ``outside_gaps``, ``design``.
+        What the loop must prepare for it: ``mth_gaps``, ``outside_gaps``, ``design``, ``target``.
     traits : frozenset of str
-        How the loop treats it: ``both``, ``lagged``, ``heuristic``, ``symmetric``.
+        How the loop treats it: ``both``, ``lagged``, ``heuristic``, ``symmetric``; of a threshold
+        ``by_time``, ``pilot``, ``levels``.
     number : int
         By which the loop calls a rule that is compiled into it; ``OWN`` if called by pointer.
     """

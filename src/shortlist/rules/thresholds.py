@@ -2,7 +2,8 @@
 
 A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says how
 its constants follow from the setting, what its proof assumes, and where it is proven. All of them are
-in ``THRESHOLDS``.
+in ``THRESHOLDS``. One of the package's own also has a number, and a line in ``evaluate`` that calls it
+by that number; a user's is called by its address.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from shortlist.rules.rule import Rule, rule
 @dataclass(frozen=True)
 class Setting:
     """What a threshold may depend on; nothing of it is learnt from rewards.
+
+    ``longest`` is the largest ‖x_a‖, and ``weakest`` is λ_min of Σ x xᵀ over the initial pulls.
 
     Where ``classical``, every arm is a dimension of its own, and θ are the K means. Where
     ``features_unused`` as well, there are features that the algorithm does not look at, and S bounds
@@ -57,7 +60,7 @@ class Threshold:
     assumptions : str
         What that theorem assumes, in words.
     source : str
-        Where it stands.
+        Where it was published.
     needs_S : bool
         Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
     needs_span : bool
@@ -104,7 +107,9 @@ class Threshold:
     def constants(self, setting: Setting) -> np.ndarray:
         """The constants that the compiled function is given."""
         self.check(setting)
-        return np.array(self.formula(setting, self.inside(setting)), dtype=np.float64)
+        return np.array(
+            self.formula(setting, self.formula_regularization(setting)), dtype=np.float64
+        )
 
     def check(self, setting: Setting) -> None:
         """Raise where the threshold cannot be computed at all."""
@@ -113,10 +118,10 @@ class Threshold:
                 f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: pass S=…, "
                 "or use threshold='self_normalized', which needs none."
             )
-        if self.needs_S and self.inside(setting) <= 0.0:
+        if self.needs_S and self.formula_regularization(setting) <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs a regularization above 0, got "
-                f"{self.inside(setting)}: leave regularization=None for its own choice, or use "
+                f"{self.formula_regularization(setting)}: leave regularization=None for its own choice, or use "
                 "threshold='self_normalized'."
             )
         if self.needs_span and setting.weakest <= 0.0:
@@ -125,7 +130,7 @@ class Threshold:
                 "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
             )
 
-    def inside(self, setting: Setting) -> float:
+    def formula_regularization(self, setting: Setting) -> float:
         """λ_V as it enters the formula."""
         if self.own_regularization is not None:
             return self.own_regularization(setting.sigma)
@@ -137,9 +142,9 @@ class Threshold:
             return [f"the threshold {self.name!r} has no proof"]
         reasons = list(self.broken(setting))
         own = self.own_regularization is not None
-        if own and self.inside(setting) != setting.regularization:
+        if own and self.formula_regularization(setting) != setting.regularization:
             reasons.append(
-                f"the threshold is computed with λ_V = {self.inside(setting):.3g} but the "
+                f"the threshold is computed with λ_V = {self.formula_regularization(setting):.3g} but the "
                 f"posterior uses {setting.regularization:.3g}"
             )
         return reasons

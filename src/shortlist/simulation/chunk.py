@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.designs.direction import Designs
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import AnyEngine, Runs, joined
 from shortlist.engine.engine import Engine
 from shortlist.noise import first_of_each
@@ -116,7 +116,7 @@ class Chunk:
 
 
 def chunks_of(
-    bound: BoundAlgorithm,
+    bound: AlgorithmOnProblem,
     reward: Rule,
     parameters: NDArray[np.float64],
     shares: list[NDArray[np.uint64]],
@@ -125,7 +125,7 @@ def chunks_of(
 ) -> list[Chunk]:
     """One chunk for each share of the seeds; one a run where σ is estimated by every run."""
 
-    def chunks(bound: BoundAlgorithm, engine: AnyEngine, shares: list[Any]) -> list[Chunk]:
+    def chunks(bound: AlgorithmOnProblem, engine: AnyEngine, shares: list[Any]) -> list[Chunk]:
         rest = max_samples, uuid4().hex, bound.problem if audit else None
         return [Chunk(engine, reward, parameters, seeds, *rest) for seeds in shares]
 

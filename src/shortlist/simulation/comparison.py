@@ -20,7 +20,7 @@ import pandas as pd
 
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import meant
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.random import run_seeds
@@ -110,7 +110,7 @@ def compare(
     if workers is not None:
         whole_number("workers", workers, 1)
     problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
-    bounds: dict[str, BoundAlgorithm] = {}
+    bounds: dict[str, AlgorithmOnProblem] = {}
     for choice in algorithms:
         chosen, threshold_chosen = meant(choice, threshold, problem)
         algorithm = find_algorithm(chosen)
@@ -152,7 +152,7 @@ def compare(
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
 
 
-def _check_range(bound: BoundAlgorithm, instance: Instance) -> None:
+def _check_range(bound: AlgorithmOnProblem, instance: Instance) -> None:
     """Raise where the instance's rewards leave the range that an algorithm is for."""
     if bound.reward_range is None or instance.reward_range is None:
         return

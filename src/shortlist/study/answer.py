@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
 
@@ -74,7 +74,7 @@ class Shortlist:
 
 
 def arm_table(
-    bound: BoundAlgorithm,
+    bound: AlgorithmOnProblem,
     posterior: Posterior,
     C: float,
     now: Any,

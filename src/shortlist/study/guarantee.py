@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from shortlist.engine.algorithm_on_problem import PROVEN
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import (
@@ -20,8 +21,6 @@ from shortlist.study.insight.health import (
 )
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
-
-PROVEN = "Proven: "
 
 
 class Worth(NamedTuple):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import LOOK, REOPEN, TAKE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
@@ -65,7 +65,7 @@ SEEDS_AT_ONCE = 64
 NEVER = int(np.iinfo(np.int64).max)
 
 
-class Standing(NamedTuple):
+class Checkpoint(NamedTuple):
     """How far a stored study is, and the digests to check it by."""
 
     changes: int
@@ -86,7 +86,7 @@ class Known(NamedTuple):
 class Transaction:
     """One change of a study, whole or not at all. This one is of a study that is only in memory."""
 
-    standing: Standing | None = None
+    standing: Checkpoint | None = None
     now = 0.0  # seconds since 1970, by the clock that all who share the storage go by
 
     def __enter__(self) -> Transaction:
@@ -117,7 +117,7 @@ class Transaction:
     def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
         """Keep an event."""
 
-    def seal(self, standing: Standing) -> None:
+    def seal(self, standing: Checkpoint) -> None:
         """Keep how far the study is now."""
 
 
@@ -510,7 +510,7 @@ class Journal:
 
     Parameters
     ----------
-    bound : BoundAlgorithm
+    bound : AlgorithmOnProblem
         The algorithm on its problem.
     definition : Definition
         Of the study.
@@ -522,7 +522,7 @@ class Journal:
 
     def __init__(
         self,
-        bound: BoundAlgorithm,
+        bound: AlgorithmOnProblem,
         definition: Definition,
         at_stop: Callable[[], None],
         at_begin: Callable[[], None],
@@ -617,11 +617,11 @@ class Journal:
         self._at_stop()
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> Checkpoint:
         """How far the study is."""
         state = "stopped" if self.stopped else "running"
         digests = (self._ledger.fingerprint, self._model.digest(), machine())
-        return Standing(self._ledger.changes, *digests, state)
+        return Checkpoint(self._ledger.changes, *digests, state)
 
     def change(self, act: Callable[[Transaction], Result], *, writing: bool = True) -> Result:
         """Do ``act`` in one transaction, begun with what others have done since the last.
@@ -668,7 +668,7 @@ class Journal:
         pending = [trial.number for trial in self._ledger.pending]
         return Known(self._ledger.changes, len(self._ledger.trials), pending)
 
-    def _catch_up(self, transaction: Transaction, stored: Standing) -> bool:
+    def _catch_up(self, transaction: Transaction, stored: Checkpoint) -> bool:
         """Take in what others have done; whether there was anything."""
         # A million new trials are no garbage, and would be looked at again and again.
         collects = gc.isenabled()
@@ -800,8 +800,8 @@ class Journal:
 
         return self.change(act)
 
-    def tell(self, results: list[tuple[Trial | int, float]], *, twice: bool) -> list[Trial]:
-        """Results of pending trials, all or none; those told before are left out if ``twice``."""
+    def tell(self, results: list[tuple[Trial | int, float]], *, skip_told: bool) -> list[Trial]:
+        """Results of pending trials, all or none; those told already are skipped if asked."""
 
         def act(transaction: Transaction) -> list[Trial]:
             found: dict[int, Trial] = {}
@@ -810,7 +810,7 @@ class Journal:
                 if trial.number in found:
                     raise InvalidInput("a trial is told twice in one call: nothing was told.")
                 found[trial.number] = trial
-                if trial.state != "told" or not twice:
+                if trial.state != "told" or not skip_told:
                     self.close(transaction, trial, "told", value=value)
             return list(found.values())
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.decision import Decision, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
@@ -41,12 +41,12 @@ class Model:
     bound to its problem again, with the σ they give, and takes all steps from the first.
     """
 
-    def __init__(self, bound: BoundAlgorithm, seed: int) -> None:
+    def __init__(self, bound: AlgorithmOnProblem, seed: int) -> None:
         self.seed = seed
         self._before_sigma = Steps.empty(0)
         self._begin(bound)
 
-    def _begin(self, bound: BoundAlgorithm) -> None:
+    def _begin(self, bound: AlgorithmOnProblem) -> None:
         self.bound = bound
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()

@@ -489,7 +489,7 @@ class Study(View):
             )
             for trial, v in results
         ]
-        told = self._journal.tell(checked, twice=if_told == "ignore")
+        told = self._journal.tell(checked, skip_told=if_told == "ignore")
         if self._journal.is_rejected and not self._warned:
             self._warn()
         return told

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
@@ -32,7 +32,7 @@ class View:
     _answered_at: int
 
     @property
-    def bound(self) -> BoundAlgorithm:
+    def bound(self) -> AlgorithmOnProblem:
         """The algorithm on its problem; another one once σ is estimated, if it is to be."""
         return self._journal.model.bound
 

@@ -11,10 +11,7 @@ import sqlalchemy
 import shortlist
 from history import check_replay
 from paths import FIXTURES
-from shortlist.errors import (
-    DamagedStorage,
-    NewerSchema,
-)
+from shortlist.errors import DamagedStorage, NewerSchema
 from shortlist.study.storage import opening, schema
 from stored import NewStorage, assert_same, begin, edit, later, result
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
@@ -217,6 +217,6 @@ class MisLid:
             misspecification=c,
         )
 
-    def bind(self, problem: Problem, threshold: Any = None) -> BoundAlgorithm:
+    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
         return self.planned.bind(problem, threshold)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
     LEVEL,
@@ -242,14 +242,14 @@ class Audit:
         self.rejection = Rejection(evaluations, name, measured, predicted)
 
 
-def rests_on_features(bound: BoundAlgorithm) -> bool:
+def rests_on_features(bound: AlgorithmOnProblem) -> bool:
     """Whether an answer assumes that the means are linear in the features, or nearly so."""
     if bound.setting.classical or bound.engine.setup.budget is not None:
         return False
     return bound.problem.rank < bound.problem.arms
 
 
-def is_audited(bound: BoundAlgorithm) -> bool:
+def is_audited(bound: AlgorithmOnProblem) -> bool:
     """Whether answers are audited by evaluations made for that purpose.
 
     With a declared misspecification they are not: every arm is evaluated anyhow, and the results

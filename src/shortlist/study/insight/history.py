@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.bound_algorithm import BoundAlgorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.decision import Decision
 from shortlist.engine.follow import TAKE, Steps
 from shortlist.numerics.records import Reals
@@ -318,7 +318,7 @@ class Difference(NamedTuple):
     gap_upper: float
 
 
-def look_at(bound: BoundAlgorithm, posterior: Posterior, now: Any, decision: Decision) -> Look:
+def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision: Decision) -> Look:
     """Means and intervals as the posterior has them, with the pair of a decision."""
     C = bound.engine.threshold(posterior, now)
     boundary, *gaps = bound.engine.gaps(posterior, now, decision)
@@ -337,7 +337,7 @@ def look_at(bound: BoundAlgorithm, posterior: Posterior, now: Any, decision: Dec
 
 
 def glance_at(
-    bound: BoundAlgorithm,
+    bound: AlgorithmOnProblem,
     posterior: Posterior,
     now: Any,
     decision: Decision,

@@ -21,7 +21,7 @@ import numpy as np
 from shortlist.errors import InvalidInput, ShortlistError
 
 if TYPE_CHECKING:
-    from shortlist.engine.bound_algorithm import BoundAlgorithm
+    from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
     from shortlist.study.trial import Trial
 
 
@@ -105,7 +105,7 @@ def _fit_to_travel(error: Exception, words: str) -> Exception:
     return error
 
 
-def checked_value(value: object, bound: BoundAlgorithm | None = None) -> float:
+def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> float:
     """A result that can be told, and that the algorithm can take in.
 
     Examples

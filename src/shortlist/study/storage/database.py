@@ -37,7 +37,7 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.study.definition import Definition
-from shortlist.study.journal import ROW, Event, Known, Standing, Storage, Transaction
+from shortlist.study.journal import ROW, Checkpoint, Event, Known, Storage, Transaction
 from shortlist.study.storage.address import is_url, shown, without_secrets
 from shortlist.study.storage.forking import before_fork, working
 from shortlist.study.storage.process import process_name
@@ -46,7 +46,7 @@ from shortlist.study.trial import Trial
 
 PATIENCE = 60.0  # seconds that a writer waits for another
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
-LOOK_AGAIN = 60.0  # seconds to ask for whether a commit was made, if its reply was lost
+COMMIT_CHECK_SECONDS = 60.0  # seconds to ask for whether a commit was made, if its reply was lost
 
 Statement = sql.sql.expression.ClauseElement
 Queries = Sequence[tuple[Statement, dict[str, Any]]]
@@ -83,11 +83,11 @@ _UPDATE = (
     .where(TRIALS.c.study == sql.bindparam("of"), TRIALS.c.number == sql.bindparam("which"))
     .values({name: sql.bindparam(f"new_{name}") for name in (*_MUTABLE, "touched", "closed_by")})
 )
-_NEW_STANDING = [f"new_{name}" for name in Standing._fields]
+_NEW_STANDING = [f"new_{name}" for name in Checkpoint._fields]
 _WRITE_STANDING = (
     STUDIES.update()
     .where(STUDIES.c.id == sql.bindparam("study"))
-    .values({name: sql.bindparam(f"new_{name}") for name in Standing._fields})
+    .values({name: sql.bindparam(f"new_{name}") for name in Checkpoint._fields})
 )
 # What a transaction has done, by its number: whether it has been committed, and what is still open.
 _MADE_BY: sql.BindParameter[int] = sql.bindparam("transaction")
@@ -109,7 +109,7 @@ _FIND_PROCESS = sql.text("SELECT pid FROM pg_stat_activity WHERE application_nam
 
 @cache
 def _read_standing(dialect: str, *, writing: bool) -> Any:
-    columns = [STUDIES.c[name] for name in Standing._fields]
+    columns = [STUDIES.c[name] for name in Checkpoint._fields]
     query = sql.select(*columns, _CLOCKS[dialect]).where(STUDIES.c.id == sql.bindparam("study"))
     return query.with_for_update() if writing else query
 
@@ -401,7 +401,7 @@ def _replies(line: Any) -> Generator[Any, Any, list[Any]]:
                     replies.append(reply)
 
 
-class translated:  # noqa: N801 - used as a function is
+class translate_errors:  # noqa: N801 - used as a function is
     """The database's errors as ours."""
 
     __slots__ = ("_storage",)
@@ -477,7 +477,7 @@ class _Transaction(Transaction):
         if not found:
             raise StudyNotFound("the study was deleted while it was open.")
         *standing, clock = found[0]
-        self.standing = Standing(*standing)
+        self.standing = Checkpoint(*standing)
         self._ahead = None if clock is None else float(clock) - time.monotonic()
 
     @property
@@ -540,7 +540,7 @@ class _Transaction(Transaction):
         ours = {"at": self.now, "worker": worker, "made_by": self.number}
         self.writes.append((_INSERT_EVENT, {**row, **ours}))
 
-    def seal(self, standing: Standing) -> None:
+    def seal(self, standing: Checkpoint) -> None:
         new = dict(zip(_NEW_STANDING, standing, strict=True))
         self.writes.append((_WRITE_STANDING, {"study": self._study, **new}))
 
@@ -578,7 +578,7 @@ class StoredStudy(Storage):
         with working(), self._lock:
             self._check_place(writing=writing)
             begun = self._engine.begin() if writing else reading(self._engine)
-            with translated(self._place), begun as connection:
+            with translate_errors(self._place), begun as connection:
                 yield connection
 
     def _check_place(self, *, writing: bool) -> None:
@@ -615,7 +615,7 @@ class StoredStudy(Storage):
         Where others are at work, what they did is asked for together with the lock: they wait for
         one exchange with the server less.
         """
-        with self._lock, translated(self._place):
+        with self._lock, translate_errors(self._place):
             begun = self._begin(
                 writing=writing, known=known() if known and self._is_shared else None
             )
@@ -628,7 +628,7 @@ class StoredStudy(Storage):
                 self._session.commit(begun.writes)
                 self._lost.clear()
             except CommitLost as lost:
-                self._look_again(begun, lost)
+                self._resolve_lost_commit(begun, lost)
             except BaseException:
                 self._session.roll_back()
                 raise
@@ -646,18 +646,18 @@ class StoredStudy(Storage):
     def _said(self, error: BaseException) -> str:
         return " ".join(without_secrets(str(error), self._place).split())
 
-    def _look_again(self, begun: _Transaction, lost: CommitLost) -> None:
+    def _resolve_lost_commit(self, begun: _Transaction, lost: CommitLost) -> None:
         """Find out whether a transaction was committed whose reply was lost.
 
         Who may write next may do so only when that transaction is over, in one way or the other:
         so it is looked for in a transaction that may write.
         """
         cause = lost.__cause__ or lost
-        deadline, pause = time.monotonic() + LOOK_AGAIN, 0.05
+        deadline, pause = time.monotonic() + COMMIT_CHECK_SECONDS, 0.05
         while True:
             self._session.close()
             try:
-                with translated(self._place):
+                with translate_errors(self._place):
                     made = self._begin(writing=True).was_made(begun.number)
                     self._session.roll_back()
                 break
@@ -666,7 +666,7 @@ class StoredStudy(Storage):
                     self._lost.append(begun.number)
                     raise OutcomeUnknown(
                         f"{self.where} was lost while a change was being committed "
-                        f"({self._said(cause)}), and could not be asked whether it was kept, for {LOOK_AGAIN:g} seconds "
+                        f"({self._said(cause)}), and could not be asked whether it was kept, for {COMMIT_CHECK_SECONDS:g} seconds "
                         f"({self._said(error.__cause__ or error)}): the change may be stored or "
                         "not. When the storage is back, "
                         "study.refresh() and study.trials show it; telling again is safe with "
@@ -684,7 +684,7 @@ class StoredStudy(Storage):
         with working(), self._lock:
             _close(self._engine, self._session, self._owner)
 
-    def join(self, name: str, definition: Definition, standing: Standing) -> Definition:
+    def join(self, name: str, definition: Definition, standing: Checkpoint) -> Definition:
         """Begin the study of this name, or find the one that is there; returns its definition."""
         with self._connected(writing=True) as connection:
             if connection.dialect.name == "postgresql":

@@ -33,7 +33,7 @@ from shortlist.study.storage.database import (
     identity,
     names_in,
     reading,
-    translated,
+    translate_errors,
 )
 from shortlist.study.storage.forking import working
 
@@ -67,7 +67,7 @@ def study_names(storage: str | os.PathLike[str]) -> list[str]:
     with working():
         engine = _connect(place, create=False)
         try:
-            with translated(place), reading(engine) as connection:
+            with translate_errors(place), reading(engine) as connection:
                 return names_in(connection)
         finally:
             engine.dispose()
@@ -109,7 +109,7 @@ def _connect(storage: str, *, create: bool) -> sql.Engine:
         engine = _read_only(Path(storage))
     else:
         engine = _sqlite(Path(storage), create=create)
-    with translated(storage):
+    with translate_errors(storage):
         try:
             _prepare(engine, shown(storage), create=create)
         except BaseException:

@@ -83,7 +83,7 @@ def read(
 
 
 def read_abstract(path: str | PathLike[str]) -> AbstractNetwork:
-    """Read a ``.net`` file with its choices: optional edges, several rules a gene."""
+    """Read a ``.net`` file with its choices: optional edges, several rules per gene."""
     path = Path(path)
     return parse_rein(read_text(path), path.name)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import REFERENCES, SCALE, Memory
-from shortlist.engine.many.upper_bounds import (
+from shortlist.engine.many_arms.state import REFERENCES, SCALE, Memory
+from shortlist.engine.many_arms.upper_bounds import (
     count_attaining,
     gap_index,
     is_among,

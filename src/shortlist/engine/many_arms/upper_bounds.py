@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import EPOCH, REFERENCES, SCALE, SPENT, Memory
+from shortlist.engine.many_arms.state import EPOCH, REFERENCES, SCALE, SPENT, Memory
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals
 from shortlist.posterior.lagging import mean_of, renew_variance

@@ -15,8 +15,8 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.indices import attains, gap_in_row, rank_row, size_of, slot_of
-from shortlist.engine.many.state import LOOKED_UP, UNDECIDED, Memory, rows_read
+from shortlist.engine.many_arms.indices import attains, gap_in_row, rank_row, size_of, slot_of
+from shortlist.engine.many_arms.state import LOOKED_UP, UNDECIDED, Memory, rows_read
 from shortlist.engine.round import ROUNDING, Round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert, mark_anew, mark_best

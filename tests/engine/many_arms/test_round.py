@@ -16,7 +16,7 @@ from shortlist.allocations.allocation import NONE
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
-from shortlist.engine.many.state import REFERENCES, SCALE
+from shortlist.engine.many_arms.state import REFERENCES, SCALE
 from shortlist.engine.settings import may_skip_arms
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import INTEGER, REALS, VOID, Address

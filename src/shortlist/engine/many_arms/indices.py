@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import Memory
+from shortlist.engine.many_arms.state import Memory
 from shortlist.engine.round import ROUNDING, Round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert

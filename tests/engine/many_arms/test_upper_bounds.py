@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.engine.many import upper_bounds
-from shortlist.engine.many.candidates import first_top_means
-from shortlist.engine.many.state import REFERENCES
-from shortlist.engine.many.state import SCALE as OLD_SCALE
-from tests.engine.many.arms import KEY, SCALE, Arms, M
+from shortlist.engine.many_arms import upper_bounds
+from shortlist.engine.many_arms.candidates import first_top_means
+from shortlist.engine.many_arms.state import REFERENCES
+from shortlist.engine.many_arms.state import SCALE as OLD_SCALE
+from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 
 
 def with_references(seed: int = 0) -> tuple[Arms, np.ndarray, np.ndarray]:

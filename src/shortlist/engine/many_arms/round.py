@@ -6,17 +6,21 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.loop import begin_round
-from shortlist.engine.many.candidates import first_top_means, update_smallest_gaps, update_top_means
-from shortlist.engine.many.challengers import find_challengers, list_challengers, update_lists
-from shortlist.engine.many.indices import (
+from shortlist.engine.many_arms.candidates import (
+    first_top_means,
+    update_smallest_gaps,
+    update_top_means,
+)
+from shortlist.engine.many_arms.challengers import find_challengers, list_challengers, update_lists
+from shortlist.engine.many_arms.indices import (
     find_challengers_by_rows,
     gap_in_row,
     greedy_arm_by_rows,
     update_lists_by_rows,
 )
-from shortlist.engine.many.selection import greedy_arm, largest_variance_at_refresh
-from shortlist.engine.many.state import EPOCH, REFERENCES
-from shortlist.engine.many.upper_bounds import clear_references, is_current, update_references
+from shortlist.engine.many_arms.selection import greedy_arm, largest_variance_at_refresh
+from shortlist.engine.many_arms.state import EPOCH, REFERENCES
+from shortlist.engine.many_arms.upper_bounds import clear_references, is_current, update_references
 from shortlist.engine.round import (
     ARM,
     DECIDE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.engine.many.candidates import (
+from shortlist.engine.many_arms.candidates import (
     first_top_means,
     lowest_ranked,
     update_smallest_gaps,
@@ -13,7 +13,7 @@ from shortlist.engine.many.candidates import (
 )
 from shortlist.engine.round import make_round
 from shortlist.numerics.records import ABSENT
-from tests.engine.many.arms import KEY, SCALE, Arms, M
+from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 
 
 def test_the_lowest_ranked_arm_has_the_least_value_and_ties_go_by_the_key() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine import settings
-from shortlist.engine.many.state import (
+from shortlist.engine.many_arms.state import (
     EPOCH,
     MANY,
     forget,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.engine.many import indices
+from shortlist.engine.many_arms import indices
 from shortlist.engine.round import make_round
 from shortlist.numerics.order import mark_best
 from shortlist.numerics.records import ABSENT
-from tests.engine.many.arms import KEY, SCALE, Arms, M
+from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 
 
 def test_an_index_attains_a_level_as_the_root_says() -> None:

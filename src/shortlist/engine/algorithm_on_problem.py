@@ -14,10 +14,11 @@ from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
 OWN_INTERVAL = "μ̂ ± Cσ‖x‖"
+PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
 
 
 @dataclass(frozen=True)
-class BoundAlgorithm:
+class AlgorithmOnProblem:
     """What a study or a comparison runs.
 
     Attributes
@@ -54,7 +55,7 @@ class BoundAlgorithm:
     unproven_rules: list[str]
     extends: str = ""
     misspecification: float = 0.0
-    again: Callable[[Problem], BoundAlgorithm] | None = None
+    again: Callable[[Problem], AlgorithmOnProblem] | None = None
     reward_range: tuple[float, float] | None = None
     interval_words: str = OWN_INTERVAL
 
@@ -81,7 +82,7 @@ class BoundAlgorithm:
                 )
         self.problem.noise.check(value)
 
-    def estimated(self, replicates: Sequence[Sequence[float]]) -> BoundAlgorithm:
+    def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""
         assert self.again is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
@@ -128,7 +129,7 @@ class BoundAlgorithm:
                 f"{self.threshold.source})."
             )
         return (
-            f"Proven: with probability at least {1 - problem.delta:g}, {claim} "
+            f"{PROVEN}with probability at least {1 - problem.delta:g}, {claim} "
             f"({figures}, threshold {self.threshold.name!r}, {self.threshold.source}), provided "
             f"{self.assumptions}."
         )

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many.state import (
+from shortlist.engine.many_arms.state import (
     LARGEST,
     LOOKED_UP,
     NEXT_PAIR,
@@ -24,7 +24,7 @@ from shortlist.engine.many.state import (
     SHORT,
     Memory,
 )
-from shortlist.engine.many.upper_bounds import renew_if_old
+from shortlist.engine.many_arms.upper_bounds import renew_if_old
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert
 from shortlist.numerics.records import Reals

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.engine.many.state import Memory, make_memory
+from shortlist.engine.many_arms.state import Memory, make_memory
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import LAGGING, State
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.engine.many.candidates import first_top_means, update_top_means
-from shortlist.engine.many.selection import greedy_arm, largest_variance_at_refresh
-from shortlist.engine.many.upper_bounds import update_references
-from tests.engine.many.arms import KEY, SCALE, Arms, M
+from shortlist.engine.many_arms.candidates import first_top_means, update_top_means
+from shortlist.engine.many_arms.selection import greedy_arm, largest_variance_at_refresh
+from shortlist.engine.many_arms.upper_bounds import update_references
+from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 
 
 @pytest.mark.parametrize("seed", range(3))
