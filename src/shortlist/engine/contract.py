@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -183,8 +183,8 @@ class Runs:
 
 def joined(parts: Iterable[Runs]) -> Runs:
     """Runs one after another."""
-    listed, columns = list(parts), dict[str, Any]()
+    listed, columns = [replace(part, sums=None) for part in parts], dict[str, Any]()
     for column in fields(Runs):
         values: Any = [getattr(part, column.name) for part in listed]
         columns[column.name] = None if values[0] is None else np.concatenate(values)
-    return Runs(**{**columns, "sums": None})
+    return Runs(**columns)

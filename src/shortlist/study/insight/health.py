@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -65,7 +65,7 @@ class Finding:
     level: Literal["fine", "untested", "note", "warning"]
     words: str
     meaning: str
-    file_words: str = ""
+    file_words: str = field(default="", repr=False)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"

@@ -18,9 +18,9 @@ from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
 from shortlist.study.running.objective import Objective, Outcome, evaluate_trial, place
 from shortlist.study.running.progress import ProgressLine
-from shortlist.study.running.untold import Untold
 from shortlist.study.storage.process import running
 from shortlist.study.trial import Trial
+from shortlist.study.untold import Untold
 from shortlist.study.view import View
 
 ORDERS = ("asked", "completion")

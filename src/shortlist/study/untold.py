@@ -79,7 +79,7 @@ class Untold:
         return (
             f"{self.results} finished results are kept in {self.path}, one a line: tell them when "
             "the storage is back, by `shortlist tell` or by study.tell_many(read_untold("
-            f"{str(self.path)!r}), if_told='ignore') with shortlist.study.running.untold.read_untold."
+            f"{str(self.path)!r}), if_told='ignore') with shortlist.study.untold.read_untold."
         )
 
 
