@@ -247,6 +247,7 @@ def program(*words: object, **variables: str) -> subprocess.CompletedProcess[byt
     )
 
 
+@pytest.mark.slow
 def test_no_sign_is_lost_in_another_encoding(folder: Path) -> None:
     names = ["β-carotene", "naïve", "水"]
     write(features=None, arms=names, m=1, sigma=1.0)

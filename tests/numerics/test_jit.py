@@ -162,6 +162,7 @@ def test_the_stamp_sees_what_a_callee_is_made_of(monkeypatch: pytest.MonkeyPatch
     assert fingerprint(total.py_func, "another CPU") != before
 
 
+@pytest.mark.slow
 def test_the_stamp_is_the_same_at_every_start(tmp_path: Path) -> None:
     (tmp_path / "stamp.py").write_text(
         "from shortlist.engine.follow import follow\n"
@@ -230,6 +231,7 @@ def test_what_has_no_lasting_description_is_not_kept(tmp_path: Path) -> None:
     kept.save_overload(REAL(REAL), None)
 
 
+@pytest.mark.slow
 def test_damaged_machine_code_is_made_anew(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
@@ -250,6 +252,7 @@ def test_damaged_machine_code_is_made_anew(tmp_path: Path) -> None:
         assert all(len(file.read_bytes()) > 100 for file in kept.rglob("*.nb[ic]"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["/proc/none", "relative", "closed"])
 def test_a_cache_that_cannot_be_used_is_no_obstacle(tmp_path: Path, place: str) -> None:
     (tmp_path / "closed").write_text("a file, not a folder")
@@ -277,6 +280,7 @@ def test_a_copy_of_a_record_has_arrays_of_its_own() -> None:
         assert posterior.pulls.tolist() == [1, 0, 0]
 
 
+@pytest.mark.slow
 def test_no_old_machine_code_after_an_edit(tmp_path: Path) -> None:
     """Of the file that is called, which Numba's own cache would not notice."""
     (tmp_path / "called.py").write_text(
@@ -348,6 +352,7 @@ def test_a_folder_that_cannot_be_written_to(
             known.cache_clear()
 
 
+@pytest.mark.slow
 def test_several_processes_that_start_at_once_compile_once(tmp_path: Path) -> None:
     (tmp_path / "start.py").write_text(
         "import sys, time\n"
@@ -393,12 +398,14 @@ print(arms, study._journal.model.digest())
 """
 
 
+@pytest.mark.slow
 def test_numba_may_be_switched_off(tmp_path: Path) -> None:
     (tmp_path / "study.py").write_text(SCRIPT)
     arms, digest, _ = followed("m-LinGapE", 0)
     assert run(tmp_path, "study.py", NUMBA_DISABLE_JIT="1") == f"{arms} {digest}"
 
 
+@pytest.mark.slow
 def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
     """Without the private classes of Numba, for as much of the code as takes seconds."""
     (tmp_path / "plain.py").write_text(
@@ -421,6 +428,7 @@ def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
     assert run(tmp_path, "plain.py", SHORTLIST_PLAIN_NUMBA="1", NUMBA_CACHE_DIR=kept) == expected
 
 
+@pytest.mark.slow
 def test_compile_names_what_it_did(tmp_path: Path) -> None:
     script = "import sys; from shortlist.cli.app import main; sys.argv[1:] = ['compile', 'classical']; main()"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

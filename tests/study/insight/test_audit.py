@@ -494,6 +494,7 @@ def shortlist_of(folder):
         return shortlist.Study.load(folder / "screen.db", "screen")
 
 
+@pytest.mark.slow
 def test_a_screen_file_can_turn_the_audit_off(tmp_path):
     (tmp_path / "features.csv").write_text("a,1,0\nb,0,1\nc,1,1\n")
     (tmp_path / "screen.toml").write_text(

@@ -538,6 +538,7 @@ def test_a_simulator_given_the_same_arm_again_gives_another_value() -> None:
     assert max(s.posterior.pulls) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", STARTS)
 def test_processes_ask_what_a_loop_would_ask(start: str) -> None:
     here, there = study(), study()

@@ -55,6 +55,7 @@ def read_only(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["closed", "open", "killed", "version 2"])
 def test_a_study_on_a_read_only_mount_can_be_read(
     left: str, tmp_path: Path, read_only: Callable[[Path], Path]
