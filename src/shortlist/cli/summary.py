@@ -74,7 +74,8 @@ def study_words(study: Study) -> str:
         taken = count(answer.evaluations, "evaluation")
         return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
     if study.audit.rejection is not None:
-        return f"{taken}. The study cannot stop: {departure(study.audit.rejection)}"
+        why = departure(study.audit.rejection, study.bound.misspecification)
+        return f"{taken}. The study cannot stop: {why}"
     if study.audit.is_open:
         left = count(len(study.audit.missing(study.trials)), "trial")
         return (

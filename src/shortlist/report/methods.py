@@ -165,7 +165,8 @@ def _course(reading: Reading) -> list[str]:
 def _audit(study: Study) -> list[str]:
     """How it was tested that the means are linear in the features, if it was."""
     if study.audit.rejection is not None:
-        return [f"Tests of linearity rejected it: {departure(study.audit.rejection)}"]
+        why = departure(study.audit.rejection, study.bound.misspecification)
+        return [f"Tests of linearity rejected it: {why}"]
     results = study.audit.results
     if not results:
         return []

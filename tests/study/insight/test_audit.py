@@ -14,9 +14,12 @@ import pytest
 import forks
 import shortlist
 from audited import BELL, DOSE, FEATURES, LINE, study_of
+from shortlist.cli.summary import study_words
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
+from shortlist.report.methods import methods
 from shortlist.report.page import html
+from shortlist.report.reading import Reading
 from shortlist.study.definition import Definition
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_size, chosen_arms
@@ -314,7 +317,9 @@ def test_mislid_is_tested_within_its_misspecification():
     assert study.shortlist.audited == 0
     assert "was tested as the results came in" in study.shortlist.guarantee
     with pytest.warns(LinearityRejected, match="within c = 0.05 of linear"):
-        finished(2.0 * BELL[::4], features=features, epsilon=0.1, m=2, algorithm=mislid)
+        bent = finished(2.0 * BELL[::4], features=features, epsilon=0.1, m=2, algorithm=mislid)
+    assert "not within c = 0.05 of linear" in study_words(bent)
+    assert "not within c = 0.05 of linear" in methods(Reading(bent))
 
 
 # Going on

@@ -683,8 +683,8 @@ def advice(study: View) -> str:
     )
 
 
-def departure(rejection: Rejection, c: float = 0.0) -> str:
-    """What speaks against linear means, in a sentence."""
+def departure(rejection: Rejection, c: float) -> str:
+    """What speaks against means that are linear, or within ``c`` of linear, in a sentence."""
     what = f"within c = {c:g} of linear" if c else "linear"
     return (
         f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
