@@ -65,3 +65,23 @@ def same_rules(one: BooleanNetwork, two: BooleanNetwork) -> bool:
         return {g: (set(r.activators), set(r.repressors), r.rule) for g, r in rules}
 
     return sets(one) == sets(two)
+
+
+# A model of two species, to be filled in.
+SBML = """<?xml version="1.0" encoding="UTF-8"?>
+<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"
+ xmlns:qual="http://www.sbml.org/sbml/level3/version1/qual/version1" qual:required="true">
+<model id="m"><listOfCompartments><compartment id="c" constant="true"/></listOfCompartments>
+<qual:listOfQualitativeSpecies>
+<qual:qualitativeSpecies qual:id="s1" qual:compartment="c" qual:constant="false" {level}/>
+<qual:qualitativeSpecies qual:id="s2" qual:compartment="c" qual:constant="false"/>
+</qual:listOfQualitativeSpecies>
+<qual:listOfTransitions><qual:transition qual:id="t1">
+<qual:listOfOutputs><qual:output qual:qualitativeSpecies="s1"
+ qual:transitionEffect="assignmentLevel"/></qual:listOfOutputs>
+<qual:listOfFunctionTerms><qual:defaultTerm qual:resultLevel="1"/>
+<qual:functionTerm qual:resultLevel="0">
+<math xmlns="http://www.w3.org/1998/Math/MathML"><apply>{formula}</apply></math>
+</qual:functionTerm></qual:listOfFunctionTerms></qual:transition></qual:listOfTransitions>
+</model></sbml>
+"""

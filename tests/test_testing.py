@@ -96,15 +96,20 @@ def test_a_faulty_rule_fails(kind: str, function: Callable[..., Any], words: str
         check_rule(shortlist.rule(kind)(function))
 
 
-def test_a_rule_that_remembers_fails() -> None:
+def in_turns() -> Rule:
+    """A selection rule that remembers how often it was called."""
     calls: list[int] = []
 
-    def in_turns(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    def alternating(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
         calls.append(b)
         return (b, c)[len(calls) % 2]
 
     with pytest.warns(UserWarning, match="does not compile"):
-        rule = shortlist.rule("selection", needs=())(in_turns)
+        return shortlist.rule("selection", needs=())(alternating)
+
+
+def test_a_rule_that_remembers_fails() -> None:
+    rule = in_turns()
     with pytest.raises(AssertionError, match="must depend on its arguments only"):
         check_rule(rule)
 
@@ -173,14 +178,7 @@ def test_an_algorithm_that_is_often_wrong_fails() -> None:
 
 
 def test_an_algorithm_that_does_not_repeat_itself_fails() -> None:
-    calls: list[int] = []
-
-    def in_turns(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        calls.append(b)
-        return (b, c)[len(calls) % 2]
-
-    with pytest.warns(UserWarning, match="does not compile"):
-        rule = shortlist.rule("selection", needs=())(in_turns)
+    rule = in_turns()
     with pytest.raises(AssertionError, match="must ask for the same arms"):
         check_algorithm(shortlist.GIFA(selection=rule, name="in turns"), runs=2)
 

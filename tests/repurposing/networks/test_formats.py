@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from boolean import STEADY, networks, ruled_networks, same_functions
+from boolean import SBML, STEADY, networks, ruled_networks, same_functions
 from paths import DATA, needs_data
 from shortlist.errors import InvalidNetwork, UnknownName
 from shortlist.repurposing.networks.formats import read, write
@@ -46,25 +46,6 @@ def test_round_trips_of_any_network(
     for name in ("a.bnet", "b.sbml", "c.xml"):
         write(network, folder / name)
         assert same_functions(read(folder / name), network)
-
-
-SBML = """<?xml version="1.0" encoding="UTF-8"?>
-<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"
- xmlns:qual="http://www.sbml.org/sbml/level3/version1/qual/version1" qual:required="true">
-<model id="m"><listOfCompartments><compartment id="c" constant="true"/></listOfCompartments>
-<qual:listOfQualitativeSpecies>
-<qual:qualitativeSpecies qual:id="s1" qual:compartment="c" qual:constant="false" {level}/>
-<qual:qualitativeSpecies qual:id="s2" qual:compartment="c" qual:constant="false"/>
-</qual:listOfQualitativeSpecies>
-<qual:listOfTransitions><qual:transition qual:id="t1">
-<qual:listOfOutputs><qual:output qual:qualitativeSpecies="s1"
- qual:transitionEffect="assignmentLevel"/></qual:listOfOutputs>
-<qual:listOfFunctionTerms><qual:defaultTerm qual:resultLevel="1"/>
-<qual:functionTerm qual:resultLevel="0">
-<math xmlns="http://www.w3.org/1998/Math/MathML"><apply>{formula}</apply></math>
-</qual:functionTerm></qual:listOfFunctionTerms></qual:transition></qual:listOfTransitions>
-</model></sbml>
-"""
 
 
 @pytest.mark.parametrize(

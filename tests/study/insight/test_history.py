@@ -12,21 +12,13 @@ import pandas as pd
 import pytest
 
 import shortlist
-from pictured import (
-    ONCE,
-    X,
-    closed_figures,  # noqa: F401 - closes the figures after every test
-    measured,
-    name_of,
-    study,
-    tell_some,
-    texts,
-)
+from drawn_studies import ONCE, X, measured, name_of, study, tell_some, texts
 from shortlist import plot
 from shortlist.arrays import NO_ARM
 from shortlist.engine.decision import differences
 from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_look
+from tests.plot.conftest import closed_figures  # noqa: F401 - closes them after every test
 
 ALGORITHMS = [
     ONCE,

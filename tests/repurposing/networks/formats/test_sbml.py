@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boolean import same_functions
+from boolean import SBML, same_functions
 from shortlist.errors import InvalidNetwork
 from shortlist.repurposing.networks.formats import read, write
 from shortlist.repurposing.networks.network import BooleanNetwork
@@ -34,25 +34,6 @@ def test_sbml_is_valid_and_keeps_names(tmp_path: Path) -> None:
     document = libsbml.readSBMLFromFile(str(tmp_path / "b.sbml"))  # owns all that is got from it
     listed = document.getModel().getPlugin("qual").getTransition(1).getListOfInputs()
     assert {one.getQualitativeSpecies() for one in listed} == {"A", "B"}
-
-
-SBML = """<?xml version="1.0" encoding="UTF-8"?>
-<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"
- xmlns:qual="http://www.sbml.org/sbml/level3/version1/qual/version1" qual:required="true">
-<model id="m"><listOfCompartments><compartment id="c" constant="true"/></listOfCompartments>
-<qual:listOfQualitativeSpecies>
-<qual:qualitativeSpecies qual:id="s1" qual:compartment="c" qual:constant="false" {level}/>
-<qual:qualitativeSpecies qual:id="s2" qual:compartment="c" qual:constant="false"/>
-</qual:listOfQualitativeSpecies>
-<qual:listOfTransitions><qual:transition qual:id="t1">
-<qual:listOfOutputs><qual:output qual:qualitativeSpecies="s1"
- qual:transitionEffect="assignmentLevel"/></qual:listOfOutputs>
-<qual:listOfFunctionTerms><qual:defaultTerm qual:resultLevel="1"/>
-<qual:functionTerm qual:resultLevel="0">
-<math xmlns="http://www.w3.org/1998/Math/MathML"><apply>{formula}</apply></math>
-</qual:functionTerm></qual:listOfFunctionTerms></qual:transition></qual:listOfTransitions>
-</model></sbml>
-"""
 
 
 def comparison(name: str, left: str, right: str) -> str:
