@@ -113,8 +113,8 @@ def shortlist(
 
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
+    from shortlist.catalog.names import WITH_BUDGET
     from shortlist.catalog.names import algorithms as catalog
-    from shortlist.plans.halving import NAME, SUMMARY
     from shortlist.plans.mislid.algorithm import MisLid
 
     known = catalog()
@@ -125,7 +125,11 @@ def algorithms() -> None:
         say(f"{name:{width}}  {known[name]}")
     say("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
     say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
-    say(f"\nWith a fixed budget in place of a guarantee (budget = …):\n{NAME}  {SUMMARY}")
+    say(
+        "\nWith a fixed budget in place of a guarantee (budget = …), the first where none is named:"
+    )
+    for name, each in WITH_BUDGET.items():
+        say(f"{name:{width}}  {each.summary}")
     say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:
         say(name)

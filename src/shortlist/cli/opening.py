@@ -137,7 +137,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
         classical="features" not in settings,
         audit=checked_flag("audit", settings.get("audit", True)),
     )
-    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named, budget))
+    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named))
     return given
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
 from shortlist.numerics.linear import solve_lower
-from shortlist.plans.halving import EXTENSION, no_guarantee
+from shortlist.plans.budget import BudgetBound, no_guarantee
 from shortlist.study.view import View
 
 
@@ -41,6 +41,8 @@ def no_room(study: View) -> str:
 
 def worth_of_budget(study: View, error: float | None) -> str:
     """What the answer is worth: the estimated probability that it is wrong, and what that is."""
+    assert isinstance(study.bound, BudgetBound)
+    assert study.bound.algorithm is not None
     if error is None:
         return study.bound.guarantee()
     problem = study.problem
@@ -55,7 +57,7 @@ def worth_of_budget(study: View, error: float | None) -> str:
         f"{rounded(error)}. It is an estimate, "
         f"not a bound: of {DRAWS:,} draws of the true means, as these results leave them open, that "
         f"share has an arm of the shortlist below the mean of rank {problem.m}{slack}. It supposes "
-        f"normal noise with σ = {problem.sigma:g}{linear}. {EXTENSION}"
+        f"normal noise with σ = {problem.sigma:g}{linear}. {study.bound.algorithm.extension}"
     )
 
 

@@ -19,8 +19,10 @@ from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.noise import Noise
 from shortlist.numerics.tall import blocks
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.budget import Budgeted
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 from shortlist.rules.registry import RULES, find_threshold
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
@@ -97,9 +99,10 @@ class Definition:
 
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
+        budgets = [each.choices["algorithm"].get("budget") for each in (self, stored)]
         if "audit" not in stored.choices:
             self.choices.pop("audit", None)
-        algorithm = algorithm and "budget" not in stored.choices["algorithm"]
+        algorithm = algorithm and budgets[0] == budgets[1]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
 
@@ -234,8 +237,10 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as names and numbers; ``OWN`` stands for what is the user's code."""
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
-    if isinstance(algorithm, XYHalving):
-        return {"name": algorithm.name, "budget": algorithm.budget}
+    if isinstance(algorithm, Budgeted):
+        # XY-halving was the only one at first, and is stored without the name of its class.
+        kind = {} if isinstance(algorithm, XYHalving) else {"kind": type(algorithm).__name__}
+        return {"name": algorithm.name, "budget": algorithm.budget, **kind}
     if isinstance(algorithm, MisLid):
         # Named by its class: the parameters beside it are what its name in tables is made of.
         return {"name": MisLid.__name__, **asdict(algorithm)}
@@ -259,14 +264,20 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
+BUDGETED: dict[str, type[Budgeted]] = {each.__name__: each for each in (XYHalving, TopTwo)}
+
+
 def _algorithm(described: dict[str, Any]) -> str | Algorithm:
     if len(described) == 1:
         return str(described["name"])
     try:
         if described.get("name") == MisLid.__name__:
             return MisLid(**{key: value for key, value in described.items() if key != "name"})
-        return XYHalving(**described) if "budget" in described else GIFA(**described)
-    except TypeError as error:
+        if "budget" in described:
+            given = {key: value for key, value in described.items() if key != "kind"}
+            return BUDGETED[described.get("kind", XYHalving.__name__)](**given)
+        return GIFA(**described)
+    except (KeyError, TypeError) as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
 
 

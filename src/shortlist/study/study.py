@@ -151,7 +151,7 @@ class Study(View):
 
         kept = open_storage(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
-        auto = is_left_open(algorithm, threshold, budget)
+        auto = is_left_open(algorithm, threshold)
         settings.leave_open(stored, seed=seed is None, algorithm=auto)
         settings.check_same(stored, kept.name)
         if auto:  # it means what it meant when the study was begun
