@@ -398,9 +398,7 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
         begin(50, algorithm=shortlist.TopTwo(budget=60))
     with pytest.raises(errors.InvalidSetting, match="top-two needs a budget"):
         begin(None, algorithm="top-two")
-    with pytest.raises(
-        errors.InvalidSetting, match=r"pass budget=… to Study, or shortlist.TopTwo"
-    ):
+    with pytest.raises(errors.InvalidSetting, match=r"pass budget=… to Study, or shortlist.TopTwo"):
         shortlist.compare("top-two", INSTANCE, runs=1)
     with pytest.raises(errors.InvalidSetting, match="takes no other: leave threshold=None"):
         begin(50, threshold="frequentist")
