@@ -27,6 +27,7 @@ sigma = 0.1                 # noise of one evaluation: its standard deviation;
                             # or "estimate", or "bounded" with reward_range
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
+direction = "minimize"      # if small is good; "maximize" if it is left out
 
 In place of delta, budget = 600 ends the screen after so many evaluations,
 without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
@@ -113,6 +114,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "noise": problem.noise.figure,
         "delta": problem.delta,
         "epsilon": problem.epsilon,
+        "direction": problem.direction,
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.bound.name,
@@ -133,7 +135,8 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     until = f"with risk δ = {problem.delta:g}"
     if study.budget is not None:
         until = f"as well as {count(study.budget, 'evaluation')} can tell"
-    yield "wanted", f"the {problem.m} best{slack}, {until}"
+    best = "of smallest mean" if problem.minimizes else "best"
+    yield "wanted", f"the {problem.m} {best}{slack}, {until}"
     single = " in a single evaluation" if problem.noise.kind == "given" else ""
     yield "noise", problem.noise.figure + single
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"

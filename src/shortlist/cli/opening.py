@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from shortlist.study.trial import Trial
 
 VARIABLE = "SHORTLIST_STUDY"
-PROBLEM = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")  # of Problem.of
+# Those that Problem.of takes.
+PROBLEM = ("features", "arms", "m", "delta", "epsilon", "direction", "S", "reward_range")
 
 StudyArgument = Annotated[
     str | None,

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Passed on to Study as they are.
 PLAIN = (
-    *("m", "reward_range", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed"),
-    "audit",
+    *("m", "reward_range", "delta", "epsilon", "direction", "S", "budget", "algorithm"),
+    *("threshold", "seed", "audit"),
 )
 FILES = ("features", "arms", "pilot")
 KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "lease", "storage", "name")

@@ -79,6 +79,8 @@ def plain(name: str) -> str:
 def _design(study: Study) -> list[str]:
     problem, bound = study.problem, study.bound
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
+    if problem.minimizes:
+        wanted += " (smallest mean)"
     c = bound.misspecification
     model = (
         "No model related the means of the arms."

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
+from shortlist.problem import Problem
 
 EVERY = slice(None)
 
@@ -73,6 +74,11 @@ class Shortlist:
         return f"{self.evaluations} evaluations{tested}, {state}"
 
 
+def best_first(table: pd.DataFrame, problem: Problem) -> pd.DataFrame:
+    """The rows of a table of arms, the best estimated mean first."""
+    return table.sort_values("mean", ascending=problem.minimizes, kind="stable")
+
+
 def arm_table(
     bound: AlgorithmOnProblem,
     posterior: Posterior,
@@ -92,6 +98,9 @@ def arm_table(
         means = known.means.copy()
         width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
         lower, upper = known.intervals or (means - width, means + width)
+        means, lower, upper = map(bound.turned, (means, lower, upper))
+        if problem.minimizes:
+            lower, upper = upper, lower
         inside = now.inside.copy()
     return pd.DataFrame(
         {

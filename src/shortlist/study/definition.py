@@ -72,6 +72,8 @@ class Definition:
             "lease": lease,
             "audit": audit,
         }
+        if problem.minimizes:  # settings without it maximize, and their digest is an older one's
+            choices["direction"] = problem.direction
         return cls(choices, problem.names, None if classical else problem.features)
 
     @classmethod
@@ -106,6 +108,7 @@ class Definition:
     def problem(self) -> Problem:
         """The problem of the study."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
+        asked["direction"] = self.choices.get("direction", "maximize")
         noise = Noise.read(self.choices["sigma"], self.names)
         return Problem.of(self.features, arms=self.names, sigma=noise, **asked)
 
@@ -138,8 +141,9 @@ class Definition:
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
-        for key, value in self.choices.items():
-            was = stored.choices.get(key)
+        given, kept = ({"direction": "maximize", **each.choices} for each in (self, stored))
+        for key, value in given.items():
+            was = kept.get(key)
             if was != value:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with {key} = {_shown(was)}, and was now given "

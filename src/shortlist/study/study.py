@@ -29,7 +29,7 @@ from shortlist.errors import (
 )
 from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
-from shortlist.study.answer import Shortlist
+from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
 from shortlist.study.guarantee import worth
@@ -65,6 +65,8 @@ class Study(View):
         The risk of a wrong answer; with a budget it only sets the width of intervals.
     epsilon : float
         The slack allowed in the means.
+    direction : {"maximize", "minimize"}
+        Whether the best arms are those of largest or of smallest mean.
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
     budget : int, optional
@@ -117,6 +119,7 @@ class Study(View):
         reward_range: tuple[float, float] | None = None,
         delta: float = 0.05,
         epsilon: float = 0.0,
+        direction: Literal["maximize", "minimize"] = "maximize",
         S: float | None = None,
         budget: int | None = None,
         algorithm: str | Algorithm | None = None,
@@ -128,9 +131,17 @@ class Study(View):
         lease: float | None = None,
         audit: bool = True,
     ) -> None:
-        noise: Any = {"sigma": sigma, "reward_range": reward_range}
-        problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
-        problem = problem.locked()
+        problem = Problem.of(
+            features,
+            m,
+            sigma=sigma,
+            reward_range=reward_range,
+            delta=delta,
+            epsilon=epsilon,
+            direction=direction,
+            S=S,
+            arms=arms,
+        ).locked()
         chosen, wide = meant(algorithm, threshold, problem, budget)
         settings = Definition.of(
             problem,
@@ -273,6 +284,7 @@ class Study(View):
             "sigma": Noise.read(problem.noise.written, problem.names),
             "delta": problem.delta,
             "epsilon": problem.epsilon,
+            "direction": problem.direction,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._journal.lease,
@@ -330,8 +342,7 @@ class Study(View):
 
     def _listed(self) -> pd.DataFrame:
         table = self.table()
-        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
-        return chosen.reset_index(drop=True)
+        return best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
 
     def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
         error = None if self.budget is None else estimated_error(self)

@@ -52,6 +52,11 @@ class View:
         return self.bound.problem
 
     @property
+    def direction(self) -> str:
+        """Whether the best arms are those of largest (``"maximize"``) or of smallest mean."""
+        return self.problem.direction
+
+    @property
     def done(self) -> bool:
         """Whether the study has stopped, as far as it is known here (see :meth:`refresh`).
 
@@ -106,7 +111,10 @@ class View:
     @property
     def posterior(self) -> Posterior:
         """A copy of the means, variances and pulls so far, which later results leave alone."""
-        return self._journal.model.posterior.copy()
+        found = self._journal.model.posterior.copy()
+        if self.problem.minimizes:
+            found.mirror(self.bound.mirrored_at)
+        return found
 
     @property
     def round(self) -> Any:

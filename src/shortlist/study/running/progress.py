@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.printable import on_one_line
+from shortlist.study.answer import best_first
 from shortlist.study.insight.remaining import remaining
 from shortlist.study.view import View, makes_plans
 
@@ -48,7 +49,7 @@ def describe(study: View, left: str = "") -> str:
 
 def _names(study: View) -> list[str]:
     table = study.table()
-    names = table.loc[table["in_shortlist"]].sort_values("mean", ascending=False)["name"].tolist()
+    names = best_first(table[table["in_shortlist"]], study.problem)["name"].tolist()
     return [
         ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
         + (" …" if len(names) > NAMES_SHOWN else "")
