@@ -40,9 +40,9 @@ class ScreenFile:
         """Where the study is stored: a path, or the URL of a database."""
         if "storage" not in self.keys:
             return str(self.path.with_suffix(".db"))
-        from shortlist.study.storage.address import check_address, is_url
+        from shortlist.study.storage.address import check_address, is_url, sqlite_path
 
-        place = str(self.keys["storage"])
+        place = sqlite_path(str(self.keys["storage"]))
         check_address(place)
         return place if is_url(place) else str(self.beside(place))
 

@@ -215,6 +215,25 @@ def checked_patience(patience: object) -> float:
     return float(patience)
 
 
+def checked_timeout(timeout: object) -> float:
+    """Seconds after which a run asks for nothing more; infinite if there are none.
+
+    Examples
+    --------
+    >>> checked_timeout("1 h")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: timeout must be a number of seconds above 0, or None, got '1 h'.
+    """
+    if timeout is None:
+        return math.inf
+    if not _is_number(timeout) or not timeout > 0:
+        raise InvalidSetting(
+            f"timeout must be a number of seconds above 0, or None, got {timeout!r}."
+        )
+    return float(timeout)
+
+
 def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

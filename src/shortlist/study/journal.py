@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import logging
 import numbers
 import struct
 import threading
@@ -43,6 +44,7 @@ from shortlist.study.trial import (
     set_field,
 )
 
+LOGGER = logging.getLogger(__name__)
 Event = Literal["renewed", "reopened"]
 Mark = tuple[Any, ...]  # what a ledger was at one moment
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
@@ -721,6 +723,9 @@ class Journal:
             ]
             if new:
                 transaction.insert(new)
+            if LOGGER.isEnabledFor(logging.DEBUG):
+                for trial in again + new:
+                    LOGGER.debug("trial %d (%s) asked", trial.number, trial.name)
             return again + new
 
         return self.change(act)
@@ -847,6 +852,11 @@ class Journal:
     ) -> None:
         """End a pending trial."""
         self._ledger.close(trial, state, value, at=transaction.now, reason=reason)
+        if state == "failed":
+            LOGGER.warning("trial %d (%s) failed: %s", trial.number, trial.name, reason)
+        elif LOGGER.isEnabledFor(logging.DEBUG):
+            words = "" if value is None else f": {value!r}"
+            LOGGER.debug("trial %d (%s) %s%s", trial.number, trial.name, state, words)
         transaction.update(trial, self._ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     from shortlist.study.storage.database import StoredStudy
 
 
+LOGGER = logging.getLogger(__name__)
+logging.getLogger("shortlist").addHandler(logging.NullHandler())  # silent unless asked for
+Callback = Callable[["Study", Trial], object]
+
+
 class Study(View):
     """Find the m best arms by asking for one evaluation after another.
 
@@ -81,7 +87,8 @@ class Study(View):
     arms : sequence, optional
         Names of the arms.
     storage : path or URL, optional
-        Where to keep the study: a file (SQLite) or ``postgresql://…``. If a study of this name is
+        Where to keep the study: a file (SQLite; also as ``sqlite:///screen.db``) or
+        ``postgresql://…``. If a study of this name is
         there with the same settings and features, it is gone on with; many processes may do so at
         once. By default it is in memory only.
     name : str, optional
@@ -308,6 +315,7 @@ class Study(View):
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
         self.refresh()
+        LOGGER.info("the study %r in %s has %d results", self.name, self.storage, self.evaluations)
 
     def _begin(
         self, problem: Problem, settings: Definition, algorithm: str | Algorithm, threshold: Any
@@ -336,6 +344,7 @@ class Study(View):
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
         self._answer = self._listed()
+        LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
         self._answer, self._final, self._answered_at = None, None, 0
@@ -551,6 +560,8 @@ class Study(View):
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
         max_failures: int = 0,
+        timeout: float | None = None,
+        callbacks: Iterable[Callback] = (),
         patience: float = 600.0,
         progress: bool = True,
     ) -> Shortlist:
@@ -576,17 +587,31 @@ class Study(View):
         max_failures : int
             Failures to go on after; the next one is raised. An evaluation that the executor lost
             counts too, and is made again.
+        timeout : float, optional
+            Seconds after which nothing more is asked for. What is under way then is waited for and
+            told; the study can be run on later.
+        callbacks : iterable of callable
+            Each is called as ``callback(study, trial)`` when a trial has been told or has failed,
+            in this thread, one trial after the other. What it raises ends the run; nothing told is
+            lost.
         patience : float
             Seconds for which to keep results and try again when the storage is away (locked, not
             reachable, moved). After that they are written to a file, which the error names.
         progress : bool
-            Show a line with evaluations, stopping statistic and current shortlist.
+            Show a line with evaluations, stopping statistic and current shortlist, on a terminal or
+            in a notebook.
 
         Examples
         --------
         >>> study = Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=1)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
         ('c',)
+        >>> study = Study(arms=["a", "b"], m=1, sigma=0.1, seed=1)
+        >>> def show(study, trial):
+        ...     print(trial.name, trial.value)
+        >>> _ = study.run(lambda trial: trial.arm, max_evaluations=2, callbacks=[show])
+        a 0.0
+        b 1.0
         """
         run = Run(
             self._journal,
@@ -596,10 +621,36 @@ class Study(View):
             order=order,
             max_evaluations=max_evaluations,
             max_failures=max_failures,
+            timeout=timeout,
             patience=patience,
         )
-        run.evaluate(self, self.refresh, progress=progress)
+        called = _checked_callbacks(callbacks)
+
+        def ended(trial: Trial) -> None:
+            for callback in called:
+                callback(self, trial)
+
+        run.evaluate(self, self.refresh, ended, progress=progress)
         self._warn()
         for finding in doubts(self) if self.done else []:
             warn_caller(GuaranteeInDoubt(str(finding)))
         return self.shortlist
+
+
+def _checked_callbacks(callbacks: object) -> list[Callback]:
+    """What to call after every trial.
+
+    Examples
+    --------
+    >>> _checked_callbacks(print)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: callbacks must be a list of functions of a study and a trial, got builtin_function_or_method: write callbacks=[…].
+    """
+    listed: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    if not all(map(callable, listed)):
+        raise InvalidSetting(
+            "callbacks must be a list of functions of a study and a trial, got "
+            f"{type(callbacks).__name__}: write callbacks=[…]."
+        )
+    return listed

@@ -150,6 +150,28 @@ class View:
         """How many results the last stop rests on; those of an audit come after it."""
         return self._answered_at
 
+    def trials_dataframe(self) -> pd.DataFrame:
+        """Every trial, one row each, as it is now; times are in UTC.
+
+        Examples
+        --------
+        >>> from shortlist import Study
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+        >>> _ = study.tell(study.ask(), 0.5)
+        >>> study.trials_dataframe()[["number", "arm", "name", "state", "value"]]
+           number  arm name state  value
+        0       0    0  ash  told    0.5
+        """
+        columns = ("number", "arm", "name", "state", "value", "reason", "worker", "seed", "key")
+        frame = pd.DataFrame(
+            {column: [getattr(trial, column) for trial in self.trials] for column in columns}
+        ).astype({"number": np.int64, "arm": np.int64, "value": np.float64, "seed": np.uint64})
+        for place, column in enumerate(("asked_at", "closed_at", "expires_at"), 6):
+            times = [getattr(trial, column) for trial in self.trials]
+            frame.insert(place, column, pd.to_datetime(times, unit="s", utc=True))
+        frame["origin"] = [trial.cause.origin for trial in self.trials]
+        return frame
+
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
