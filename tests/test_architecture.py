@@ -42,6 +42,7 @@ ROOMS = [
     "paper",
     "cli",
     "testing",
+    "__main__",
 ]
 
 

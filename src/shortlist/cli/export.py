@@ -36,6 +36,10 @@ UTC), worker, seed, why. With --table a row an arm: name, pulls, mean, lower,
 upper, in_shortlist."""
 
 
+REPORT_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist report screen.toml --out report.html"""
+
+
 def export(
     study: StudyArgument = None,
     out: Annotated[

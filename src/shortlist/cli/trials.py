@@ -63,6 +63,11 @@ $ shortlist fail screen.toml 12 17 --reason "the plate was dropped"
 $ shortlist cancel screen.toml 18"""
 
 
+WHY_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist why screen.toml 12
+$ shortlist why screen.toml 12 13 14 --json"""
+
+
 def ask(
     study: StudyArgument = None,
     n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many trials.")] = 1,
