@@ -61,6 +61,8 @@ class Problem:
     direction : {"maximize", "minimize"}
         Whether the best arms are those of largest or of smallest mean. Only what people see follows
         it: algorithms always look for the largest (see ``AlgorithmOnProblem.turned``).
+    columns : tuple of str or None
+        What the features are called, if they have names.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Problem:
     epsilon: float
     S: float | None
     direction: str = "maximize"
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -93,7 +96,7 @@ class Problem:
         direction: str = "maximize",
     ) -> Problem:
         """Check the input and make a problem of it."""
-        matrix, names = features_and_names(features, arms)
+        matrix, names, columns = features_and_names(features, arms)
         problem = cls(
             features=matrix,
             names=names,
@@ -103,6 +106,7 @@ class Problem:
             epsilon=_epsilon(epsilon),
             S=_bound(S),
             direction=_direction(direction),
+            columns=columns,
         )
         if features is not None:
             problem._check_distinguishable()

@@ -140,7 +140,7 @@ def test_completion_is_of_known_shells() -> None:
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     program = tmp_path / "shortlist"
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -m shortlist \"$@\"\n")
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m shortlist "$@"\n')
     program.chmod(0o755)
     script = """
     eval "$(shortlist completion bash)"

@@ -131,6 +131,12 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     problem, bound = study.problem, study.bound
     about = f", each with {count(problem.dimension, 'feature')}" if has_features else ""
     yield "arms", f"{problem.arms}{about}: {few(problem.names)}"
+    if has_features and problem.names == tuple(map(str, range(problem.arms))):
+        yield (
+            "names",
+            "the first column of the file holds no names, so the arms are named by their rows, "
+            'counted from 0. To name them, put a column "name" first.',
+        )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
     until = f"with risk δ = {problem.delta:g}"
     if study.budget is not None:

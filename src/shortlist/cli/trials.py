@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.csv_files import read_numbers
 from shortlist.cli.opening import (
     VARIABLE,
     JsonOption,
@@ -31,6 +30,7 @@ from shortlist.errors import (
     UnknownName,
     unknown_among_many,
 )
+from shortlist.files.csv_tables import read_numbers
 from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:

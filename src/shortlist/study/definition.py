@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
+from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.tall import blocks
 from shortlist.plans.algorithm import Planned
@@ -41,11 +42,14 @@ class Definition:
         The arms'.
     features : array or None
         None for a classical study.
+    columns : tuple of str or None
+        What the features are called, for people: no part of what defines the study.
     """
 
     choices: dict[str, Any]
     names: tuple[str, ...]
     features: NDArray[np.float64] | None
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -74,7 +78,8 @@ class Definition:
         }
         if problem.minimizes:  # settings without it maximize, and their digest is an older one's
             choices["direction"] = problem.direction
-        return cls(choices, problem.names, None if classical else problem.features)
+        features = None if classical else problem.features
+        return cls(choices, problem.names, features, problem.columns)
 
     @classmethod
     def read(cls, choices: str, names: str, features: bytes | None) -> Definition:
@@ -316,7 +321,7 @@ def _difference(given: Definition, stored: Definition) -> str:
         return f"{stored.features.shape[1]} columns, not {given.features.shape[1]}"
     arm, column = np.argwhere(given.features != stored.features)[0]
     return (
-        f"feature {column} of arm {given.names[arm]!r} was "
+        f"{column_name(given.columns, int(column))} of arm {given.names[arm]!r} was "
         f"{float(stored.features[arm, column])!r}, not "
         f"{float(given.features[arm, column])!r}"
     )
