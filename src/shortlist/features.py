@@ -146,7 +146,7 @@ def _read_file(path: str) -> Features:
 
         return Features(*from_parquet(path))
     if path.lower().endswith((".csv", ".tsv", ".txt")):
-        from shortlist.files.csv_tables import read_table
+        from shortlist.files.csv_files import read_table
 
         names, columns, rows = read_table(Path(path), named=None)
         if names is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from shortlist.cli.output import iso
 from shortlist.errors import InvalidInput
 from shortlist.files.cells import csv_line, escaped
-from shortlist.files.csv_tables import read_lines, read_numbers
+from shortlist.files.csv_files import read_lines, read_numbers
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unknown_name
-from shortlist.files.csv_tables import may_be_names, read_lines, read_table
+from shortlist.files.csv_files import may_be_names, read_lines, read_table
 from shortlist.files.paths import checked_path, from_home
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from shortlist.errors import (
     UnknownName,
     unknown_among_many,
 )
-from shortlist.files.csv_tables import read_numbers
+from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
 
 if TYPE_CHECKING:

@@ -157,6 +157,10 @@ def _course(reading: Reading) -> list[str]:
             f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made "
             "up for these."
         )
+    corrected = sum(bool(trial.corrections) for trial in study.trials)
+    if corrected:
+        results = _counted(corrected, "result")
+        words.append(f"{results} {_were(corrected)} corrected after being told.")
     names = [plain(name) for name in study.shortlist.names]
     if 0 < len(names) <= NAMES_LISTED:
         between = "; " if any("," in name for name in names) else ", "

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, TypeGuard
 
@@ -82,7 +82,9 @@ class Definition:
         return cls(choices, problem.names, features, problem.columns)
 
     @classmethod
-    def read(cls, choices: str, names: str, features: bytes | None) -> Definition:
+    def read(
+        cls, choices: str, names: str, features: bytes | None, columns: str | None = None
+    ) -> Definition:
         """The definition that :attr:`written` gave."""
         try:
             read, listed = json.loads(choices), tuple(json.loads(names))
@@ -93,7 +95,8 @@ class Definition:
             if features is not None:
                 flat = np.frombuffer(features, "<f8").astype(np.float64, copy=False)
                 matrix = flat.reshape(len(listed), -1)
-            return cls(read, listed, matrix)
+            titles = None if columns is None else tuple(map(str, json.loads(columns)))
+            return cls(read, listed, matrix, titles)
         except (ValueError, TypeError, RecursionError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
@@ -115,7 +118,9 @@ class Definition:
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
         asked["direction"] = self.choices.get("direction", "maximize")
         noise = Noise.read(self.choices["sigma"], self.names)
-        return Problem.of(self.features, arms=self.names, sigma=noise, **asked)
+        problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
+        width = 0 if self.features is None else self.features.shape[1]
+        return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
 
     @property
     def written(self) -> tuple[str, str, bytes | None]:

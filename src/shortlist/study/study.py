@@ -520,6 +520,42 @@ class Study(View):
             self._warned = True
             warn_caller(LinearityRejected(advice(self)))
 
+    def correct(self, trial: Trial | int, value: float, *, reason: str) -> Trial:
+        """Put a told result right, such as a mistyped one.
+
+        Both values stay in the log (``trial.corrections``), and all results are taken in again as
+        if the right one had been told: a study that has stopped may have to go on, or stop earlier.
+        What was evaluated because of the wrong value counts too. The guarantee says how many
+        results were corrected. With the value that the trial has, nothing is changed.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            Which one, itself or its number.
+        value : float
+            What was measured.
+        reason : str
+            Why the value that was told is wrong.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> trial = study.tell(arm="elm", value=7.0)
+        >>> study.correct(trial, 0.7, reason="decimal point forgotten").value
+        0.7
+        >>> trial.corrections[0].was
+        7.0
+        """
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidInput(
+                f"a correction needs a reason, as a text that is not empty, got {reason!r}: nothing "
+                "was changed. Say how the wrong value came about."
+            )
+        right = checked_value(value, self.bound)
+        corrected = self._journal.correct(trial, right, storable(reason))
+        self._warn()
+        return corrected
+
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that an evaluation came to nothing; no value is made up for it.
 

@@ -45,6 +45,16 @@ class Cause(NamedTuple):
         return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
 
 
+class Correction(NamedTuple):
+    """A told result that was put right."""
+
+    was: float
+    value: float
+    reason: str
+    at: float  # seconds since 1970
+    worker: str  # who corrected it
+
+
 @dataclass(slots=True)
 class _Fields:
     """What a trial holds; made as this and handed out as a :class:`Trial`."""
@@ -66,6 +76,7 @@ class _Fields:
     opened: int = field(default=0, repr=False)  # the change of the study that opened it
     closed: int | None = field(default=None, repr=False)  # and the one that closed it
     key: str | None = field(default=None, repr=False)
+    corrections: tuple[Correction, ...] = field(default=(), repr=False)
 
 
 class Trial(_Fields):
@@ -100,6 +111,9 @@ class Trial(_Fields):
         Whether its result waits for those asked for before it.
     key : str or None
         What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others.
+    corrections : tuple of Correction
+        How ``value`` was put right after it was told, the first one first: was, value, reason, at,
+        worker.
 
     Examples
     --------
@@ -135,9 +149,18 @@ class Trial(_Fields):
         return Trial, all_fields(self)
 
     @property
+    def first_value(self) -> float | None:
+        """What was told, before any correction."""
+        return self.corrections[0].was if self.corrections else self.value
+
+    def was_told(self, value: float) -> bool:
+        """Whether this is its value, or was before a correction."""
+        return value == self.value or any(value == each.was for each in self.corrections)
+
+    @property
     def row(self) -> tuple[Any, ...]:
         """The trial as it is stored (``journal.ROW``)."""
-        fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
+        fields = (self.number, self.arm, self.state, self.first_value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key)
 

@@ -26,7 +26,7 @@ class View:
     """
 
     seed: int
-    name: str
+    name: str = "study"
     created_at: float
     _journal: Journal
     _answered_at: int
@@ -153,6 +153,8 @@ class View:
     def trials_dataframe(self) -> pd.DataFrame:
         """Every trial, one row each, as it is now; times are in UTC.
 
+        ``first_value`` is what was told before any correction, ``correction`` the last one's reason.
+
         Examples
         --------
         >>> from shortlist import Study
@@ -170,6 +172,10 @@ class View:
             times = [getattr(trial, column) for trial in self.trials]
             frame.insert(place, column, pd.to_datetime(times, unit="s", utc=True))
         frame["origin"] = [trial.cause.origin for trial in self.trials]
+        frame["first_value"] = pd.Series([trial.first_value for trial in self.trials], dtype=float)
+        frame["correction"] = [
+            trial.corrections[-1].reason if trial.corrections else None for trial in self.trials
+        ]
         return frame
 
     def table(self) -> pd.DataFrame:

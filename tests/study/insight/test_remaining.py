@@ -430,7 +430,7 @@ def near_tie(algorithm: str, **more: Any) -> shortlist.Study:
     return study
 
 
-@pytest.mark.parametrize("algorithm", ["LUCB", "m-LinGapE", "LinGIFA", "Uniform"])
+@pytest.mark.parametrize("algorithm", ["LUCB", "m-LinGapE", "LinGIFA"])
 def test_two_arms_that_may_be_too_alike_are_named_and_the_slack_that_would_stop_now(
     algorithm: str,
 ) -> None:

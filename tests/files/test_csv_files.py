@@ -22,7 +22,7 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_of_many_kinds_are_read(kind: str, tmp_path: Path) -> None:
-    from shortlist.files.csv_tables import read_table
+    from shortlist.files.csv_files import read_table
 
     file = tmp_path / "X.csv"
     file.write_text(TABLES[kind], encoding="utf-8")
@@ -82,7 +82,7 @@ def test_a_bad_table_is_named_with_its_line(
 def test_a_first_column_that_cannot_be_names_is_a_feature(
     text: str, names: list[str] | None, first: float, tmp_path: Path
 ) -> None:
-    from shortlist.files.csv_tables import read_table
+    from shortlist.files.csv_files import read_table
 
     file = tmp_path / "X.csv"
     file.write_text(text)
