@@ -215,6 +215,7 @@ for name, panel, command, examples in (
     ("ask", LAB, trials.ask, trials.ASK_EXAMPLES),
     ("tell", LAB, trials.tell, trials.TELL_EXAMPLES),
     ("fail", LAB, trials.fail, trials.FAIL_EXAMPLES),
+    ("correct", LAB, trials.correct, trials.CORRECT_EXAMPLES),
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("without-features", LAB, studies.without_features, studies.CONTINUING_EXAMPLES),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.opening import JsonOption, naming_the_file, open_screen
+from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
 from shortlist.cli.output import count, few, from_here, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.cli.summary import findings
@@ -37,6 +37,7 @@ URL), name. Files are sought beside the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml
+$ shortlist new wider.toml --from screen.toml   # with all its results
 $ shortlist ask screen.toml -n 8 --out plate.csv"""
 
 
@@ -44,12 +45,25 @@ def new(
     screen: Annotated[
         Path, typer.Argument(metavar="SCREEN.toml", help="The description of the screen.")
     ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="STUDY",
+            help="Begin with the results of another study: its screen.toml or its storage.",
+        ),
+    ] = None,
+    source_name: Annotated[
+        str | None,
+        typer.Option("--from-study", metavar="NAME", help="Which one, where there are several."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a study from a screen.toml, and say what it will take.
 
     Everything is checked before anything is written. Run again, it finds the
     study that is there; a changed setting or features file is refused.
+    Results of another study are taken over once each.
     """
     from shortlist.simulation.outlook import look_ahead
     from shortlist.study.insight.health import examine_features
@@ -59,6 +73,7 @@ def new(
     described = read_screen_file(screen)
     settings = described.settings()
     pilot = described.pilot()
+    old = None if source is None else open_study(source, source_name)
     try:
         made = described.name not in study_names(described.storage)
     except StudyNotFound:  # there is no such file yet
@@ -72,23 +87,30 @@ def new(
             study = open_screen(described, settings)
         with naming_the_file(described, described.beside(described.keys.get("pilot", ""))):
             outlook = look_ahead(study, pilot, settings)
+        if old is not None and made:
+            study.carry_over(old)  # in memory, to see that it can be done
         if made:  # nothing is written before all is known to be right
             with naming_the_file(described):
                 # If somebody was quicker, this goes on with their study.
                 study = Study(**settings, storage=described.storage, name=described.name)
+    before, carried = len(study.trials), 0
+    if old is not None:
+        carried = sum(trial.number >= before for trial in study.carry_over(old))
     found = findings(examine_features(study.problem))
     if as_json:
-        say_json({**_report(study, made), "findings": found, "outlook": asdict(outlook)})
+        report = {**_report(study, made), "carried": carried}
+        say_json({**report, "findings": found, "outlook": asdict(outlook)})
         return
     where = f"in {from_here(study.storage)}"
     evaluations = count(study.evaluations, "evaluation")
+    carried_words = ""
+    if old is not None:
+        carried_words = f" {count(carried, 'result')} of {old.name!r} taken over."
     if made:
-        say(f"Study {study.name!r} made, {where}.\n")
+        say(f"Study {study.name!r} made, {where}.{carried_words}\n")
     else:
-        say(
-            f"Study {study.name!r} is there already, {where}, with {evaluations}. "
-            "Nothing was changed.\n"
-        )
+        changed = carried_words if carried else " Nothing was changed."
+        say(f"Study {study.name!r} is there already, {where}, with {evaluations}.{changed}\n")
     for label, words in _study_entries(study, "features" in described.keys):
         say_entry(label, words)
     for finding in found:

@@ -65,6 +65,7 @@ CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCEL
 PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
 EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED, "corrected": CORRECTED}
 SEEDS_AT_ONCE = 64
+LONGEST_MARK = 150  # characters
 NEVER = int(np.iinfo(np.int64).max)
 
 
@@ -559,6 +560,17 @@ def checked_key(key: object) -> str | None:
     return key
 
 
+def key_of_trial(mark: str, number: int | str) -> str:
+    """The key of a result that comes from another study, or from a file, by the mark of that.
+
+    Examples
+    --------
+    >>> key_of_trial("screen-93a1e6bc", 7)
+    'screen-93a1e6bc, trial 7'
+    """
+    return f"{mark[-LONGEST_MARK:]}, trial {number}"
+
+
 def is_text(words: str) -> bool:
     """Whether every database takes it."""
     return "\x00" not in words and not any("\ud800" <= sign <= "\udfff" for sign in words)
@@ -845,24 +857,23 @@ class Journal:
         return decision.arm, Cause.of(decision)
 
     def add(
-        self,
-        results: list[tuple[int, float]],
-        origin: Origin = "unasked",
-        key: str | None = None,
+        self, results: Sequence[tuple[int, float, str | None]], origin: Origin = "unasked"
     ) -> list[Trial]:
         """Results that nobody asked for, all or none; one with a key is added once."""
 
         def act(transaction: Transaction) -> list[Trial]:
             added = []
-            for arm, value in results:
+            for arm, value, key in results:
                 known = None if key is None else self._ledger.keyed.get(key)
                 if known is not None and known.arm == arm and known.was_told(value):
-                    return [known]
+                    added.append(known)
+                    continue
                 if known is not None:
                     raise TrialClosed(
                         f"key={known.key!r} was told before as trial {known.number}, with value "
                         f"{known.value!r} for arm {known.name!r}, and now comes with {value!r} for "
-                        f"row {arm}: nothing was told. Give another result a key of its own."
+                        f"row {arm}: nothing was told. Give another result a key of its own; "
+                        "study.correct puts a wrong one right."
                     )
                 trial = self._ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
                 transaction.insert([trial])

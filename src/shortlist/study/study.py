@@ -38,7 +38,7 @@ from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import Finding, advice, doubts, examine, warn_of_features
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
-from shortlist.study.journal import Journal, checked_key
+from shortlist.study.journal import Journal, checked_key, key_of_trial
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
@@ -308,9 +308,50 @@ class Study(View):
 
     def _tell_carried(self, results: Iterable[tuple[int, float | None]]) -> None:
         """Take in results of another study, as (row of the features, value), in one transaction."""
-        checked = [(arm, checked_value(value, self.bound)) for arm, value in results]
+        checked = [(arm, checked_value(value, self.bound), None) for arm, value in results]
         self._journal.add(checked, "carried")
         self._warn()
+
+    def carry_over(self, other: Study) -> list[Trial]:
+        """Take in all results of another study, in one transaction; each counts once.
+
+        Arms are known by their names. Told again, nothing is added but what is new there.
+
+        Parameters
+        ----------
+        other : Study
+            Nothing is changed in it.
+
+        Examples
+        --------
+        >>> old = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> _ = old.tell(arm="elm", value=0.7)
+        >>> new = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, epsilon=0.05)
+        >>> [trial.name for trial in new.carry_over(old)]
+        ['elm']
+        """
+        if other is self:
+            raise InvalidInput("a study cannot be given its own results: nothing was told.")
+        known = set(self.problem.names)
+        lacking = sorted({trial.name for trial in other.taken} - known)
+        if lacking:
+            raise InvalidInput(
+                f"the study {other.name!r} has results of {', '.join(map(repr, lacking[:5]))}"
+                f"{' …' if len(lacking) > 5 else ''}, which this study does not know: nothing was "
+                "told. Add these arms, or tell the results of the others alone: by tell_unasked, or by "
+                "`shortlist tell` with an exported file without these rows."
+            )
+        results = [
+            (
+                self.problem.index(trial.name),
+                checked_value(trial.value, self.bound),
+                key_of_trial(other.mark, trial.number),
+            )
+            for trial in other.taken
+        ]
+        added = self._journal.add(results, "carried")
+        self._warn()
+        return added
 
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
@@ -477,9 +518,36 @@ class Study(View):
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        [added] = self._journal.add([(index, result)], key=checked_key(key))
+        [added] = self._journal.add([(index, result, checked_key(key))])
         if self._journal.is_rejected and not self._warned:
             self._warn()
+        return added
+
+    def tell_unasked(self, results: Iterable[tuple[int | str, Any, str | None]]) -> list[Trial]:
+        """Take in results that nobody asked for, in one transaction: all, or none if one is wrong.
+
+        Parameters
+        ----------
+        results : iterable of (arm, value, key)
+            Arms by name or row. A key tells a result from all others: told again, it counts once.
+            None is no key.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> rows = [("ash", 0.2, "row 1"), ("elm", 0.7, "row 2")]
+        >>> [trial.number for trial in study.tell_unasked(rows)]
+        [0, 1]
+        >>> [trial.number for trial in study.tell_unasked(rows)]
+        [0, 1]
+        """
+        bound, problem = self.bound, self.problem
+        checked = [
+            (problem.index(arm), checked_value(value, bound), checked_key(key))
+            for arm, value, key in results
+        ]
+        added = self._journal.add(checked)
+        self._warn()
         return added
 
     def tell_many(
@@ -583,7 +651,8 @@ class Study(View):
         if self.budget is not None:
             raise InvalidInput(
                 f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
-                "To evaluate more, begin a study with a larger budget and tell it these results first."
+                "To evaluate more, begin a study with a larger budget, and give it these results "
+                "first by its carry_over."
             )
         self._journal.reopen()
 

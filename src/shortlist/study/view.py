@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from typing import Any, Literal
 
@@ -102,6 +104,15 @@ class View:
     def storage(self) -> str | None:
         """Where the study is kept, without the password; None if in memory only."""
         return self._journal.storage.where
+
+    @property
+    def mark(self) -> str:
+        """The name, and a digest of name and problem, by which files of results are known."""
+        problem = self.problem
+        figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, self.seed]
+        words = json.dumps([self.name, *figures, *problem.names]).encode()
+        content = words + problem.features.tobytes()
+        return f"{self.name}-{hashlib.blake2b(content, digest_size=4).hexdigest()}"
 
     @property
     def fingerprint(self) -> str:
