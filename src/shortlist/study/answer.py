@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shortlist import notebook
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
@@ -65,6 +66,13 @@ class Shortlist:
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
         return printable(f"{figures}\n{self.effort}\n{self.guarantee}")
+
+    def _repr_html_(self) -> str:
+        shown = self.table.drop(columns="in_shortlist")
+        figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
+        if not len(self):
+            figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
+        return figures + notebook.paragraph(self.effort) + notebook.paragraph(self.guarantee)
 
     @property
     def effort(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from shortlist import notebook
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import is_left_open, meant
 from shortlist.errors import (
@@ -35,7 +36,7 @@ from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.insight.health import Finding, advice, doubts, examine, warn_of_features
+from shortlist.study.insight.health import Findings, advice, doubts, examine, warn_of_features
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.journal import Journal, checked_key, key_of_trial
@@ -212,6 +213,19 @@ class Study(View):
                 f"{kept.where} cannot be read: {error!r}. Restore it from a copy."
             ) from error
         return study
+
+    def __repr__(self) -> str:
+        problem, state = self.problem, "stopped" if self.done else "not stopped"
+        return (
+            f"<Study {self.name!r}: the {problem.m} best of {problem.arms} arms, "
+            f"{self.evaluations} evaluations, {state}>"
+        )
+
+    def _repr_html_(self) -> str:
+        words = repr(self)[1:-1]
+        if not self.done and self.audit.rejection is None:
+            words = f"{words}; to go: {self.remaining(quick=True)}"
+        return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
         place = f"Study.load({self.storage!r}, {self.name!r})"
@@ -421,9 +435,9 @@ class Study(View):
         """
         return remaining(self, quick=quick)
 
-    def health(self) -> list[Finding]:
+    def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
-        return examine(self)
+        return Findings(examine(self))
 
     def history(self) -> History:
         """What the study looked like after every evaluation."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
+from shortlist import notebook
 from shortlist.arrays import NO_ARM
 from shortlist.errors import TrialError
 
@@ -148,6 +149,14 @@ class Trial(_Fields):
     def __reduce__(self) -> tuple[Any, ...]:
         return Trial, all_fields(self)
 
+    def _repr_html_(self) -> str:
+        shown = ["number", "arm", "name", "state", "value"]
+        shown += [each for each in ("reason", "key") if getattr(self, each) is not None]
+        row = [getattr(self, each) for each in shown]
+        if self.corrections:
+            shown, row = [*shown, "first value"], [*row, self.first_value]
+        return notebook.table(shown, [row])
+
     @property
     def first_value(self) -> float | None:
         """What was told, before any correction."""
@@ -286,3 +295,6 @@ class Reason:
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraph(self.words)

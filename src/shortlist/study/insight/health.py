@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist import notebook
 from shortlist.arrays import NO_ARM, Reals
 from shortlist.errors import UnhealthyFeatures
 from shortlist.numerics.tall import (
@@ -69,6 +70,26 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"
+
+    def _repr_html_(self) -> str:
+        return Findings([self])._repr_html_()
+
+
+class Findings(list[Finding]):
+    """A list of findings that prints as a table.
+
+    Examples
+    --------
+    >>> print(Findings([Finding("rank", "fine", "It is 2.", "Good.")]))
+    rank (fine): It is 2. Good.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        columns = ("check", "level", "found", "meaning")
+        return notebook.table(columns, [(f.name, f.level, f.words, f.meaning) for f in self])
 
 
 def examine_features(problem: Problem) -> list[Finding]:
