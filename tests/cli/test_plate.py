@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import shortlist
-from command_line import GOOD, asked, does, fails, fill, fingerprint, run, told, write
+from command_line import GOOD, asked, does, fails, fill, fingerprint, run, tell_two, told, write
 from shortlist.cli import plate
 
 
@@ -267,9 +267,9 @@ def test_a_bad_file_of_results_is_named_and_nothing_of_it_is_taken(
     assert fingerprint() == before
 
 
-def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(plated: Path) -> None:
-    Path("plate.csv").write_text(GOOD)
-    does("tell", "screen.toml", "plate.csv")
+def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(screen: Path) -> None:
+    tell_two()
+    does("ask", "screen.toml")
     does("fail", "screen.toml", 2, "--reason", "dropped")
     does("export", "screen.toml", "--out", "trials.csv")
     before = fingerprint()

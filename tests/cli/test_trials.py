@@ -16,7 +16,7 @@ import pytest
 
 import forks
 import shortlist
-from command_line import GOOD, asked, does, fails, fill, fingerprint, run, told, write
+from command_line import GOOD, asked, does, fails, fill, fingerprint, run, tell_two, told, write
 from shortlist.cli import trials as commands
 
 
@@ -285,17 +285,17 @@ def test_of_a_thousand_names_only_the_nearest_are_printed(folder: Path) -> None:
     assert result.stderr.count("'CMP-") == 4
 
 
-def test_correct_says_both_values_and_is_safe_to_repeat(plated: Path) -> None:
-    Path("plate.csv").write_text(GOOD)
-    does("tell", "screen.toml", "plate.csv")
+def test_correct_says_both_values_and_is_safe_to_repeat(screen: Path) -> None:
+    tell_two()
     words = ("correct", "screen.toml", 0, "--value", "-0,5", "--reason", "sign forgotten")
     assert "Trial 0 (C10): -0.5 in place of 0.5." in does(*words).stdout
     assert "Trial 0 (C10) is -0.5 already." in does(*words).stdout
     report = asked("export", "screen.toml")["rows"][0]
     assert (report["value"], report["first_value"]) == (-0.5, 0.5)
     assert report["correction"] == "sign forgotten"
+    does("ask", "screen.toml")
     for given, message in (
-        ((3, "--value", 1, "--reason", "x"), "is pending: only a told result can be corrected"),
+        ((2, "--value", 1, "--reason", "x"), "is pending: only a told result can be corrected"),
         ((99, "--value", 1, "--reason", "x"), "there is no trial '99'"),
         ((0, "--value", "high", "--reason", "x"), "'high' is not a number"),
         ((0, "--value", 1, "--reason", " "), "a correction needs a reason"),
@@ -304,9 +304,8 @@ def test_correct_says_both_values_and_is_safe_to_repeat(plated: Path) -> None:
 
 
 def test_correct_takes_the_study_from_the_environment(
-    plated: Path, monkeypatch: pytest.MonkeyPatch
+    screen: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("plate.csv").write_text(GOOD)
-    does("tell", "screen.toml", "plate.csv")
+    tell_two()
     monkeypatch.setenv("SHORTLIST_STUDY", "screen.toml")
     assert asked("correct", 1, "--value", 0.3, "--reason", "typo")["was"] == 0.25
