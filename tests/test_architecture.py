@@ -19,6 +19,7 @@ ROOMS = [
     "_version",
     "arrays",
     "printable",
+    "notebook",
     "errors",
     "numerics",
     "files",
@@ -42,6 +43,7 @@ ROOMS = [
     "paper",
     "cli",
     "testing",
+    "__main__",
 ]
 
 

@@ -94,6 +94,8 @@ def plain(name: str) -> str:
 def _design(study: Study) -> list[str]:
     problem, bound = study.problem, study.bound
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
+    if problem.minimizes:
+        wanted += " (smallest mean)"
     c = bound.misspecification
     model = (
         "No model related the means of the arms."
@@ -169,6 +171,10 @@ def _course(reading: Reading) -> list[str]:
             f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made "
             "up for these."
         )
+    corrected = sum(bool(trial.corrections) for trial in study.trials)
+    if corrected:
+        results = _counted(corrected, "result")
+        words.append(f"{results} {_were(corrected)} corrected after being told.")
     names = [plain(name) for name in study.shortlist.names]
     if 0 < len(names) <= NAMES_LISTED:
         between = "; " if any("," in name for name in names) else ", "

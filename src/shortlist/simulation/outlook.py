@@ -132,7 +132,7 @@ def _pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, fl
         if name not in problem.names:
             raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
-    means = np.array(list(pilot.values()))
+    means = study.bound.turned(np.array(list(pilot.values())))
     known = problem.reduced[rows]
     rank = int(np.linalg.matrix_rank(known))
     if rank < problem.rank:
