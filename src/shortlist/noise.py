@@ -5,7 +5,7 @@
 Σ_a Σ_k (y_ak − ȳ_a)² / σ² is χ² with Σ_a (n_a − 1) degrees of freedom, whatever the means. So,
 except with probability q, σ² is at most that sum of squares over the χ² quantile at q. For noise
 that is only known to be sub-Gaussian no such bound exists: a rare large value may not be among
-the replicates.
+the replicates. The same holds arm by arm, with Σ_k (y_ak − ȳ_a)² and n_a − 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_name
 
-WORDS = ("bounded", "estimate")
+ESTIMATED = ("estimate", "estimate per arm")
+WORDS = ("bounded", *ESTIMATED)
 GIVEN = "the noise is σ-sub-Gaussian"  # as the thresholds' assumptions have it
 
 
@@ -33,8 +34,9 @@ class Noise:
 
     Attributes
     ----------
-    kind : {"given", "each", "bounded", "estimate"}
-        One σ; one for every arm; half the range of the results; from replicates.
+    kind : {"given", "each", "bounded", "estimate", "estimate per arm"}
+        One σ; one for every arm; half the range of the results; from replicates, one σ for all
+        arms or one for every arm.
     sigma : float
         σ, that of the noisiest arm where they differ; NaN until it is estimated.
     each : array or None
@@ -44,9 +46,10 @@ class Noise:
     share : float
         The share of δ that is spent on the estimate.
     degrees : int
-        The degrees of freedom that the estimate must have.
+        The degrees of freedom that the estimate must have; per arm, that of every arm.
     found : Estimate or None
-        The estimate, once there is one.
+        The estimate, once there is one; per arm, the largest bound, the least spread and the least
+        degrees of freedom.
 
     Examples
     --------
@@ -77,8 +80,8 @@ class Noise:
             raise InvalidSetting(
                 "sigma is missing: it has no default, since a wrong one silently voids the "
                 "guarantee. Pass the noise's standard deviation; or sigma='bounded' with "
-                "reward_range=(low, high) for bounded rewards; or sigma='estimate' for normal "
-                "noise."
+                "reward_range=(low, high) for bounded rewards; or, for normal noise, "
+                "sigma='estimate', or sigma='estimate per arm' where σ differs from arm to arm."
             )
         if isinstance(sigma, str):
             return cls._by_word(sigma, reward_range)
@@ -92,8 +95,9 @@ class Noise:
     def _by_word(cls, word: str, reward_range: object) -> Noise:
         if word not in WORDS:
             raise unknown_name("sigma", word, [*WORDS, "a number", "a number for every arm"])
-        if word == "estimate":
-            return cls("estimate", math.nan, share=SHARE, degrees=DEGREES)
+        if word in ESTIMATED:
+            degrees = DEGREES if word == "estimate" else DEGREES_OF_EACH
+            return cls(word, math.nan, share=SHARE, degrees=degrees)
         low, high = _range(reward_range)
         return cls("bounded", (high - low) / 2.0, range=(low, high))
 
@@ -113,12 +117,12 @@ class Noise:
     @property
     def written(self) -> float | list[Any]:
         """Plain data from which :meth:`read` makes the same noise, without its estimate."""
+        if self.is_estimated:
+            return [self.kind, self.share, self.degrees]
         if self.each is not None:
             return list(self.each.tolist())
         if self.range is not None:
             return ["bounded", *self.range]
-        if self.kind == "estimate":
-            return ["estimate", self.share, self.degrees]
         return self.sigma
 
     @classmethod
@@ -132,9 +136,9 @@ class Noise:
         """
         if isinstance(written, list) and written and isinstance(written[0], str):
             word, *rest = written
-            if word == "estimate":
+            if word in ESTIMATED:
                 share, degrees = rest
-                return cls("estimate", math.nan, share=float(share), degrees=int(degrees))
+                return cls(word, math.nan, share=float(share), degrees=int(degrees))
             return cls._by_word(word, rest)
         return cls.of(written, names=names)
 
@@ -156,6 +160,11 @@ class Noise:
             )
 
     @property
+    def is_estimated(self) -> bool:
+        """Whether σ comes from replicates, whether or not they are in."""
+        return self.kind in ESTIMATED
+
+    @property
     def is_open(self) -> bool:
         """Whether σ is still to be estimated."""
         return math.isnan(self.sigma)
@@ -165,16 +174,33 @@ class Noise:
         return delta - self.share * delta
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
-        """The noise with σ from replicates: an upper bound, wrong with probability ``share`` δ."""
-        found = bound_from_replicates(replicates, self.share * delta)
-        return replace(self, sigma=found.sigma, found=found)
+        """The noise with σ from replicates: an upper bound, wrong with probability ``share`` δ.
+
+        Per arm there are replicates of every arm, and all bounds hold at once.
+
+        Examples
+        --------
+        >>> noise = Noise.of("estimate per arm").estimated([[1.0, 1.2, 0.8], [2.2, 1.8, 2.0]], 0.05)
+        >>> noise.each.round(2).tolist(), noise.found.degrees
+        ([4.0, 4.0], 2)
+        """
+        if self.kind == "estimate":
+            found = bound_from_replicates(replicates, self.share * delta)
+            return replace(self, sigma=found.sigma, found=found)
+        risk = self.share * delta / len(replicates)  # the union over all arms
+        bounds = [bound_from_replicates([values], risk) for values in replicates]
+        largest = max(bound.sigma for bound in bounds)
+        each = np.array([max(bound.sigma, SMALLEST * largest) for bound in bounds])
+        spread, degrees = min(b.spread for b in bounds), min(b.degrees for b in bounds)
+        return replace(self, sigma=largest, each=each, found=Estimate(largest, spread, degrees))
 
     @property
     def flaws(self) -> list[str]:
         """Why the estimate cannot be relied on; empty if it can."""
-        if self.found is not None and self.found.spread == 0.0:
-            return ["the replicates of every arm are equal, and no σ can be estimated from them"]
-        return []
+        if self.found is None or self.found.spread > 0.0:
+            return []
+        whose = "every arm" if self.kind == "estimate" else "an arm"
+        return [f"the replicates of {whose} are equal, and no σ can be estimated from them"]
 
     @property
     def figure(self) -> str:
@@ -185,6 +211,12 @@ class Noise:
         >>> Noise.of("bounded", (0, 1)).figure
         'σ = 0.5, half the range from 0 to 1'
         """
+        if self.each is not None and self.found is not None:
+            return (
+                f"σ by arm at most {self.each.min():.4g} to {self.each.max():.4g}, each by "
+                f"{self.found.degrees} degrees of freedom of the initial pulls, at a cost of "
+                f"{self.share:g} δ"
+            )
         if self.each is not None:
             return f"σ by arm from {self.each.min():g} to {self.each.max():g}"
         if self.range is not None:
@@ -192,7 +224,8 @@ class Noise:
         if self.kind == "given":
             return f"σ = {self.sigma:g}"
         if self.found is None:
-            return f"σ to be estimated from the initial pulls, at a cost of {self.share:g} δ"
+            whose = "σ" if self.kind == "estimate" else "σ of each arm"
+            return f"{whose} to be estimated from the initial pulls, at a cost of {self.share:g} δ"
         return (
             f"σ ≤ {self.sigma:.4g} by {self.found.degrees} degrees of freedom of the initial "
             f"pulls, at a cost of {self.share:g} δ"
@@ -206,6 +239,7 @@ class Noise:
             "each": "the noise of every arm is sub-Gaussian with its σ",
             "bounded": "all results lie in that range",
             "estimate": "the noise is normal with the same σ for all arms",
+            "estimate per arm": "the noise of each arm is normal with a σ of its own",
         }[self.kind]
 
 
@@ -256,6 +290,8 @@ def _in_order(sigma: Any, names: Sequence[str]) -> list[Any]:
 # A fifth of δ, and at least 60 degrees of freedom: docs/noise.md says why.
 SHARE = 0.2
 DEGREES = 60
+DEGREES_OF_EACH = 30  # where each arm has a σ of its own
+SMALLEST = 1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
 
 
 class Estimate(NamedTuple):

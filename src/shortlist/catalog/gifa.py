@@ -246,6 +246,8 @@ class GIFA:
 
     def _initial(self, problem: Problem, chosen: Threshold, features: Reals) -> Integers:
         """The initial pulls, in order."""
+        if problem.noise.kind == "estimate per arm":
+            return np.tile(np.arange(problem.arms), problem.noise.degrees + 1)
         shown = in_units(features, problem.relative_noise)
         first = self.initialization
         if first == "auto":

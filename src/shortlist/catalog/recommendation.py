@@ -44,15 +44,18 @@ def recommended(problem: Problem) -> Algorithm:
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
-    if problem.arms > GUESSED or problem.noise.kind == "estimate":
+    if problem.arms > GUESSED:
         return MANY_ARMS
     pairs, rank = problem.m * (problem.arms - problem.m), problem.reduced.shape[1]
     union, ball = 2.0 * math.log(max(pairs / 2.0, 1.0)), A_DIMENSION * rank
-    if problem.relative_noise.min() == 1.0 and (
-        pairs <= FEW_PAIRS or (rank <= PLANE and union < ball)
+    known = not problem.noise.is_estimated
+    if (
+        known
+        and problem.relative_noise.min() == 1.0
+        and (pairs <= FEW_PAIRS or (rank <= PLANE and union < ball))
     ):
         return ALGORITHMS["Phased"]
-    if rank <= PLANE and problem.arms <= GRAM_LIMIT:
+    if known and rank <= PLANE and problem.arms <= GRAM_LIMIT:
         return FEW_DIMENSIONS
     if not arms_tell_of_others(problem):
         return ALGORITHMS["Guess-and-verify (own results)"]

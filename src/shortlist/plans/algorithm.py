@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import Integers
 from shortlist.engine.algorithm_on_problem import OWN_INTERVAL, AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
+from shortlist.noise import Noise, rounds_for
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
@@ -45,7 +47,8 @@ class Planned:
     misspecification : float
         How far from linear in the features the means may be.
     uses_noise : bool
-        Whether the strategy uses a σ for every arm; else it takes the largest for all.
+        Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
+        estimated; else it takes the largest σ for all arms, and σ must be known.
 
     Examples
     --------
@@ -85,10 +88,11 @@ class Planned:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
             )
-        if problem.noise.kind == "estimate":
+        if problem.noise.is_estimated and not self.uses_noise:
             raise InvalidSetting(
-                f"{self.name} makes plans of its own, without the replicates that sigma='estimate' "
-                "needs: give a number for sigma, or another algorithm, such as m-LinGapE."
+                f"{self.name} makes plans of its own, without the replicates that "
+                f"sigma={problem.noise.kind!r} needs: give a number for sigma, or another "
+                "algorithm, such as Guess-and-verify."
             )
         sigma = problem.sigma
         if self.reward_range is not None:
@@ -100,6 +104,7 @@ class Planned:
                     "algorithm that uses σ (LUCB, Racing)."
                 )
             sigma = (high - low) / 2.0  # in place of σ, to project how long a study takes
+        delta = problem.noise.left_of(problem.delta)
         features = np.eye(problem.arms) if self.classical else problem.reduced
         setting = Setting(
             arms=problem.arms,
@@ -107,7 +112,7 @@ class Planned:
             rank=features.shape[1],
             longest=1.0 if self.classical else problem.longest,
             sigma=sigma,
-            delta=problem.delta,
+            delta=delta,
             S=problem.S,
             regularization=0.0,
             weakest=0.0,
@@ -116,9 +121,11 @@ class Planned:
             features_unused=self.classical and not problem.is_classical,
         )
         self.threshold.check(setting)
-        reduced = ReducedProblem(features, problem.m, sigma, problem.delta, problem.epsilon)
+        reduced = ReducedProblem(features, problem.m, sigma, delta, problem.epsilon)
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
+        if problem.noise.is_estimated:
+            reduced = reduced._replace(first=self._replicates(reduced, problem.noise))
         return AlgorithmOnProblem(
             self.name,
             problem,
@@ -130,4 +137,12 @@ class Planned:
             reward_range=self.reward_range,
             interval_words=self.interval_words,
             misspecification=self.misspecification,
+            again=self.bind if problem.noise.is_estimated else None,
         )
+
+    def _replicates(self, reduced: ReducedProblem, noise: Noise) -> Integers:
+        """The first plan from which σ is estimated: the same before σ is known and after."""
+        if noise.kind == "estimate per arm":
+            return np.full(len(reduced.features), noise.degrees + 1)
+        plan = self.strategy(reduced).plan
+        return plan * rounds_for(noise.degrees, np.repeat(np.arange(len(plan)), plan))

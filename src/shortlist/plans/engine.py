@@ -114,6 +114,20 @@ class PlanProgress:
         self.pulls, self.sums = np.zeros_like(self.pulls), np.zeros_like(self.sums)
 
 
+def in_turn(plan: Integers) -> Integers:
+    """The pulls of a plan in the order of ``PlanProgress.next_arm``.
+
+    Examples
+    --------
+    >>> in_turn(np.array([2, 0, 4])).tolist()
+    [0, 2, 2, 0, 2, 2]
+    """
+    arms = np.repeat(np.arange(len(plan)), plan)
+    earlier = np.arange(len(arms)) - np.repeat(np.cumsum(plan) - plan, plan)
+    missing = (plan[arms] - earlier) / plan[arms]
+    return arms[np.argsort(-missing, kind="stable")]
+
+
 class PlanEngine:
     """A strategy on its problem; implements ``AnyEngine``.
 
@@ -144,10 +158,6 @@ class PlanEngine:
     @cached_property
     def setup(self) -> Setup:
         """What it was made for; the initial pulls are its first plan."""
-        now, order = PlanProgress(self._first), []
-        for _ in range(int(now.strategy.plan.sum())):
-            order.append(now.next_arm())
-            now.pulls[order[-1]] += 1
         problem = self.problem
         return Setup(
             features=problem.features,
@@ -155,7 +165,7 @@ class PlanEngine:
             sigma=problem.sigma,
             epsilon=problem.epsilon,
             noise=problem.noise_of_arms,
-            initial=np.array(order, np.int64),
+            initial=in_turn(self._first.plan),
             alone=self._first.alone,
             budget=self.budget,
         )

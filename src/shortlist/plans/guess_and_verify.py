@@ -249,7 +249,10 @@ class GuessAndVerify(Strategy):
         arms, rank = problem.features.shape
         self._problem, self._shares = problem, shares
         self._pairs: Pairs = OwnPairs(problem) if rank == arms else LinearPairs(problem)
-        self.plan, self._weights = self._pairs.first()
+        if problem.first is None:
+            self.plan, self._weights = self._pairs.first()
+        else:
+            self.plan, self._weights = problem.first, problem.first / problem.first.sum()
         self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         left = 1.0 - sum(shares)

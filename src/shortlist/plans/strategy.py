@@ -23,6 +23,8 @@ class ReducedProblem(NamedTuple):
         The problem's.
     noise : array, K, optional
         (σ_a/σ)² of every arm, for a strategy that uses it; the others take σ for all.
+    first : array of int, K, optional
+        The first plan, where σ is estimated from its results; else the strategy makes its own.
     """
 
     features: Reals
@@ -31,6 +33,7 @@ class ReducedProblem(NamedTuple):
     delta: float
     epsilon: float
     noise: Reals | None = None
+    first: Integers | None = None
 
     @property
     def noise_of_arms(self) -> Reals:

@@ -47,7 +47,7 @@ def _noise(study: Study) -> str:
             f"Every result lies between {low:g} and {high:g}; one that did not was refused. "
             "Nothing else is assumed of the noise, and σ was not used."
         )
-    if noise.each is not None:
+    if noise.each is not None and not noise.is_estimated:
         return (
             "The noise of every result is sub-Gaussian with the σ of its arm, from "
             f"{noise.each.min():g} to {noise.each.max():g}: for normal noise its standard "
@@ -59,6 +59,19 @@ def _noise(study: Study) -> str:
             f"Every result lies between {noise.range[0]:g} and {noise.range[1]:g}; one that did "
             "not was refused. So the noise is σ-sub-Gaussian with half the range for σ, "
             f"{noise.sigma:g}, whatever its distribution (Hoeffding 1963)."
+        )
+    if noise.kind == "estimate per arm":
+        found = "They are not known yet."
+        if noise.found is not None and noise.each is not None:
+            found = (
+                f"Each arm has {noise.found.degrees} degrees of freedom, and the bounds go "
+                f"from {noise.each.min():.4g} to {noise.each.max():.4g}."
+            )
+        return (
+            "The noise of every result is normal, with a standard deviation σ of its own for each "
+            "arm. Each is bounded from above (χ²) by the replicates among the arm's initial pulls, "
+            f"and a share of {noise.share:g} δ is paid for all bounds together. {found} If the "
+            "noise is not normal, the claim does not hold."
         )
     if noise.kind == "estimate":
         found = (

@@ -122,7 +122,7 @@ def _design(study: Study) -> list[str]:
     if bound.reward_range is not None:
         noise = "results from {:g} to {:g}".format(*bound.reward_range)
     else:
-        kind = "normal" if problem.noise.kind == "estimate" else "σ-sub-Gaussian"
+        kind = "normal" if problem.noise.is_estimated else "σ-sub-Gaussian"
         noise = f"{kind} noise with {problem.noise.figure}"
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [

@@ -132,6 +132,8 @@ def chunks_of(
     if not bound.problem.noise.is_open:
         return chunks(bound, bound.engine, shares)
     initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
+    if not isinstance(bound.engine, Engine):
+        initial = np.sort(initial)  # a plan is simulated arm by arm
     made = []
     for seed in np.concatenate(shares):
         drawn = rewards.first_rewards(reward, parameters, int(seed), initial)

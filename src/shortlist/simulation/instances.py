@@ -255,10 +255,10 @@ def _problem(
 ) -> tuple[Problem, float | NDArray[np.float64]]:
     """The problem of an instance, and its σ in numbers: one, or one for every arm."""
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
-    if problem.noise.kind == "estimate":
+    if problem.noise.is_estimated:
         raise InvalidSetting(
             "an instance's sigma must be a number, or one for every arm: what it is must be known "
-            "to simulate it. Pass sigma='estimate' to compare."
+            f"to simulate it. Pass sigma={problem.noise.kind!r} to compare."
         )
     return problem, problem.sigma if problem.noise.each is None else problem.noise.each
 
