@@ -62,6 +62,22 @@ def by_arm_rows(sigma: np.ndarray) -> dict[str, dict[str, Any]]:
     }
 
 
+def unequal(K: int = 40, m: int = 5, gap: float = 0.1) -> tuple[Instance, np.ndarray]:
+    """Arms of evenly spaced means, without features, and their σ, from 0.05 to 3.5 in no order."""
+    sigma = np.random.default_rng(0).permutation(np.geomspace(0.05, 3.5, K))
+    means = gap * np.arange(K)[::-1]
+    return shortlist.instances.from_arrays(np.eye(K), means=means, m=m, sigma=sigma), sigma
+
+
+def unequal_rows(sigma: np.ndarray) -> dict[str, dict[str, Any]]:
+    """What may be told of normal noise that differs much from arm to arm."""
+    return {
+        **by_arm_rows(sigma),
+        "estimate per arm": {"sigma": "estimate per arm"},
+        "estimate (assumes one σ: not proven here)": {"sigma": "estimate"},
+    }
+
+
 def table(
     title: str, instance: Instance, rows: dict[str, dict[str, Any]], algorithm: str, runs: int
 ) -> None:
@@ -93,6 +109,10 @@ def main() -> None:
     )
     table("Classic π/6, normal noise, σ by arm 0.5, 0.1, 0.3, 0.05", mixed, by_arm_rows(by_arm),
           "m-LinGapE", options.runs)  # fmt: skip
+    for gap in (0.1, 0.25, 0.5):
+        instance, sigma = unequal(gap=gap)
+        table(f"40 arms, means {gap:g} apart, σ by arm 0.05 to 3.5", instance, unequal_rows(sigma),
+              "Guess-and-verify (own results)", options.runs)  # fmt: skip
     try:
         epilepsy = shortlist.data.drug_instance()
     except (ImportError, shortlist.errors.DataUnavailable) as error:
@@ -105,11 +125,11 @@ def main() -> None:
     for algorithm in ("m-LinGapE", "LUCB"):
         table("Epilepsy, recorded rewards", epilepsy, recorded_rows(epilepsy), algorithm,
               options.runs)  # fmt: skip
-    sigma = 0.05
+    small = 0.05
     twin = shortlist.instances.from_arrays(
-        epilepsy.features, means=epilepsy.means, m=epilepsy.m, sigma=sigma, arms=epilepsy.names
+        epilepsy.features, means=epilepsy.means, m=epilepsy.m, sigma=small, arms=epilepsy.names
     )
-    table(f"Its means with normal noise of σ = {sigma:g}", twin, normal_rows(sigma), "m-LinGapE",
+    table(f"Its means with normal noise of σ = {small:g}", twin, normal_rows(small), "m-LinGapE",
           options.runs)  # fmt: skip
 
 

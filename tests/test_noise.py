@@ -19,7 +19,7 @@ from command_line import fails, run
 from shortlist import errors, noise
 from shortlist.catalog.names import find_algorithm
 from shortlist.designs.direction import lightest_weights
-from shortlist.noise import Estimate, Noise, bound_from_replicates, inflation, rounds_for
+from shortlist.noise import ESTIMATED, Estimate, Noise, bound_from_replicates, inflation, rounds_for
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.reading import Reading
@@ -243,8 +243,10 @@ def test_strategies_take_the_largest_sigma_and_estimate_none() -> None:
     one = shortlist.compare("Uniform", instance, **options).frame
     each = shortlist.compare("Uniform", instance, sigma=[0.1, 0.5, 0.2], **options).frame
     pd.testing.assert_frame_equal(one, each)
-    with pytest.raises(errors.InvalidSetting, match=r"without the replicates .* such as m-LinGapE"):
+    with pytest.raises(errors.InvalidSetting, match=r"='estimate' needs: .* Guess-and-verify"):
         shortlist.compare("Uniform", instance, sigma="estimate", **options)
+    with pytest.raises(errors.InvalidSetting, match="='estimate per arm' needs: give a number"):
+        shortlist.compare("Uniform", instance, sigma="estimate per arm", **options)
 
 
 def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
@@ -462,6 +464,131 @@ def test_errors_with_an_estimate_and_other_thresholds(settings: dict[str, Any]) 
     assert improbability(int((~frame["correct"]).sum()), 200, DELTA) > 0.001
 
 
+# An estimate for each arm
+
+PER_ARM = "estimate per arm"
+BOTH = ["m-LinGapE", "Guess-and-verify"]
+UNEQUAL = [3.5, 0.05, 1.0, 0.1, 0.05, 2.0]
+
+
+def test_all_bounds_hold_at_once_as_often_as_they_say() -> None:
+    rng, sigmas, runs = np.random.default_rng(0), np.array([0.1, 1.0, 5.0, 0.3]), 4000
+    per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=4)
+    broken = 0
+    for _ in range(runs):
+        results = 5.0 + sigmas[:, None] * rng.standard_normal((4, 5))
+        found = per_arm.estimated(results.tolist(), delta=0.5)
+        assert found.each is not None
+        assert found.sigma == found.each.max()
+        broken += bool((found.each < sigmas).any())
+    assert improbability(broken, runs, 0.1) > 0.001
+    assert improbability(runs - broken, runs, 0.975**4) > 0.001  # and hardly less often
+
+
+@pytest.mark.parametrize("word", ESTIMATED)
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_the_replicates_are_set_beforehand_and_count_for_the_means(
+    word: str, algorithm: str
+) -> None:
+    study = begin(sigma=word, algorithm=algorithm)
+    wanted = study.bound.engine.setup.wanted
+    if word == PER_ARM:
+        assert wanted.tolist() == [31] * 6
+    assert wanted.sum() - np.count_nonzero(wanted) >= 60
+    assert "to be estimated" in study.bound.guarantee()
+    initial = study.bound.engine.setup.initial.tolist()
+    for arm in initial:
+        assert study.problem.noise.is_open
+        trial = study.ask()
+        assert trial.arm == arm
+        study.tell(trial, value(trial, UNEQUAL))
+    noise = study.problem.noise
+    assert not noise.is_open
+    assert study.bound.engine.setup.initial.tolist() == initial
+    assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
+    assert study.statistic is not None
+    assert study.bound.proven
+    if word == PER_ARM:
+        assert noise.each is not None
+        assert (noise.each > UNEQUAL).all()
+        assert (noise.each < np.array(UNEQUAL) * 3).all()
+        assert f"σ by arm at most {noise.each.min():.4g} to" in study.bound.guarantee()
+        assert "the noise of each arm is normal with a σ of its own" in study.bound.guarantee()
+    if algorithm == "Guess-and-verify":
+        strategy = study._journal.model.round.strategy
+        assert strategy._pulls.tolist() == wanted.tolist()
+        assert strategy._problem.delta == pytest.approx(0.8 * DELTA)
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_an_arm_whose_replicates_are_equal_proves_nothing(algorithm: str) -> None:
+    study = begin(sigma=PER_ARM, algorithm=algorithm, epsilon=0.1)
+    sigma = [0.0, 0.1, 0.1, 0.1, 0.1, 0.1]
+    go_on(study, 10**4, lambda trial: value(trial, sigma))
+    assert study.done
+    assert study.shortlist.guarantee.startswith("Heuristic: ")
+    assert "the replicates of an arm are equal" in study.shortlist.guarantee
+    each = study.problem.noise.each
+    assert each is not None
+    assert each[0] == 1e-4 * each.max()  # least squares still have all their digits
+
+
+def unequal_errors(degrees: int) -> tuple[int, int]:
+    """Errors in 200 runs near a tie, with σ of the best arm larger than the others' or smaller."""
+    wrong, few = 0, Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
+    for k, sigma in enumerate(([1.0, 0.1, 0.3], [0.1, 1.0, 0.3])):
+        instance = shortlist.instances.from_arrays(
+            np.eye(3), means=[0.1, 0.0, -0.1], m=1, sigma=sigma
+        )
+        frame = shortlist.compare(
+            "Guess-and-verify (own results)", instance, runs=100, seed=k, sigma=few, progress=False
+        ).frame
+        assert frame["stopped"].all()
+        wrong += int((~frame["correct"]).sum())
+    return wrong, 200
+
+
+@pytest.mark.slow
+def test_errors_with_an_estimate_for_each_arm() -> None:
+    wrong, runs = unequal_errors(8)
+    assert improbability(wrong, runs, DELTA) > 0.01
+
+
+@pytest.mark.slow
+def test_the_spread_of_each_arm_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    def naive(replicates: list[list[float]], risk: float) -> Estimate:
+        honest = bound_from_replicates(replicates, risk)
+        return honest._replace(sigma=honest.spread)
+
+    monkeypatch.setattr(noise, "bound_from_replicates", naive)
+    wrong, runs = unequal_errors(1)
+    assert improbability(wrong, runs, DELTA) < 1e-6
+
+
+def test_reports_say_that_each_sigma_is_estimated() -> None:
+    study = begin(sigma=PER_ARM, algorithm="Guess-and-verify")
+    before = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+    assert "They are not known yet." in before
+    assert [each.level for each in study.health() if each.name == "noise"] == ["untested"]
+    go_on(study, 190, lambda trial: value(trial, UNEQUAL))
+    after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+    assert "Each arm has 30 degrees of freedom, and the bounds go from" in after
+    assert "given, not estimated" not in after
+    assert "normal noise with σ by arm at most" in shortlist.report.methods.methods(Reading(study))
+    assert [each.level for each in study.health() if each.name == "noise"] != ["warning"]
+
+
+def test_what_is_stored_of_an_estimate_is_its_word_its_share_and_its_degrees() -> None:
+    assert Noise.of("estimate").written == ["estimate", 0.2, 60]  # as in studies of before
+    per_arm = Noise.of(PER_ARM)
+    assert per_arm.written == [PER_ARM, 0.2, 30]
+    found = per_arm.estimated([[0.0, 1.0, 2.0], [0.0, 5.0, 1.0]], DELTA)
+    assert found.written == per_arm.written
+    again = Noise.read(found.written, ("a", "b"))
+    assert again.is_open
+    assert (again.kind, again.share, again.degrees) == (PER_ARM, 0.2, 30)
+
+
 # Stored, and by command line
 
 KINDS: list[dict[str, Any]] = [
@@ -471,12 +598,22 @@ KINDS: list[dict[str, Any]] = [
     {"sigma": "estimate", "threshold": "determinant", "S": 2.0},
     {"sigma": "estimate", "threshold": "pilot"},
     {"sigma": EACH, "threshold": "pilot"},
+    {"sigma": "estimate", "algorithm": "Guess-and-verify"},
+    {"sigma": "estimate per arm", "algorithm": "Guess-and-verify"},
+    {"sigma": "estimate per arm"},
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", KINDS, ids=str)
-@pytest.mark.parametrize("at", [20, 66, 100])
+@pytest.mark.parametrize(
+    ("given", "at"),
+    [
+        (each, at)
+        for each in KINDS
+        for at in ([150, 190] if PER_ARM in each.values() else [20, 66, 100])
+    ],
+    ids=str,
+)
 def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
     given: dict[str, Any], at: int, tmp_path: Path
 ) -> None:
@@ -550,6 +687,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     [
         ('sigma = "bounded"\nreward_range = [0, 1]', "σ = 0.5, half the range from 0 to 1"),
         ('sigma = "estimate"', "σ to be estimated"),
+        ('sigma = "estimate per arm"', "σ of each arm to be estimated"),
         ("sigma = [0.1, 0.2, 0.3]", "σ by arm from 0.1 to 0.3"),
         ("sigma = {c = 0.3, a = 0.1, b = 0.2}", "σ by arm from 0.1 to 0.3"),
         ('sigma = "sigma.csv"', "σ by arm from 0.1 to 0.3"),
@@ -605,6 +743,8 @@ def test_a_screen_file_with_wrong_noise(
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"sigma": "bounds"}, "unknown sigma 'bounds': did you mean 'bounded'"),
     ({"sigma": "Estimate"}, "unknown sigma 'Estimate': did you mean 'estimate'"),
+    ({"sigma": "estimate_per_arm"}, "did you mean 'estimate per arm'"),
+    ({"sigma": "estimate per arm", "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
     ({"sigma": "0.5"}, "unknown sigma '0.5'"),
     ({"sigma": None, "reward_range": (0, 1)}, "reward_range goes with sigma='bounded' only"),
     ({"sigma": "estimate", "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
@@ -648,8 +788,9 @@ def test_wrong_noise(given: dict[str, Any], words: str) -> None:
 
 
 def test_an_instance_must_know_its_noise() -> None:
-    with pytest.raises(errors.InvalidSetting, match="Pass sigma='estimate' to compare"):
-        shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma="estimate")
+    for word in ESTIMATED:
+        with pytest.raises(errors.InvalidSetting, match=f"Pass sigma='{word}' to compare"):
+            shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=word)
 
 
 def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them() -> None:

@@ -320,8 +320,8 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     ),
     (
         make(algorithm="Phased", sigma="estimate"),
-        "give a number for sigma, or another algorithm, such as m-LinGapE",
-        [make(algorithm="Phased", sigma=1.0), make(algorithm="m-LinGapE", sigma="estimate")],
+        "give a number for sigma, or another algorithm, such as Guess-and-verify",
+        [make(algorithm="Phased", sigma=1.0), make(algorithm="Guess-and-verify", sigma="estimate")],
     ),
     (
         make(sigma="bounded"),

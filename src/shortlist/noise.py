@@ -182,7 +182,7 @@ class Noise:
         --------
         >>> noise = Noise.of("estimate per arm").estimated([[1.0, 1.2, 0.8], [2.2, 1.8, 2.0]], 0.05)
         >>> noise.each.round(2).tolist(), noise.found.degrees
-        ([4.0, 4.0], 2)
+        ([2.82, 2.82], 2)
         """
         if self.kind == "estimate":
             found = bound_from_replicates(replicates, self.share * delta)
@@ -291,7 +291,9 @@ def _in_order(sigma: Any, names: Sequence[str]) -> list[Any]:
 SHARE = 0.2
 DEGREES = 60
 DEGREES_OF_EACH = 30  # where each arm has a σ of its own
-SMALLEST = 1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
+SMALLEST = (
+    1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
+)
 
 
 class Estimate(NamedTuple):

@@ -84,9 +84,9 @@ def test_dimensions_are_those_that_the_features_span() -> None:
     assert recommendation.recommended(Problem.of(wide, m=5, sigma=1.0)).name.startswith("m-LinGapE")
 
 
-@pytest.mark.parametrize("given", [{"K": 4001}, {"K": 60, "sigma": "estimate"}])
+@pytest.mark.parametrize("given", [{"K": 4001}])
 def test_where_no_strategy_can_work(given: dict[str, Any]) -> None:
-    """Tables of so many arms are kept for none, and none makes the replicates."""
+    """Tables of so many arms are kept for none."""
     many = problem(N=30, **given)
     assert recommendation.recommended(many) is recommendation.MANY_ARMS
     chosen, threshold = recommendation.meant(None, None, many)
@@ -196,3 +196,16 @@ def test_a_comparison_takes_it() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     results = shortlist.compare(["auto", "m-LinGapE"], instance, runs=5, progress=False)
     assert set(results.frame["algorithm"]) == {"Phased", "m-LinGapE"}
+
+
+@pytest.mark.parametrize("word", ["estimate", "estimate per arm"])
+def test_where_sigma_is_estimated_a_guess_is_verified(word: str) -> None:
+    for features, m in ((np.eye(3), 1), (np.eye(30), 5)):
+        own = recommendation.recommended(Problem.of(features, m, sigma=word))
+        assert own.name == "Guess-and-verify (own results)"
+    for arms, dimensions in ((3, 2), (60, 2), (60, 8)):
+        features = np.random.default_rng(0).normal(size=(arms, dimensions))
+        chosen = recommendation.recommended(Problem.of(features, 1, sigma=word))
+        assert chosen.name == "Guess-and-verify"
+        bound = chosen.bind(Problem.of(features, 1, sigma=word))
+        assert bound.proven

@@ -18,6 +18,7 @@ from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, resul
 from shortlist import errors, plot
 from shortlist.catalog.names import ALGORITHMS, find_algorithm
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.engine import PlanProgress, in_turn
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.problem import Problem
 from shortlist.report.methods import methods
@@ -365,3 +366,15 @@ def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     assert (
         "data that nobody asked for (`study.tell(arm=…, value=…)`) take places of the plan" in page
     )
+
+
+def test_the_initial_pulls_are_in_the_order_in_which_a_plan_is_filled() -> None:
+    strategy = find_algorithm("Uniform").bind(Problem.of(X, 2, sigma=1.0)).engine.round().strategy
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        strategy.plan = rng.integers(0, 9, len(X))
+        now, order = PlanProgress(strategy), []
+        while now.missing.any():
+            order.append(now.next_arm())
+            now.pulls[order[-1]] += 1
+        assert in_turn(strategy.plan).tolist() == order

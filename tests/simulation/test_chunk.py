@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures.process import ProcessPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,11 @@ import pytest
 
 import shortlist
 from shortlist import errors
+from shortlist.catalog.names import find_algorithm
+from shortlist.noise import Noise, first_of_each
 from shortlist.rules.rule import rule
+from shortlist.simulation.chunk import chunks_of
+from shortlist.simulation.rewards import first_rewards
 
 PATIENCE = 60.0
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -123,3 +128,21 @@ def test_an_error_in_a_piece_is_raised_and_leaves_the_pool_free() -> None:
         assert pool.submit(int, "3").result(PATIENCE) == 3
     with pytest.raises(errors.InvalidSetting, match="got str"):
         shortlist.compare("LUCB", INSTANCE, executor="dask", **SETTINGS)
+
+
+@pytest.mark.parametrize("word", ["estimate", "estimate per arm"])
+@pytest.mark.parametrize("name", ["Guess-and-verify", "m-LinGapE"])
+def test_a_simulated_run_estimates_sigma_from_its_own_first_results(word: str, name: str) -> None:
+    problem = replace(INSTANCE.problem(delta=0.05, epsilon=0.0), noise=Noise.of(word))
+    bound = find_algorithm(name).bind(problem)
+    initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
+    seeds, given = np.array([7], np.uint64), (INSTANCE.reward, INSTANCE.parameters)
+    chunk = chunks_of(bound, *given, [seeds], 10**6)[0]
+    run = chunk.engine.replicate(*given, seeds, len(initial))
+    assert run.pulls[0].tolist() == wanted.tolist()
+    in_order = np.sort(initial) if name == "Guess-and-verify" else initial
+    drawn = first_rewards(*given, 7, in_order)
+    np.testing.assert_allclose(run.sums, np.bincount(in_order, drawn, problem.arms))
+    replicates = first_of_each(in_order, drawn, wanted)
+    assert replicates is not None
+    assert chunk.engine.setup.sigma == problem.noise.estimated(replicates, problem.delta).sigma
