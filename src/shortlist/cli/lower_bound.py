@@ -87,7 +87,7 @@ def read_instance(
     features: Path, theta: Path | None, means: Path | None, m: int, sigma: float | None
 ) -> Instance:
     """The instance of a features file, with its θ or its means from another."""
-    from shortlist.cli.csv_files import read_table, read_vector
+    from shortlist.files.csv_files import read_table, read_vector
     from shortlist.simulation import instances
 
     table = read_table(features)

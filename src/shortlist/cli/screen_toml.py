@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.csv_files import read_lines, read_table
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unknown_name
+from shortlist.files.csv_files import read_lines, read_table
 from shortlist.files.paths import checked_path, from_home
 
 if TYPE_CHECKING:

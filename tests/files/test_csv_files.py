@@ -22,7 +22,7 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_of_many_kinds_are_read(kind: str, tmp_path: Path) -> None:
-    from shortlist.cli.csv_files import read_table
+    from shortlist.files.csv_files import read_table
 
     file = tmp_path / "X.csv"
     file.write_text(TABLES[kind], encoding="utf-8")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.cli.csv_files import read_lines, read_numbers
-from shortlist.cli.output import iso
 from shortlist.errors import InvalidInput
 from shortlist.files.cells import csv_line, escaped
+from shortlist.files.csv_files import read_lines, read_numbers
+from shortlist.printable import iso
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
