@@ -66,8 +66,11 @@ def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> 
     return text if text.isascii() else "\ufeff" + text
 
 
-def read_plate(file: Path) -> list[Row]:
-    """Read a plate: columns trial, arm and value, and study if it is there; others are notes."""
+def read_plate(file: Path, data: bytes | None = None) -> list[Row]:
+    """Read a plate: columns trial, arm and value, and study if it is there; others are notes.
+
+    ``data`` is what the file holds, where it was sent and is not on the disk.
+    """
 
     def has_trial(heading: list[str], cells: list[str]) -> bool:
         """Whether a line was split at the right places: the trial is a number."""
@@ -75,7 +78,7 @@ def read_plate(file: Path) -> list[Row]:
         place = titles.index("trial") if "trial" in titles else len(cells)
         return place < len(cells) and NUMBER.fullmatch(cells[place]) is not None
 
-    (first, heading), *lines = read_lines(file, is_cut_right=has_trial)
+    (first, heading), *lines = read_lines(file, data=data, is_cut_right=has_trial)
     titles = [title.lower() for title in heading]
     for title in (*NEEDED, "study"):
         if titles.count(title) > 1:
