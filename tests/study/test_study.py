@@ -466,7 +466,7 @@ def test_a_request_with_a_key_asks_once_also_from_another_process(tmp_path: Path
     assert [trial.state for trial in other.ask(3, key="plate 1")] == ["told", "pending", "pending"]
     assert len(other.trials) == 5
     assert other.ask().number == 5  # nobody else's are given out
-    with pytest.raises(InvalidInput, match="1 to 200 characters"):
+    with pytest.raises(errors.InvalidInput, match="1 to 200 characters"):
         study.ask(1, key="")
 
 
