@@ -40,6 +40,7 @@ ROOMS = [
     "repurposing",
     "report",
     "paper",
+    "serve",
     "cli",
     "testing",
 ]

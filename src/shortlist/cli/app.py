@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from shortlist._version import __version__
-from shortlist.cli import export, lower_bound, new, paper, repurpose, studies, trials
+from shortlist.cli import export, lower_bound, new, paper, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
     BudgetSpent,
@@ -177,6 +177,7 @@ for name, panel, command, examples in (
     ("list", LAB, studies.list_studies, None),
     ("export", LAB, export.export, export.EXAMPLES),
     ("report", LAB, export.report, None),
+    ("serve", LAB, serve.serve, serve.EXAMPLES),
     ("algorithms", LOOK_UP, algorithms, None),
     ("bound", LOOK_UP, lower_bound.bound, lower_bound.EXAMPLES),
     ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),

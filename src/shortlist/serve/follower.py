@@ -1,0 +1,105 @@
+"""A study as the pages show it: looked at in a thread of its own, once for all who watch."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shortlist.errors import ShortlistError
+from shortlist.printable import plain
+from shortlist.report.reading import Reading
+from shortlist.serve.pages import live
+from shortlist.study.insight.summary import status_report
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+
+PAUSE = 1.0  # seconds between two looks, at least
+SHARE = 0.25  # of the time goes into looks, at most: asking and telling need the rest
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A study at one moment: the part of the page that changes, and the status as JSON has it."""
+
+    changes: int
+    html: str
+    status: dict[str, Any]
+
+
+class Follower:
+    """Looks at a study when somebody watches, and shows all of them the same.
+
+    The study is one of its own: computing what a page shows keeps nobody from asking or telling. It
+    is looked at by one thread, and who waits for it is a coroutine that holds nothing.
+
+    Parameters
+    ----------
+    load : callable
+        Opens the study.
+    """
+
+    def __init__(self, load: Callable[[], Study]) -> None:
+        self._load = load
+        self._study: Study | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._looking: asyncio.Future[Snapshot] | None = None
+        self._latest: Snapshot | None = None
+        self._due = 0.0  # when the next look may begin
+        self.problem = ""  # why the last look failed
+
+    async def latest(self, changes: int = 0) -> Snapshot:
+        """The study after at least so many changes; else as it was last seen.
+
+        Once the last look is old enough, another one is begun, which is not waited for.
+        """
+        for _ in range(3):  # a look that is under way may have begun too early
+            if self._latest is not None and self._latest.changes >= changes:
+                break
+            await asyncio.shield(self._look())
+        assert self._latest is not None
+        if self._looking is None and time.monotonic() >= self._due:
+            self._look()
+        return self._latest
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _look(self) -> asyncio.Future[Snapshot]:
+        if self._looking is None:
+            loop = asyncio.get_running_loop()
+            self._looking = loop.run_in_executor(self._thread, self._snapshot)
+            self._looking.add_done_callback(self._looked)
+        return self._looking
+
+    def _looked(self, look: asyncio.Future[Snapshot]) -> None:
+        self._looking = None
+        if look.cancelled():
+            return
+        error = look.exception()
+        if error is None:
+            self._latest = look.result()
+        self.problem = "" if error is None else str(error)
+        if error is not None and not isinstance(error, ShortlistError):
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "a look at the study failed", "exception": error}
+            )
+
+    def _snapshot(self) -> Snapshot:
+        """Look: in the thread."""
+        began = time.monotonic()
+        try:
+            study = self._study = self._study or self._load()
+            study.refresh()
+            if self._latest is not None and self._latest.changes == study.changes:
+                return self._latest
+            # NaN is no JSON.
+            return Snapshot(study.changes, live(Reading(study)), plain(status_report(study)))
+        finally:
+            now = time.monotonic()
+            self._due = now + max(PAUSE, (now - began) * (1.0 / SHARE - 1.0))
