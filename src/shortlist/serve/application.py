@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Action = Callable[["Study", Mapping[str, Any]], dict[str, Any]]
+OFFERED = (
+    "there are GET /api/status, POST /api/ask, POST /api/tell and POST /api/fail, and the page at "
+    "the address that `shortlist serve` printed."
+)
 # The first class that fits counts.
 STATUS: tuple[tuple[type[ShortlistError], int], ...] = (
     (UnknownTrial, 404),
@@ -218,6 +222,8 @@ class _Served:
         """Say what is wrong: as JSON, or on a page."""
         if isinstance(error, HTTPException):
             code, words, headers = error.status_code, error.detail, error.headers
+            if code in (404, 405):
+                words = f"there is no {request.method} {request.url.path[:100]}: {OFFERED}"
         else:
             code = next(code for kind, code in STATUS if isinstance(error, kind))
             words, headers = str(error), None

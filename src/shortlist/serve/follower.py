@@ -52,18 +52,21 @@ class Follower:
         self._due = 0.0  # when the next look may begin
         self.problem = ""  # why the last look failed
 
-    async def latest(self, changes: int = 0) -> Snapshot:
-        """The study after at least so many changes; else as it was last seen.
+    async def latest(self, changes: int | None = None) -> Snapshot:
+        """The study as it was last seen, or looked at anew.
 
-        Once the last look is old enough, another one is begun, which is not waited for.
+        Once the last look is old enough another one is begun. It is waited for if the study is
+        wanted after at least so many ``changes``, which may be 0.
         """
+        if self._looking is None and time.monotonic() >= self._due:
+            look = self._look()
+            if changes is not None:
+                await asyncio.shield(look)
         for _ in range(3):  # a look that is under way may have begun too early
-            if self._latest is not None and self._latest.changes >= changes:
+            if self._latest is not None and self._latest.changes >= (changes or 0):
                 break
             await asyncio.shield(self._look())
         assert self._latest is not None
-        if self._looking is None and time.monotonic() >= self._due:
-            self._look()
         return self._latest
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ def live(reading: Reading) -> str:
             guarantee=named(study.shortlist.guarantee).split(":", 1),
             course=course(reading),
             number=plain_number,
-            progress=progress(reading),
+            progress=[row for row in progress(reading) if row[0] != "Told after the stop"],
             findings=sorted(reading.findings, key=lambda finding: LEVELS.index(finding.level)),
             open=_open(study, pending),
             unlisted=len(pending) - OPEN,
