@@ -173,8 +173,8 @@ class _Served:
 
     async def ask(self, request: Request) -> Response:
         """Ask for a plate."""
-        form = await request.form()
-        number, key = _text(form, "n"), _text(form, "key")
+        async with request.form() as form:
+            number, key = _text(form, "n"), _text(form, "key")
         if not number.isascii() or not number.isdecimal():
             raise InvalidInput(f"{number[:40]!r} is not a number of trials: nothing was asked.")
         trials = await self._do(lambda study: actions.ask_for(study, int(number[:9]), key))
@@ -183,11 +183,11 @@ class _Served:
 
     async def preview(self, request: Request) -> Response:
         """What a plate would tell; nothing is told."""
-        form = await request.form(max_files=1)
-        upload = form.get("plate")
-        if not isinstance(upload, UploadFile) or not upload.filename:
-            raise InvalidInput("no file was chosen: choose the measured plate.")
-        file, data = Path(upload.filename).name or "plate.csv", await upload.read()
+        async with request.form(max_files=1) as form:
+            upload = form.get("plate")
+            if not isinstance(upload, UploadFile) or not upload.filename:
+                raise InvalidInput("no file was chosen: choose the measured plate.")
+            file, data = Path(upload.filename).name or "plate.csv", await upload.read()
 
         def matched(study: Study) -> PlateResults:
             study.refresh()
@@ -198,19 +198,20 @@ class _Served:
 
     async def tell(self, request: Request) -> Response:
         """Tell what was shown and is confirmed."""
-        form = await request.form(max_part_size=LARGEST)
-        given = {"results": _read_json(_text(form, "results").encode())}
+        async with request.form(max_part_size=LARGEST) as form:
+            given = {"results": _read_json(_text(form, "results").encode())}
         done = await self._do(lambda study: actions.tell(study, given))
         known = f", {len(done['known'])} known already" if done["known"] else ""
         return self._message("Told", f"{count(len(done['taken']), 'result')} taken{known}.")
 
     async def fail(self, request: Request) -> Response:
         """Mark trials as failed."""
-        form = await request.form()
-        words = _text(form, "trials").replace(",", " ").split()
-        if not words or not all(word.isascii() and word.isdecimal() for word in words):
+        async with request.form() as form:
+            words, reason = _text(form, "trials"), _text(form, "reason")
+        numbers = words.replace(",", " ").split()
+        if not numbers or not all(word.isascii() and word.isdecimal() for word in numbers):
             raise InvalidInput("name the trials by their numbers, such as 12 17: nothing failed.")
-        given = {"trials": [int(word[:18]) for word in words], "reason": _text(form, "reason")}
+        given = {"trials": [int(word[:18]) for word in numbers], "reason": reason}
         done = await self._do(lambda study: actions.fail(study, given))
         known = f", {len(done['known'])} before" if done["known"] else ""
         return self._message("Failed", f"{count(len(done['closed']), 'trial')} failed{known}.")

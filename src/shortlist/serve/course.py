@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, MARGIN = 1000.0, 300.0, 12.0  # of the box; the page stretches it
 POINTS = 400  # of the line
-FAR = 3.0  # times what is told: so much of a projection is drawn
+FAR = 1.5  # times what is told: so much of a projection is drawn
 
 
 @dataclass(frozen=True)
