@@ -128,12 +128,14 @@ class Chromium:
         return result["result"].get("value")
 
     def wait(self, condition: str, seconds: float = 20.0) -> None:
-        """Wait until an expression in the page is true."""
+        """Wait until an expression in the page is true; meanwhile it may become another page."""
         until = time.monotonic() + seconds
-        while not self.run(condition):
-            if time.monotonic() > until:
-                raise AssertionError(f"never true: {condition}")
+        while time.monotonic() < until:
+            with contextlib.suppress(RuntimeError):
+                if self.run(condition):
+                    return
             time.sleep(0.05)
+        raise AssertionError(f"never true: {condition}")
 
     def click(self, selector: str) -> None:
         """Click into the middle of an element, as a hand would."""
@@ -145,6 +147,13 @@ class Chromium:
         for kind in ("mousePressed", "mouseReleased"):
             place = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
             self.do("Input.dispatchMouseEvent", type=kind, **place)
+
+    def choose(self, selector: str, file: Path) -> None:
+        """Choose a file in a form."""
+        self.wait("document.readyState === 'complete'")
+        script = f"document.querySelector({json.dumps(selector)})"
+        found = self.do("Runtime.evaluate", expression=script)["result"]["objectId"]
+        self.do("DOM.setFileInputFiles", objectId=found, files=[str(file)])
 
     def screen(self, width: int, height: int, *, dark: bool = False) -> None:
         """The size of the window, and whether its owner likes it dark."""

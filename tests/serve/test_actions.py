@@ -124,7 +124,10 @@ def test_wrong_input_is_named_and_changes_nothing(
 
 
 def test_an_unknown_trial_is_named(study: shortlist.Study) -> None:
-    for action, given in ((actions.tell, {"trial": 3, "value": 1}), (actions.fail, {"trials": [3]})):
+    for action, given in (
+        (actions.tell, {"trial": 3, "value": 1}),
+        (actions.fail, {"trials": [3]}),
+    ):
         with pytest.raises(UnknownTrial, match="no trial 3: the study has asked for 0"):
             action(study, given)
 

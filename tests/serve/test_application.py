@@ -186,7 +186,9 @@ def test_a_plate_goes_out_and_comes_back(client: Client, place: Path) -> None:
 def test_values_survive_the_preview_exactly(client: Client, place: Path) -> None:
     ask(client, 3)
     values = [0.1 + 0.2, -1e-300, 123456789.123456789]
-    lines = [f"{k},{arm},{value!r}\n" for k, (arm, value) in enumerate(zip(MEANS, values, strict=True))]
+    lines = [
+        f"{k},{arm},{value!r}\n" for k, (arm, value) in enumerate(zip(MEANS, values, strict=True))
+    ]
     confirm(client, upload(client, "trial,arm,value\n" + "".join(lines)).text)
     assert [trial.value for trial in shortlist.Study.load(place).trials] == values
 
@@ -195,7 +197,10 @@ def test_values_survive_the_preview_exactly(client: Client, place: Path) -> None
     ("plate", "words"),
     [
         ("trial,arm,value\n0,ash,high\n", "line 2: the value &#39;high&#39; is not a number"),
-        ("trial,arm,value\n0,oak,1.0\n", "trial 0 is of &#39;ash&#39; and the line says &#39;oak&#39;"),
+        (
+            "trial,arm,value\n0,oak,1.0\n",
+            "trial 0 is of &#39;ash&#39; and the line says &#39;oak&#39;",
+        ),
         ("trial,arm,value\n7,ash,1.0\n", "trial 7 is unknown"),
         ("trial,arm,value\n0,ash,1\n0,ash,1\n", "stands on line 2 too"),
         ("a,b\n1,2\n", "a heading with the columns trial, arm and value is expected"),
@@ -274,7 +279,18 @@ def test_hostile_names_are_text_everywhere(tmp_path: Path) -> None:
             client.page("fail", data={"trials": "0", "reason": EVIL}).text,
         ]
     allowed = {"a", "bdi", "body", "button", "caption", "code", "dd", "div", "dl", "dt", "em"}
-    allowed |= {"figcaption", "figure", "footer", "form", "h1", "h2", "h3", "head", "header", "html"}
+    allowed |= {
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "head",
+        "header",
+        "html",
+    }
     allowed |= {"input", "label", "li", "line", "link", "main", "meta", "nav", "noscript", "p"}
     allowed |= {"polyline", "script", "section", "span", "strong", "svg", "table", "tbody", "td"}
     allowed |= {"th", "thead", "title", "tr", "ul"}
@@ -336,7 +352,9 @@ def test_nobody_waits_for_a_writer_but_writers(place: Path) -> None:
 
         def tell() -> None:
             given = {"trial": 0, "value": 0.5}
-            replies.append(httpx.post(f"{address}/api/tell", json=given, headers=BEARER, timeout=30))
+            replies.append(
+                httpx.post(f"{address}/api/tell", json=given, headers=BEARER, timeout=30)
+            )
 
         waiting = threading.Thread(target=tell)
         waiting.start()

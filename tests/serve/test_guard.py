@@ -108,7 +108,9 @@ def test_no_other_origin_may_read(client: Client) -> None:
 @pytest.mark.parametrize("path", [f"/{TOKEN}/", "/", "/api/status", f"/{TOKEN}/live.js"])
 def test_every_answer_has_the_policy(client: Client, path: str) -> None:
     headers = client.http.get(path).headers
-    policy = dict(each.strip().split(" ", 1) for each in headers["content-security-policy"].split(";"))
+    policy = dict(
+        each.strip().split(" ", 1) for each in headers["content-security-policy"].split(";")
+    )
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["connect-src"] == policy["form-action"] == "'self'"
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
