@@ -101,8 +101,8 @@ def test_no_other_origin_may_read(client: Client) -> None:
         headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"},
     )
     assert reply.status_code == 403
-    for reply in (reply, client.page(), client.api("status"), client.http.get("/")):
-        assert not any(name.startswith("access-control") for name in reply.headers)
+    for answer in (reply, client.page(), client.api("status"), client.http.get("/")):
+        assert not any(name.startswith("access-control") for name in answer.headers)
 
 
 @pytest.mark.parametrize("path", [f"/{TOKEN}/", "/", "/api/status", f"/{TOKEN}/live.js"])

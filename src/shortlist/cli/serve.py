@@ -47,9 +47,7 @@ def serve(
     name: NameOption = None,
 ) -> None:
     """Serve a study: a live page, and JSON for instruments."""
-    import uvicorn
-
-    from shortlist.serve.application import application
+    from shortlist.serve.application import application, run
 
     token = _token()
     local = _is_local(host)
@@ -69,9 +67,8 @@ def serve(
         say("Ctrl-C ends it; the study stays as it is.")
         if not local:
             note("what is sent is not encrypted: whoever can listen to it can read the token.")
-        server = uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="warning"))
         with suppress(KeyboardInterrupt):
-            server.run(sockets=[listener])
+            run(app, listener)
 
 
 def _token() -> str:
@@ -95,14 +92,10 @@ def _is_local(host: str) -> bool:
 
 def _listening(host: str, port: int) -> socket.socket:
     try:
-        kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(kind, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(1024)
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=1024)
     except OSError as error:
         raise InvalidSetting(
             f"--host {host} --port {port} cannot be listened on ({error.strerror}): choose another "
             "port, or 0 for a free one."
         ) from None
-    return listener

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from socket import socket
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -18,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
+from uvicorn import Config, Server
 
 from shortlist.errors import (
     BudgetSpent,
@@ -73,6 +75,11 @@ def application(load: Callable[[], Study], *, token: str, names: Collection[str]
         What the server is called in the header ``Host``, such as ``["127.0.0.1", "localhost"]``.
     """
     return Guard(_Served(load).starlette(), token, names)
+
+
+def run(app: Guard, listener: socket) -> None:
+    """Serve until a signal ends it. Requests are not logged: their addresses hold the token."""
+    Server(Config(app, access_log=False, log_level="warning")).run(sockets=[listener])
 
 
 class _Served:
