@@ -6,7 +6,7 @@ import pytest
 
 from report_pages import played
 from shortlist.report.reading import Reading
-from shortlist.serve.course import HEIGHT, MARGIN, WIDTH, course
+from shortlist.serve.course import HEIGHT, MARGIN, WIDTH, Track, course
 
 
 def points(line: str) -> list[tuple[float, float]]:
@@ -17,7 +17,7 @@ def points(line: str) -> list[tuple[float, float]]:
 def test_the_line_ends_where_the_study_is(most: int | None) -> None:
     study = played(most=most)
     reading = Reading(study)
-    drawn = course(reading)
+    drawn = course(reading, Track().points(reading))
     assert drawn is not None
     line = points(drawn.line)
     assert line[-1] == drawn.now
@@ -38,4 +38,21 @@ def test_the_line_ends_where_the_study_is(most: int | None) -> None:
 
 
 def test_nothing_is_drawn_before_the_first_look() -> None:
-    assert course(Reading(played(most=20))) is None
+    reading = Reading(played(most=20))
+    assert course(reading, Track().points(reading)) is None
+
+
+def test_what_is_seen_in_passing_is_what_the_history_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, track, replays = played(most=101, sigma=1.0), Track(), []
+    past = Reading.past.func  # type: ignore[attr-defined]
+    monkeypatch.setattr(Reading, "past", property(lambda r: [replays.append(1), past(r)][1]))
+    for step in (1, 1, 7, 100, 1):
+        for _ in range(step):
+            trial = study.ask()
+            study.tell(trial, 0.1 * trial.arm)
+        points = track.points(Reading(study))
+        assert points[-1] == (study.evaluations, study.statistic)
+    assert len(replays) == 2  # at first, and where a hundred came at once
+    frame = study.history().frame.set_index("evaluation")["statistic"]
+    assert all(frame[evaluation] == statistic for evaluation, statistic in points)
+    assert len(points) == len(frame.dropna())

@@ -64,7 +64,7 @@ def test_long_looks_are_followed_by_long_pauses(
     begun(tmp_path / "study.db")
     live = module.live
     monkeypatch.setattr(module, "PAUSE", 0.01)
-    monkeypatch.setattr(module, "live", lambda reading: [time.sleep(0.3), live(reading)][1])
+    monkeypatch.setattr(module, "live", lambda *given: [time.sleep(0.3), live(*given)][1])
 
     async def follow() -> None:
         follower = Follower(lambda: shortlist.Study.load(tmp_path / "study.db"))

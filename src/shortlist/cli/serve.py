@@ -51,7 +51,7 @@ def serve(
 
     token = _token()
     local = _is_local(host)
-    names = [*(LOOPBACK if local else [host]), *(allow or [])]
+    names = [host, *(LOOPBACK if local else []), *(allow or [])]
     if host in ("0.0.0.0", "::") and not allow:  # noqa: S104 - it is refused
         raise InvalidSetting(
             f"--host {host} is every address of this machine: say with --allow by which name or "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, MARGIN = 1000.0, 300.0, 12.0  # of the box; the page stretches it
 POINTS = 400  # of the line
+FEW, PART = 50, 0.1  # results, and a part of all: if more are new, those in between are looked up
 FAR = 1.5  # times what is told: so much of a projection is drawn
 
 
@@ -48,31 +50,52 @@ class Course:
     top: str
 
 
-def course(reading: Reading) -> Course | None:
-    """The course of a study so far; None before the stop is looked for.
+class Track:
+    """The statistic of a study at the evaluations at which it was looked at.
+
+    What it was before is made by taking every result in again, which takes long: that is done only
+    where many are new.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, float]] = []
+
+    def points(self, reading: Reading) -> list[tuple[int, float]]:
+        """Evaluations, and the statistic after them, up to now or to the stop."""
+        study, known = reading.study, self._points
+        if study.statistic is None:
+            known.clear()
+            return known
+        now = study.answered_at if study.model.stopped else study.evaluations
+        behind = now - known[-1][0] if known else now
+        if behind < 0 or behind > max(FEW, PART * now):
+            frame = reading.past.frame.dropna(subset=["statistic"])
+            frame = frame[frame["evaluation"] <= now]
+            known[:] = zip(frame["evaluation"].tolist(), frame["statistic"].tolist(), strict=True)
+        elif behind:
+            known.append((now, study.statistic))
+        return known
+
+
+def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | None:
+    """The course of a study through these points; None before the stop is looked for.
 
     Examples
     --------
     >>> from shortlist import Study
     >>> from shortlist.report.reading import Reading
-    >>> study = Study(np.eye(3), m=1, sigma=0.1, seed=1)
-    >>> course(Reading(study)) is None
+    >>> study, track = Study(np.eye(3), m=1, sigma=0.1, seed=1), Track()
+    >>> course(Reading(study), track.points(Reading(study))) is None
     True
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
-    >>> course(Reading(study)).last == f"{study.evaluations}"
+    >>> course(Reading(study), track.points(Reading(study))).last == f"{study.evaluations}"
     True
     """
+    if not points:
+        return None
     study = reading.study
-    if study.statistic is None:
-        return None
-    known = reading.past.frame.dropna(subset=["statistic"])
-    if study.model.stopped:  # after its stop it does not look
-        known = known[known["evaluation"] <= study.answered_at]
-    if not len(known):
-        return None
-    places = np.unique(np.linspace(0, len(known) - 1, min(len(known), POINTS)).astype(int))
-    times = known["evaluation"].to_numpy(float)[places]
-    values = known["statistic"].to_numpy(float)[places]
+    places = np.unique(np.linspace(0, len(points) - 1, min(len(points), POINTS)).astype(int))
+    times, values = np.array(points, float)[places].T
     epsilon, now = study.problem.epsilon, float(times[-1])
     low, guess, high = _projected(reading, now)
     last = max(filter(None, (now, low, guess, high)))
@@ -90,9 +113,9 @@ def course(reading: Reading) -> Course | None:
         share = (min(value, top) - bottom) / (top - bottom)
         return round(HEIGHT - MARGIN - share * (HEIGHT - 2.0 * MARGIN), 1)
 
-    points = zip(times.tolist(), values.tolist(), strict=True)
+    drawn = zip(times.tolist(), values.tolist(), strict=True)
     return Course(
-        line=" ".join(f"{x(time)},{y(value)}" for time, value in points),
+        line=" ".join(f"{x(time)},{y(value)}" for time, value in drawn),
         epsilon=y(epsilon),
         low=None if low is None else x(low),
         guess=None if guess is None else x(guess),

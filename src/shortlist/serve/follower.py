@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import ShortlistError
 from shortlist.printable import plain
 from shortlist.report.reading import Reading
+from shortlist.serve.course import Track
 from shortlist.serve.pages import live
 from shortlist.study.insight.summary import status_report
 
@@ -46,6 +47,7 @@ class Follower:
     def __init__(self, load: Callable[[], Study]) -> None:
         self._load = load
         self._study: Study | None = None
+        self._track = Track()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looking: asyncio.Future[Snapshot] | None = None
         self._latest: Snapshot | None = None
@@ -101,8 +103,10 @@ class Follower:
             study.refresh()
             if self._latest is not None and self._latest.changes == study.changes:
                 return self._latest
-            # NaN is no JSON.
-            return Snapshot(study.changes, live(Reading(study)), plain(status_report(study)))
+            reading = Reading(study)
+            html = live(reading, self._track)
+            status = status_report(study, reading.remaining, reading.findings)
+            return Snapshot(study.changes, html, plain(status))  # NaN is no JSON
         finally:
             now = time.monotonic()
             self._due = now + max(PAUSE, (now - began) * (1.0 / SHARE - 1.0))

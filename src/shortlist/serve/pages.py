@@ -22,7 +22,7 @@ from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import Table, decimals, number
 from shortlist.serve.actions import MOST_TRIALS
-from shortlist.serve.course import course
+from shortlist.serve.course import Track, course
 from shortlist.study.insight.summary import study_words, trial_numbers
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ PREVIEWED = 500  # lines of a plate
 BAR = 200.0  # the width of an interval's box
 
 
-def live(reading: Reading) -> str:
+def live(reading: Reading, track: Track) -> str:
     """What of a page changes with its study: the body without the forms.
 
     Examples
@@ -44,7 +44,7 @@ def live(reading: Reading) -> str:
     >>> from shortlist import Study
     >>> study = Study(arms=["<script>", "b"], m=1, sigma=0.5, seed=0)
     >>> _ = study.ask()
-    >>> "<script>" in live(Reading(study))
+    >>> "<script>" in live(Reading(study), Track())
     False
     """
     study = reading.study
@@ -62,7 +62,7 @@ def live(reading: Reading) -> str:
             arms=_arms(study),
             intervals=intervals(study),
             guarantee=named(study.shortlist.guarantee).split(":", 1),
-            course=course(reading),
+            course=course(reading, track.points(reading)),
             number=plain_number,
             progress=[row for row in progress(reading) if row[0] != "Told after the stop"],
             findings=sorted(reading.findings, key=lambda finding: LEVELS.index(finding.level)),

@@ -12,12 +12,13 @@ from shortlist.printable import count, few, iso
 
 if TYPE_CHECKING:
     from shortlist.study.insight.health import Finding
+    from shortlist.study.insight.remaining import Projection
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
 
-def study_report(study: Study) -> dict[str, Any]:
-    """The state of a study, as every command gives it in JSON."""
+def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any]:
+    """The state of a study, as every command gives it in JSON; ``ahead`` is what remains."""
     states = Counter(trial.state for trial in study.trials)
     return {
         "study": study.name,
@@ -34,7 +35,7 @@ def study_report(study: Study) -> dict[str, Any]:
         "estimated_error": study.shortlist.error,
         "statistic": study.statistic,
         "epsilon": study.problem.epsilon,
-        "remaining": asdict(study.remaining()),
+        "remaining": asdict(ahead or study.remaining()),
         "shortlist": list(study.shortlist.names),
     }
 
@@ -81,19 +82,24 @@ def study_words(study: Study) -> str:
     )
 
 
-def status_report(study: Study) -> dict[str, Any]:
-    """The state of a study with its answer, its open trials and its health."""
+def status_report(
+    study: Study, ahead: Projection | None = None, found: Iterable[Finding] | None = None
+) -> dict[str, Any]:
+    """The state of a study with its answer, its open trials and its health.
+
+    What remains and what was found may be given, where they are at hand.
+    """
     from shortlist.study.guarantee import worth
 
     answer = study.shortlist
     return {
-        **study_report(study),
+        **study_report(study, ahead),
         "guarantee": answer.guarantee,
         "worth": worth(study, answer.error).badge,
         "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],
-        "health": findings(study.health()),
+        "health": findings(study.health() if found is None else found),
     }
 
 
