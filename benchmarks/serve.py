@@ -119,8 +119,10 @@ def main() -> None:
         ) as server:
             assert server.stdout is not None
             address = server.stdout.readline().split()[1].removesuffix(f"/{token}/")
-            made = asyncio.run(load(address, token, place, options))
-            server.terminate()
+            try:
+                made = asyncio.run(load(address, token, place, options))
+            finally:
+                server.terminate()
         study = shortlist.Study.load(place)
         stored = {trial.number: trial.value for trial in study.trials}
     assert stored == made.told, "what is stored is not what was acknowledged"

@@ -79,7 +79,8 @@ def application(load: Callable[[], Study], *, token: str, names: Collection[str]
 
 def run(app: Guard, listener: socket) -> None:
     """Serve until a signal ends it. Requests are not logged: their addresses hold the token."""
-    Server(Config(app, access_log=False, log_level="warning")).run(sockets=[listener])
+    config = Config(app, access_log=False, log_level="warning", timeout_keep_alive=60)
+    Server(config).run(sockets=[listener])
 
 
 class _Served:

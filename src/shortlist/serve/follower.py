@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 PAUSE = 1.0  # seconds between two looks, at least
-SHARE = 0.25  # of the time goes into looks, at most: asking and telling need the rest
+SHARE = 0.25  # of the time goes into looks: asking and telling need the rest
+LONGEST_PAUSE = 5.0  # seconds: a page is no older, but for the time that a look takes
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Follower:
         self._study: Study | None = None
         self._track = Track()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
-        self._looking: asyncio.Future[Snapshot] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._latest: Snapshot | None = None
         self._due = 0.0  # when the next look may begin
         self.problem = ""  # why the last look failed
@@ -75,25 +76,26 @@ class Follower:
         """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _look(self) -> asyncio.Future[Snapshot]:
+    def _look(self) -> asyncio.Task[None]:
         if self._looking is None:
-            loop = asyncio.get_running_loop()
-            self._looking = loop.run_in_executor(self._thread, self._snapshot)
-            self._looking.add_done_callback(self._looked)
+            self._looking = asyncio.get_running_loop().create_task(self._look_now())
+            # Nobody may be waiting for it; what is wrong is in ``problem``.
+            self._looking.add_done_callback(lambda look: look.cancelled() or look.exception())
         return self._looking
 
-    def _looked(self, look: asyncio.Future[Snapshot]) -> None:
-        self._looking = None
-        if look.cancelled():
-            return
-        error = look.exception()
-        if error is None:
-            self._latest = look.result()
-        self.problem = "" if error is None else str(error)
-        if error is not None and not isinstance(error, ShortlistError):
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "a look at the study failed", "exception": error}
-            )
+    async def _look_now(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            self._latest = await loop.run_in_executor(self._thread, self._snapshot)
+            self.problem = ""
+        except Exception as error:
+            self.problem = str(error)
+            if not isinstance(error, ShortlistError):
+                failed = {"message": "a look at the study failed", "exception": error}
+                loop.call_exception_handler(failed)
+            raise
+        finally:
+            self._looking = None
 
     def _snapshot(self) -> Snapshot:
         """Look: in the thread."""
@@ -109,4 +111,5 @@ class Follower:
             return Snapshot(study.changes, html, plain(status))  # NaN is no JSON
         finally:
             now = time.monotonic()
-            self._due = now + max(PAUSE, (now - began) * (1.0 / SHARE - 1.0))
+            wanted = max(PAUSE, (now - began) * (1.0 / SHARE - 1.0))
+            self._due = now + min(wanted, LONGEST_PAUSE)
