@@ -138,7 +138,8 @@ class Chromium:
         raise AssertionError(f"never true: {condition}")
 
     def click(self, selector: str) -> None:
-        """Click into the middle of an element, as a hand would."""
+        """Click into the middle of an element, as a hand would, once the page stands still."""
+        self.wait("document.readyState === 'complete'")
         box = self.run(
             f"(e => {{ e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); "
             f"return [b.x + b.width / 2, b.y + b.height / 2]; }})"
