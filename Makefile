@@ -68,6 +68,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/ask_tell.py
 	$(BIN)/python benchmarks/storage.py
+	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/screen.py
 	$(BIN)/python benchmarks/inference.py

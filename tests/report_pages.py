@@ -149,7 +149,7 @@ class Page(HTMLParser):
             self.tables.setdefault(self._section, []).append([])
         if tag in ("td", "th"):
             self.tables[self._section][-1].append("")
-        if tag not in ("meta", "input"):
+        if tag not in ("meta", "input", "link"):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
-from shortlist.cli import export, lower_bound, new, paper, repurpose, studies, trials
+from shortlist.cli import export, lower_bound, new, paper, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
     BudgetSpent,
@@ -229,6 +229,7 @@ for name, panel, command, examples in (
     ("list", LAB, studies.list_studies, studies.LIST_EXAMPLES),
     ("export", LAB, export.export, export.EXAMPLES),
     ("report", LAB, export.report, export.REPORT_EXAMPLES),
+    ("serve", LAB, serve.serve, serve.EXAMPLES),
     ("algorithms", LOOK_UP, algorithms, ALGORITHMS_EXAMPLES),
     ("bound", LOOK_UP, lower_bound.bound, lower_bound.EXAMPLES),
     ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
-from shortlist.cli.output import count, plain, say, say_json
-from shortlist.cli.plate import study_digest
-from shortlist.cli.summary import trial_report
+from shortlist.cli.output import say, say_json
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file
+from shortlist.printable import count, plain
+from shortlist.study.insight.summary import trial_report
+from shortlist.study.plate import study_digest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
-from shortlist.cli.output import count, few, from_here, say, say_entry, say_json
+from shortlist.cli.output import say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
-from shortlist.cli.summary import findings
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
+from shortlist.files.paths import from_here
+from shortlist.printable import count, few
+from shortlist.study.insight.summary import findings
 
 if TYPE_CHECKING:
     from shortlist.simulation.outlook import Forecast, Outlook

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, named_place, open_study
-from shortlist.cli.output import count, few, fold, from_here, say, say_entry, say_json
+from shortlist.cli.output import fold, say, say_entry, say_json, say_state, trial_rows
 from shortlist.cli.screen_toml import ScreenFile
-from shortlist.cli.summary import (
+from shortlist.errors import DamagedStorage, InvalidInput, StorageError
+from shortlist.files.paths import from_here
+from shortlist.printable import count, few
+from shortlist.study.insight.summary import (
     findings,
-    say_state,
+    status_report,
     study_report,
     study_words,
     trial_numbers,
-    trial_report,
-    trial_rows,
 )
-from shortlist.errors import DamagedStorage, InvalidInput, StorageError
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -55,25 +55,13 @@ def status(
     study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
 ) -> None:
     """Show where a study stands: progress, open trials, shortlist."""
-    from shortlist.study.guarantee import worth
-
     opened = open_study(study, name)
-    answer = opened.shortlist
-    health = findings(opened.health())
-    figures = answer.table.drop(columns="in_shortlist")
     if as_json:
-        say_json(
-            {
-                **study_report(opened),
-                "guarantee": answer.guarantee,
-                "worth": worth(opened, answer.error).badge,
-                "table": figures.to_dict(orient="records"),
-                "open": [trial_report(trial) for trial in opened.pending],
-                "waiting_trials": [trial.number for trial in opened.waiting],
-                "health": health,
-            }
-        )
+        say_json(status_report(opened))
         return
+    answer = opened.shortlist
+    figures = answer.table.drop(columns="in_shortlist")
+    health = findings(opened.health())
     say(f"{opened.name} in {from_here(opened.storage)}\n")
     say_entry("state", study_words(opened))
     if not opened.done:

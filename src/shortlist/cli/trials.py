@@ -19,9 +19,7 @@ from shortlist.cli.opening import (
     open_study,
     open_trials,
 )
-from shortlist.cli.output import count, fold, note, say, say_json
-from shortlist.cli.plate import PlateResults, match, read_plate, write_plate
-from shortlist.cli.summary import say_state, study_words, trial_numbers, trial_report, trial_rows
+from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
@@ -32,6 +30,9 @@ from shortlist.errors import (
 )
 from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
+from shortlist.printable import count
+from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
+from shortlist.study.plate import PlateResults, match, read_plate, write_plate
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study

@@ -541,21 +541,21 @@ def _check_state(trial: Trial, arms: int) -> None:
 
 
 def checked_key(key: object) -> str | None:
-    """What tells a result from others.
+    """What tells a result, or a request for trials, from others.
 
     Examples
     --------
     >>> checked_key(7)
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was told.
+    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was changed.
     """
     if key is None:
         return None
     if not isinstance(key, str) or not 1 <= len(key) <= 200 or not is_text(key):
         shown = repr(key)[:100]
         raise InvalidInput(
-            f"key must be a text of 1 to 200 characters, got {shown}: nothing was told."
+            f"key must be a text of 1 to 200 characters, got {shown}: nothing was changed."
         )
     return key
 
@@ -781,14 +781,20 @@ class Journal:
                 gc.enable()
         return has_news or is_earlier
 
-    def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
+    def ask(
+        self, count: int, *, in_turn: bool, process: str | None, key: str | None = None
+    ) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        A budget or an audit may allow fewer than were asked for, or none.
+        A budget or an audit may allow fewer than were asked for, or none. With a key that was used
+        before, the trials that were asked for with it.
         """
 
         def act(transaction: Transaction) -> list[Trial] | None:
-            model, ledger, me = self._model, self._ledger, worker()
+            model, ledger = self._model, self._ledger
+            me = worker() if key is None else f"key {key}"
+            if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
+                return asked
             if self.is_rejected or (model.stopped and not self._audit.is_open):
                 return None
             now, lease = transaction.now, self._definition.choices["lease"]

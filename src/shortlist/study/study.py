@@ -456,18 +456,35 @@ class Study(View):
     # Asking
 
     @overload
-    def ask(self) -> Trial: ...
+    def ask(self, *, key: str | None = None) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int, *, key: str | None = None) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, key: str | None = None) -> Trial | list[Trial]:
         """The next evaluation to make, or the next ``n``.
 
         Trials asked for and not told yet shrink the widths and leave the means alone, so that a
         batch is spread out; the stop looks at told results only. A trial whose lease is over comes
         first. A budget may have room for fewer than ``n``.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; then a list is returned.
+        key : str, optional
+            What tells this request from all others, such as the name of a plate. Asked again with
+            the same key, by whichever process, the trials that were asked for with it are returned,
+            less those that were given to somebody else when their lease was over.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1)
+        >>> [trial.number for trial in study.ask(2, key="plate 1")]
+        [0, 1]
+        >>> [trial.number for trial in study.ask(2, key="plate 1")]
+        [0, 1]
         """
         count = 1 if n is None else whole_number("n", n, 1)
-        trials = self._journal.ask(count, in_turn=False, process=None)
+        trials = self._journal.ask(count, in_turn=False, process=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
         return trials[0] if n is None else trials

@@ -105,7 +105,7 @@ class Trial(_Fields):
         Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and from
         when on it may be asked for again.
     worker : str
-        Who asked for it.
+        Who asked for it: user and machine, or ``key`` and the key it was asked for with.
     process : str or None
         The process that evaluates it, if its end would be the evaluation's end.
     in_turn : bool

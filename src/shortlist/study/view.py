@@ -115,6 +115,11 @@ class View:
         return f"{self.name}-{hashlib.blake2b(content, digest_size=4).hexdigest()}"
 
     @property
+    def changes(self) -> int:
+        """How often the study was changed: each asking, telling, failing and so on counts."""
+        return self._journal.ledger.changes
+
+    @property
     def fingerprint(self) -> str:
         """A digest of the settings, the features and all that was asked and told."""
         return self._journal.ledger.fingerprint

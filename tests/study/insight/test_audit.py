@@ -14,7 +14,6 @@ import pytest
 import forks
 import shortlist
 from audited import BELL, DOSE, FEATURES, LINE, study_of
-from shortlist.cli.summary import study_words
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
 from shortlist.report.methods import methods
@@ -23,6 +22,7 @@ from shortlist.report.reading import Reading
 from shortlist.study.definition import Definition
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_size, chosen_arms
+from shortlist.study.insight.summary import study_words
 
 
 def finished(means, **settings):

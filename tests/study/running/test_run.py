@@ -24,10 +24,10 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
-from shortlist.cli.plate import read_plate
 from shortlist.errors import StorageError
 from shortlist.study.insight import remaining
 from shortlist.study.model import Model
+from shortlist.study.plate import read_plate
 from shortlist.study.running import progress
 from shortlist.study.running import run as evaluation
 from shortlist.study.running.objective import evaluate_trial
