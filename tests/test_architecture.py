@@ -19,6 +19,7 @@ ROOMS = [
     "_version",
     "arrays",
     "printable",
+    "notebook",
     "errors",
     "numerics",
     "files",
@@ -43,6 +44,7 @@ ROOMS = [
     "serve",
     "cli",
     "testing",
+    "__main__",
 ]
 
 

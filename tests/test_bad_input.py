@@ -38,7 +38,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
      errors.InvalidFeatures, "column 'drug' is not numeric: .* make it the index"),
     ("pandas NA", lambda: study(pd.DataFrame(
         {"x": pd.array([1.0, None, 3.0], dtype="Float64")}, index=["a", "b", "c"])),
-     errors.InvalidFeatures, "feature 0 of arm 'b' is nan"),
+     errors.InvalidFeatures, "'x' of arm 'b' is nan"),
     ("one arm", lambda: study(X[:1]), errors.InvalidFeatures, "at least 2 arms .* got 1"),
     ("duplicate names", lambda: study(arms=["a", "b", "c", "b"]), errors.InvalidFeatures,
      "the name 'b' is given to more than one arm: rename"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shortlist.catalog.names import algorithms as algorithms
     from shortlist.plans.halving import XYHalving as XYHalving
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
+    from shortlist.plans.top_two import TopTwo as TopTwo
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
@@ -30,6 +31,7 @@ __all__ = [
     "GIFA",
     "MisLid",
     "Study",
+    "TopTwo",
     "XYHalving",
     "algorithms",
     "compare",
@@ -62,6 +64,7 @@ _HOMES = {
     "GIFA": "shortlist.catalog.gifa",
     "MisLid": "shortlist.plans.mislid.algorithm",
     "Study": "shortlist.study.study",
+    "TopTwo": "shortlist.plans.top_two",
     "XYHalving": "shortlist.plans.halving",
     "compare": "shortlist.simulation.comparison",
     "rule": "shortlist.rules.rule",

@@ -16,7 +16,7 @@ import pytest
 
 import forks
 import shortlist
-from command_line import GOOD, asked, does, fails, fill, fingerprint, run, told, write
+from command_line import GOOD, asked, does, fails, fill, fingerprint, run, tell_two, told, write
 from shortlist.cli import trials as commands
 
 
@@ -243,7 +243,7 @@ def test_a_trial_that_is_told_while_others_are_failed_is_named(
         run("fail", "screen.toml", 2, 3, 4),
         2,
         f"trial {overtaken} (",
-        "is told and cannot be failed (0.75 is stored and final)",
+        "is told and cannot be failed (0.75 is stored; `shortlist correct` puts a wrong one right)",
         before,
     )
     states = [trial.state for trial in shortlist.Study.load("screen.db").trials[2:]]
@@ -283,3 +283,29 @@ def test_of_a_thousand_names_only_the_nearest_are_printed(folder: Path) -> None:
     result = run("new", "screen.toml")
     fails(result, 2, "pilot.csv: unknown arm 'CMP-1001'", "There are 1,000 arms.")
     assert result.stderr.count("'CMP-") == 4
+
+
+def test_correct_says_both_values_and_is_safe_to_repeat(screen: Path) -> None:
+    tell_two()
+    words = ("correct", "screen.toml", 0, "--value", "-0,5", "--reason", "sign forgotten")
+    assert "Trial 0 (C10): -0.5 in place of 0.5." in does(*words).stdout
+    assert "Trial 0 (C10) is -0.5 already." in does(*words).stdout
+    report = asked("export", "screen.toml")["rows"][0]
+    assert (report["value"], report["first_value"]) == (-0.5, 0.5)
+    assert report["correction"] == "sign forgotten"
+    does("ask", "screen.toml")
+    for given, message in (
+        ((2, "--value", 1, "--reason", "x"), "is pending: only a told result can be corrected"),
+        ((99, "--value", 1, "--reason", "x"), "there is no trial '99'"),
+        ((0, "--value", "high", "--reason", "x"), "'high' is not a number"),
+        ((0, "--value", 1, "--reason", " "), "a correction needs a reason"),
+    ):
+        fails(run("correct", "screen.toml", *given), 2, message)
+
+
+def test_correct_takes_the_study_from_the_environment(
+    screen: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_two()
+    monkeypatch.setenv("SHORTLIST_STUDY", "screen.toml")
+    assert asked("correct", 1, "--value", 0.3, "--reason", "typo")["was"] == 0.25

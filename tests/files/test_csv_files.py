@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import asked, does, fails, run, write
+from command_line import fails, run
 
 TABLES = {
     "commas, no names": "1,0\n0,1\n1,1\n",
@@ -68,59 +68,24 @@ def test_a_bad_table_is_named_with_its_line(
     fails(result, 2, message)
 
 
-def with_commas(file: str) -> None:
-    """As a spreadsheet with decimal commas saves it."""
-    text = Path(file).read_text()
-    Path(file).write_text(text.replace(",", ";").replace(".", ","))
+@pytest.mark.parametrize(
+    ("text", "names", "first"),
+    [
+        ("lr,depth\n1.25,3\n0.5,4\n", None, 1.25),
+        ("1.25,3\n0.5,4\n", None, 1.25),
+        ("depth;lr\n3;0,5\n3;0,25\n", None, 3.0),
+        ("1003,3\n1004,4\n", ["1003", "1004"], 3.0),
+        ("id,x\n1.25,3\n0.5,4\n", ["1.25", "0.5"], 3.0),
+        ("a,3\n0.5,4\n", ["a", "0.5"], 3.0),
+    ],
+)
+def test_a_first_column_that_cannot_be_names_is_a_feature(
+    text: str, names: list[str] | None, first: float, tmp_path: Path
+) -> None:
+    from shortlist.files.csv_files import read_table
 
-
-@pytest.mark.slow
-def test_decimal_commas_in_features_and_pilot_make_the_same_study(folder: Path) -> None:
-    outlook = asked("new", "screen.toml")["outlook"]
-    with_commas("features.csv")
-    with_commas("pilot.csv")
-    assert "C01;1;-0,36;1,2;1,4" in Path("features.csv").read_text()
-    again = asked("new", "screen.toml")
-    assert again["made"] is False  # to the last digit, or it would be refused
-    assert again["outlook"]["lower_bound"] == outlook["lower_bound"]
-    does("status", "screen.toml")
-
-
-BAD_DECIMALS = {
-    "features.csv, line 1, column 2: '1,234' may be 1.234 or 1234. Write one of these.": (
-        "a;1,234;1\nb;2,345;2\nc;3;4\n"
-    ),
-    "features.csv, line 2, column 2: '0,5' has a comma, and '1.5' (features.csv, line 1, column 3)": (
-        "a;1;1.5\nb;0,5;2\nc;3;4\n"
-    ),
-    "features.csv, line 2, column 3: '1.234,5' is not a finite number": (
-        "a;1,5;1\nb;2;1.234,5\nc;3;4\n"
-    ),
-    "features.csv, line 1, column 2: '1.234,5' is not a finite number": (  # no heading, and no arm lost
-        "a;1.234,5;2.345,6\nb;2;1\nc;3;4\n"
-    ),
-    "features.csv, line 2, column 2: '1_0' is not a finite number": "a,1,1\nb,1_0,2\nc,3,4\n",
-    "features.csv, line 2, column 3: 'inf' is not a finite number": "a,1,1\nb,1,inf\nc,3,4\n",
-    "features.csv, line 1, column 2: 'nan' is not a finite number": "a,nan,nan\nb,1,2\nc,3,4\n",
-    "features.csv, line 2 has 4 cells and line 1 has 3": "name,x,y\na,0,5,1\nb,1,2\nc,3,4\n",
-    "A comma within a cell needs quotes": "name,x,y\na,0,5,1\nb,1,2\nc,3,4\n",
-    "features.csv has commas between the cells of its first line and semicolons in all others": (
-        "name,x\na;0,5\nb;1,5\nc;2,5\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("message", BAD_DECIMALS)
-def test_half_a_number_and_an_unclear_one_are_refused(folder: Path, message: str) -> None:
-    write(m=1)
-    Path("features.csv").write_text(BAD_DECIMALS[message])
-    fails(run("new", "screen.toml"), 2, message)
-    assert not Path("screen.db").exists()
-
-
-def test_a_pilot_cut_within_its_numbers_is_refused(folder: Path) -> None:
-    write(pilot="pilot.csv")
-    Path("pilot.csv").write_text("C01,0,34\nC04,0,59\n")
-    fails(run("new", "screen.toml"), 2, "pilot.csv has 3 columns where 2 are", "A decimal comma")
-    Path("pilot.csv").write_text("C01;1,234\nC04;2,345\n")
-    fails(run("new", "screen.toml"), 2, "pilot.csv, line 1, column 2: '1,234' may be 1.234 or 1234")
+    file = tmp_path / "X.csv"
+    file.write_text(text)
+    table = read_table(file, named=None)
+    assert table.rows == names
+    assert table.values[0][0] == first

@@ -7,11 +7,13 @@ from shortlist.catalog.gifa import ALIASES, GIFA
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans import guess_and_verify, phased, racing, uniform
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.halving import NAME as WITH_BUDGET
+from shortlist.plans.budget import Budgeted
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.plans.top_two import TopTwo
 
-Algorithm = GIFA | Planned | MisLid | XYHalving
+Algorithm = GIFA | Planned | MisLid | Budgeted
+WITH_BUDGET: dict[str, type[Budgeted]] = {each.name: each for each in (TopTwo, XYHalving)}
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **tracking.ALGORITHMS,
@@ -56,10 +58,10 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
             "pass algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in "
             "a screen.toml."
         )
-    if choice == WITH_BUDGET:
+    if choice in WITH_BUDGET:
         raise InvalidSetting(
-            f"{WITH_BUDGET} needs a budget: pass budget=… to Study, or "
-            "shortlist.XYHalving(budget=…) to compare."
+            f"{choice} needs a budget: pass budget=… to Study, or "
+            f"shortlist.{WITH_BUDGET[choice].__name__}(budget=…) to compare."
         )
     name = ALIASES.get(choice, choice)
     if name not in ALGORITHMS:

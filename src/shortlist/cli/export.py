@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = [
-    *("trial", "arm", "state", "value", "reason", "asked", "closed", "due", "worker", "seed", "why")
+    *("trial", "arm", "state", "value", "reason", "asked", "closed", "due", "worker", "seed"),
+    *("why", "first_value", "correction", "study"),
 ]
 FORMATS = (".csv", ".json", ".parquet")
 
@@ -33,8 +34,13 @@ $ shortlist export screen.toml --table --out arms.parquet
 $ shortlist export screen.toml > trials.csv
 
 A row a trial: trial, arm, state, value, reason, asked, closed, due (times in
-UTC), worker, seed, why. With --table a row an arm: name, pulls, mean, lower,
-upper, in_shortlist."""
+UTC), worker, seed, why, first_value (before a correction), correction (its
+reason), study. `shortlist tell` takes such a file. With --table a row an arm:
+name, pulls, mean, lower, upper, in_shortlist."""
+
+
+REPORT_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist report screen.toml --out report.html"""
 
 
 def export(
@@ -61,7 +67,10 @@ def export(
     else:
         import pandas as pd
 
-        rows = [{**trial_report(trial), "why": str(opened.why(trial))} for trial in opened.trials]
+        rows = [
+            {"study": opened.mark, **trial_report(trial), "why": str(opened.why(trial))}
+            for trial in opened.trials
+        ]
         frame = pd.DataFrame(rows, columns=COLUMNS)
     if out is not None:
         with new_file(out, replace=force) as file:

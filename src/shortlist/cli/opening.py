@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from shortlist.study.trial import Trial
 
 VARIABLE = "SHORTLIST_STUDY"
-PROBLEM = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")  # of Problem.of
+# Those that Problem.of takes.
+PROBLEM = ("features", "arms", "m", "delta", "epsilon", "direction", "S", "reward_range")
 
 StudyArgument = Annotated[
     str | None,
@@ -110,6 +111,10 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
             f"{screen.path}`."
         ) from None
     storage.close()
+    features = settings.get("features")
+    if features is not None and tuple(map(str, features.index)) != stored.names:
+        # An earlier version took any first column for names.
+        settings = screen.settings(named=True)
     with naming_the_file(screen):
         given = _as_stored(settings, stored)
         _check_features(screen, given, stored)
@@ -137,7 +142,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
         classical="features" not in settings,
         audit=checked_flag("audit", settings.get("audit", True)),
     )
-    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named, budget))
+    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named))
     return given
 
 

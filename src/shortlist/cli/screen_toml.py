@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unknown_name
-from shortlist.files.csv_files import read_lines, read_table
+from shortlist.files.csv_files import may_be_names, read_lines, read_table
 from shortlist.files.paths import checked_path, from_home
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Passed on to Study as they are.
 PLAIN = (
-    *("m", "reward_range", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed"),
-    "audit",
+    *("m", "reward_range", "delta", "epsilon", "direction", "S", "budget", "algorithm"),
+    *("threshold", "seed", "audit"),
 )
 FILES = ("features", "arms", "pilot")
 KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "lease", "storage", "name")
@@ -40,9 +40,9 @@ class ScreenFile:
         """Where the study is stored: a path, or the URL of a database."""
         if "storage" not in self.keys:
             return str(self.path.with_suffix(".db"))
-        from shortlist.study.storage.address import check_address, is_url
+        from shortlist.study.storage.address import check_address, is_url, sqlite_path
 
-        place = str(self.keys["storage"])
+        place = sqlite_path(str(self.keys["storage"]))
         check_address(place)
         return place if is_url(place) else str(self.beside(place))
 
@@ -61,8 +61,11 @@ class ScreenFile:
         """The path of a file that the screen.toml names."""
         return self.path.parent / from_home(checked_path(name, InvalidSetting), InvalidSetting)
 
-    def settings(self) -> dict[str, Any]:
-        """The arguments of ``Study``, with the arms read from their file."""
+    def settings(self, *, named: bool | None = None) -> dict[str, Any]:
+        """The arguments of ``Study``, with the arms read from their file.
+
+        Its first column names them if it is ``named``; by default if it can.
+        """
         settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
         if "misspecification" in self.keys:
             settings["algorithm"] = self._mislid()
@@ -79,14 +82,14 @@ class ScreenFile:
             )
         if "m" not in self.keys:
             raise InvalidSetting(f"{self.path}: m is missing, how many arms are wanted.")
-        arms = self._features() if "features" in self.keys else {"arms": self._arms()}
+        arms = self._features(named) if "features" in self.keys else {"arms": self._arms()}
         return {**arms, **settings}
 
     def titles(self) -> list[str] | None:
         """The headings of the features, where their file has them."""
         if _is_parquet(self.arms_file):
-            return [str(column) for column in _read_parquet(self.arms_file).columns]
-        return read_table(self.arms_file, named=True).columns
+            return [str(column) for column in _read_parquet(self.arms_file, None).columns]
+        return read_table(self.arms_file, named=None).columns
 
     def pilot(self) -> dict[str, float] | None:
         """Means of a pilot, by the name of the arm; not every arm needs one."""
@@ -94,17 +97,19 @@ class ScreenFile:
             return None
         return _by_arm(self.beside(self.keys["pilot"]), "mean")
 
-    def _features(self) -> dict[str, Any]:
-        """The features, and the names of the arms, which are in the first column."""
+    def _features(self, named: bool | None) -> dict[str, Any]:
+        """The features, and the names of the arms if the first column has them."""
+        import pandas as pd
+
         if _is_parquet(self.arms_file):
-            return {"features": _read_parquet(self.arms_file)}
-        names, _, rows = read_table(self.arms_file, named=True)
+            return {"features": _read_parquet(self.arms_file, named)}
+        names, columns, rows = read_table(self.arms_file, named=named)
         if names and "" in names:
             raise InvalidFeatures(
                 f"{self.arms_file}: the arm in row {names.index('') + 1} has no name in the first "
                 "column."
             )
-        return {"features": rows, "arms": names}
+        return {"features": pd.DataFrame(rows, names, columns)}
 
     def _arms(self) -> list[str]:
         arms = self.keys["arms"]
@@ -193,7 +198,7 @@ def _is_parquet(file: Path) -> bool:
     return file.suffix.lower() in (".parquet", ".pq")
 
 
-def _read_parquet(file: Path) -> pd.DataFrame:
+def _read_parquet(file: Path, named: bool | None) -> pd.DataFrame:
     import pandas as pd
 
     from shortlist.files.arrow import read_frame, require_pyarrow
@@ -205,7 +210,9 @@ def _read_parquet(file: Path) -> pd.DataFrame:
     if not table.shape[1]:
         raise InvalidFeatures(f"{file} has no columns: a name and numbers are expected.")
     if isinstance(table.index, pd.RangeIndex):  # it only counts the rows, and names nothing
-        table = table.set_index(table.columns[0])
+        first = table.columns[0]
+        if named or may_be_names(str(first), table[first].astype(str).tolist()):
+            table = table.set_index(first)
     for column in table.columns[table.isna().any()]:
         arm = table.index[table[column].isna()][0]
         raise InvalidFeatures(

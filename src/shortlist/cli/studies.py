@@ -28,6 +28,14 @@ $ shortlist status screen.toml
 $ shortlist status screen.toml --json | jq .shortlist
 $ SHORTLIST_STUDY=screen.toml shortlist status"""
 
+REOPEN_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist reopen screen.toml
+$ shortlist ask screen.toml -n 8 --out plate.csv"""
+
+LIST_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist list screen.db
+$ shortlist list postgresql://ann@db/screens --json"""
+
 CONTINUING_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist without-features screen.db
 $ shortlist with-misspecification screen.db 0.1

@@ -50,18 +50,26 @@ last of its budget or its audit is under way."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
-$ shortlist tell screen.toml --arm C07 --value 0.42   # nobody asked for it
+$ shortlist tell screen.toml results.csv              # arm,value: nobody asked
+$ shortlist tell screen.toml old-trials.csv           # as export wrote it
+$ shortlist tell screen.toml --arm C07 --value 0.42
 $ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
 
 A blank value stays open: tell the same file again when it is filled in. What
-was told before is left alone. If a line is wrong it is named, and nothing of
-the file is taken. Files as spreadsheets save them are read: commas,
+was told before is left alone: in a plate by its trial, in a file of arms and
+values by the file's name and the row, or by a column [bold]key[/bold]. If a line is
+wrong it is named, and nothing of the file is taken. Files as spreadsheets save them are read: commas,
 semicolons or tabs between the columns, decimal commas where a comma can mean
 nothing else, and columns of your own."""
 
 FAIL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist fail screen.toml 12 17 --reason "the plate was dropped"
 $ shortlist cancel screen.toml 18"""
+
+
+WHY_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist why screen.toml 12
+$ shortlist why screen.toml 12 13 14 --json"""
 
 
 def ask(
@@ -134,7 +142,8 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
 def tell(
     study: StudyArgument = None,
     plate: Annotated[
-        str | None, typer.Argument(metavar="PLATE", help="The filled-in file.", show_default=False)
+        str | None,
+        typer.Argument(metavar="FILE", help="A plate, or other results.", show_default=False),
     ] = None,
     arm: Annotated[
         str | None, typer.Option(metavar="NAME", help="In place of a plate: the arm of a result.")
@@ -163,6 +172,7 @@ def tell(
         [result] = read_numbers([value], lambda _: "--value")
         opened = open_study(study, name)
         told = _tell_one(opened, arm, result, key)
+        taken = [number for number, _ in told.results]
     else:
         if plate is None:  # a single word is the plate, if the environment names the study
             study, plate = os.environ.get(VARIABLE), study
@@ -175,21 +185,28 @@ def tell(
         opened = open_study(study, name)
         told = match(Path(plate), rows, opened)
         try:
-            opened.tell_many(told.results)
+            taken = _take(opened, told)
         except TrialClosed:  # somebody told some of these just now: look again
             opened.refresh()
             told = match(Path(plate), rows, opened)
-            opened.tell_many(told.results)
+            taken = _take(opened, told)
     known = f", {len(told.known)} known already" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     say_state(
         opened,
         as_json,
-        f"{count(len(told.results), 'result')} taken{known}{blank}.",
-        taken=[number for number, _ in told.results],
+        f"{count(len(taken), 'result')} taken{known}{blank}.",
+        taken=taken,
         known=told.known,
         blank=told.blank,
     )
+
+
+def _take(study: Study, told: PlateResults) -> list[int]:
+    """Tell the results of a file; returns the numbers of their trials."""
+    if told.unasked:
+        return [trial.number for trial in study.tell_unasked(told.unasked)]
+    return [trial.number for trial in study.tell_many(told.results)] if told.results else []
 
 
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
@@ -199,8 +216,39 @@ def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateRe
     before = len(study.trials)
     number = study.tell(arm=arm, value=result, key=key).number
     if number < before:  # its key was told before
-        return PlateResults([], [number], [])
-    return PlateResults([(number, result)], [], [])
+        return PlateResults([], [number], [], [])
+    return PlateResults([(number, result)], [], [], [])
+
+
+CORRECT_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist correct screen.toml 12 --value 0.42 --reason "read 4.2 for 0.42"
+$ shortlist why screen.toml 12
+
+Both values stay in the log, and all results are taken in again as if the
+right one had been told: a study that has stopped may have to go on. The
+guarantee says how many results were corrected."""
+
+
+def correct(
+    value: Annotated[str, typer.Option(metavar="X", help="What was measured.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why the told value is wrong.")],
+    study: StudyArgument = None,
+    trial: Annotated[
+        str | None,
+        typer.Argument(metavar="TRIAL", help="The number of the trial.", show_default=False),
+    ] = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a mistyped result right."""
+    [right] = read_numbers([value], lambda _: "--value")
+    opened, [found] = open_trials(study, [] if trial is None else [trial], name)
+    was = found.value
+    corrected = opened.correct(found, right, reason=reason)
+    words = f"Trial {corrected.number} ({corrected.name}): {right!r} in place of {was!r}."
+    if was == right:
+        words = f"Trial {corrected.number} ({corrected.name}) is {right!r} already."
+    say_state(opened, as_json, words, trial=corrected.number, was=was, value=right)
 
 
 def fail(
@@ -238,7 +286,9 @@ def _close(
     study, trials = open_trials(place, words or [], name)
 
     def refused(trial: Trial, outcome: str) -> TrialClosed:
-        stored = "" if trial.value is None else f" ({trial.value!r} is stored and final)"
+        stored = ""
+        if trial.value is not None:
+            stored = f" ({trial.value!r} is stored; `shortlist correct` puts a wrong one right)"
         return TrialClosed(
             f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be "
             f"{state}{stored}: {outcome}."

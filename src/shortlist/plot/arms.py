@@ -26,13 +26,15 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
     An arm is the nearer to the boundary the larger the gap index that the stopping rule reads of
     it. The shortlist takes two places of three at most.
     """
+    from shortlist.study.answer import best_first
+
     table, by_gap = look.table, look.by_gap
     inside = table["in_shortlist"].to_numpy()
     nearest = by_gap[inside[by_gap]][: 2 * most // 3]
     outside = by_gap[~inside[by_gap]][:most]
     ranked = [look.b, look.c, look.boundary, *nearest, *outside, *by_gap[: 2 * most]]
     chosen = list(dict.fromkeys(int(arm) for arm in ranked))[:most]
-    return sorted(chosen, key=lambda arm: (-table["mean"].iloc[arm], arm))
+    return best_first(table.iloc[sorted(chosen)], look.problem).index.tolist()
 
 
 def label(look: Look, arm: int) -> str:

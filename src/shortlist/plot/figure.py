@@ -39,6 +39,8 @@ def panels_for(
         layout="constrained",
         squeeze=False,
     )
+    if "inline" in load_pyplot().get_backend().lower():
+        load_pyplot().close(figure)  # a notebook would show it a second time at the cell's end
     return figure, list(axes.flat)
 
 

@@ -99,9 +99,11 @@ def mark_stop(panels: Sequence[Any], study: Study) -> str:
 
 
 def _nearest(look: Look) -> list[int]:
-    """The boundary pair and the candidates of lowest mean, up to ``BANDS`` arms."""
-    table = look.table[look.table["in_shortlist"]].sort_values("mean", kind="stable")
-    ranked = [look.b, look.c, look.boundary, *table.index.tolist()]
+    """The boundary pair and the candidates of worst mean, up to ``BANDS`` arms."""
+    from shortlist.study.answer import best_first
+
+    candidates = best_first(look.table[look.table["in_shortlist"]][::-1], look.problem)
+    ranked = [look.b, look.c, look.boundary, *candidates.index.tolist()[::-1]]
     return list(dict.fromkeys(ranked))[:BANDS]
 
 

@@ -47,6 +47,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     told [1, 0]
     pending [2, 2]
     """
+    from shortlist.study.answer import best_first
+
     counts = {}
     for state in STATES:
         pulled = [trial.arm for trial in study.trials if trial.state == state]
@@ -57,7 +59,7 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         return say(ax, "Nothing to draw yet: no evaluation has been asked for.")
     table = study.table()
     arms = _shown(total, table["in_shortlist"].to_numpy())
-    arms = arms[np.argsort(-table["mean"].to_numpy()[arms], kind="stable")]
+    arms = best_first(table.iloc[arms], study.problem).index.to_numpy()
     inside = table["in_shortlist"].to_numpy()[arms]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
     _, ax = axes_for(ax, len(arms), PULLS_ROW)

@@ -284,6 +284,16 @@ class Posterior:
         observe = OBSERVE[self.state.layout].sparing(len(self.pulls) ** 2)
         observe(self.state, int(arm), float(value))
 
+    def mirror(self, total: float) -> None:
+        """Be what it would be if every result were ``total`` minus it, without a look at the order."""
+        state = self.state
+        for sums, pulls in ((state.sums, state.pulls), (state.pilot_sums, state.pilot)):
+            sums[:] = total * pulls - sums
+        state.means[:] = total - state.means
+        if state.layout == LAGGING:  # of arms with features, where the total is 0
+            state.lagging.theta[:] *= -1.0
+        self._made = None
+
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""
         if self.state.layout == LAGGING:

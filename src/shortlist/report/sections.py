@@ -176,7 +176,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Slack, ε", f"{problem.epsilon:g}"),
         ("Noise, σ", sigma),
         ("Bound on ‖θ‖, S", S),
-        ("Arms to find, m", f"{problem.m:,}"),
+        ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
         ("Arms, K", f"{problem.arms:,}"),
         ("Features, N", "none used" if bound.setting.classical else features),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),

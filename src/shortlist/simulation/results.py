@@ -9,9 +9,11 @@ from os import PathLike
 
 import pandas as pd
 
+from shortlist import notebook
 from shortlist.errors import InvalidSetting
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file, write_file
+from shortlist.printable import printable
 from shortlist.simulation.instances import Instance
 from shortlist.theory.lower_bound import lower_bound
 
@@ -28,6 +30,18 @@ class Results:
     instance: Instance
     delta: float
     epsilon: float
+
+    def __repr__(self) -> str:
+        return printable(self._shown().to_string(index=False, float_format="{:.4g}".format))
+
+    def _repr_html_(self) -> str:
+        shown = self._shown()
+        return notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
+
+    def _shown(self) -> pd.DataFrame:
+        """The summary, without the bound, which may take long."""
+        columns = ["runs", "unfinished", "mean", *QUANTILES, "error_rate"]
+        return self.summary(lower_bound=False)[columns].reset_index()
 
     @cached_property
     def lower_bound(self) -> float:

@@ -170,6 +170,16 @@ def conditions(study: View) -> list[tuple[str, str]]:
                 "arm's in their order. What an arm gives does not depend on which study asks.",
             )
         )
+    corrected = sum(bool(trial.corrections) for trial in taken)
+    if corrected:
+        found.append(
+            (
+                "Corrections",
+                f"Results corrected after they had been told: {corrected:,}. The values now are "
+                "those that were measured, and a result would have been corrected whatever its "
+                "right value was.",
+            )
+        )
     lost = sum(
         trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
         for trial in study.trials

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -71,6 +72,8 @@ class Model:
 
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
+        if self.bound.problem.minimizes:
+            steps = replace(steps, values=self.bound.turned(steps.values))
         if self._sigma_is_open:
             steps = self._estimate_sigma(steps)
         self._digest = None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from shortlist import notebook
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import is_left_open, meant
 from shortlist.errors import (
@@ -29,15 +31,15 @@ from shortlist.errors import (
 )
 from shortlist.noise import Noise
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
-from shortlist.study.answer import Shortlist
+from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.insight.health import Finding, advice, doubts, examine, warn_of_features
+from shortlist.study.insight.health import Findings, advice, doubts, examine, warn_of_features
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
-from shortlist.study.journal import Journal, checked_key
+from shortlist.study.journal import Journal, checked_key, key_of_trial
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
@@ -45,6 +47,11 @@ from shortlist.study.view import View, makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.storage.database import StoredStudy
+
+
+LOGGER = logging.getLogger(__name__)
+logging.getLogger("shortlist").addHandler(logging.NullHandler())  # silent unless asked for
+Callback = Callable[["Study", Trial], object]
 
 
 class Study(View):
@@ -65,6 +72,8 @@ class Study(View):
         The risk of a wrong answer; with a budget it only sets the width of intervals.
     epsilon : float
         The slack allowed in the means.
+    direction : {"maximize", "minimize"}
+        Whether the best arms are those of largest or of smallest mean.
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
     budget : int, optional
@@ -79,7 +88,8 @@ class Study(View):
     arms : sequence, optional
         Names of the arms.
     storage : path or URL, optional
-        Where to keep the study: a file (SQLite) or ``postgresql://…``. If a study of this name is
+        Where to keep the study: a file (SQLite; also as ``sqlite:///screen.db``) or
+        ``postgresql://…``. If a study of this name is
         there with the same settings and features, it is gone on with; many processes may do so at
         once. By default it is in memory only.
     name : str, optional
@@ -117,6 +127,7 @@ class Study(View):
         reward_range: tuple[float, float] | None = None,
         delta: float = 0.05,
         epsilon: float = 0.0,
+        direction: Literal["maximize", "minimize"] = "maximize",
         S: float | None = None,
         budget: int | None = None,
         algorithm: str | Algorithm | None = None,
@@ -128,9 +139,17 @@ class Study(View):
         lease: float | None = None,
         audit: bool = True,
     ) -> None:
-        noise: Any = {"sigma": sigma, "reward_range": reward_range}
-        problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
-        problem = problem.locked()
+        problem = Problem.of(
+            features,
+            m,
+            sigma=sigma,
+            reward_range=reward_range,
+            delta=delta,
+            epsilon=epsilon,
+            direction=direction,
+            S=S,
+            arms=arms,
+        ).locked()
         chosen, wide = meant(algorithm, threshold, problem, budget)
         settings = Definition.of(
             problem,
@@ -151,7 +170,7 @@ class Study(View):
 
         kept = open_storage(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
-        auto = is_left_open(algorithm, threshold, budget)
+        auto = is_left_open(algorithm, threshold)
         settings.leave_open(stored, seed=seed is None, algorithm=auto)
         settings.check_same(stored, kept.name)
         if auto:  # it means what it meant when the study was begun
@@ -194,6 +213,19 @@ class Study(View):
                 f"{kept.where} cannot be read: {error!r}. Restore it from a copy."
             ) from error
         return study
+
+    def __repr__(self) -> str:
+        problem, state = self.problem, "stopped" if self.done else "not stopped"
+        return (
+            f"<Study {self.name!r}: the {problem.m} best of {problem.arms} arms, "
+            f"{self.evaluations} evaluations, {state}>"
+        )
+
+    def _repr_html_(self) -> str:
+        words = repr(self)[1:-1]
+        if not self.done and self.audit.rejection is None:
+            words = f"{words}; to go: {self.remaining(quick=True)}"
+        return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
         place = f"Study.load({self.storage!r}, {self.name!r})"
@@ -273,6 +305,7 @@ class Study(View):
             "sigma": Noise.read(problem.noise.written, problem.names),
             "delta": problem.delta,
             "epsilon": problem.epsilon,
+            "direction": problem.direction,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._journal.lease,
@@ -289,13 +322,55 @@ class Study(View):
 
     def _tell_carried(self, results: Iterable[tuple[int, float | None]]) -> None:
         """Take in results of another study, as (row of the features, value), in one transaction."""
-        checked = [(arm, checked_value(value, self.bound)) for arm, value in results]
+        checked = [(arm, checked_value(value, self.bound), None) for arm, value in results]
         self._journal.add(checked, "carried")
         self._warn()
+
+    def carry_over(self, other: Study) -> list[Trial]:
+        """Take in all results of another study, in one transaction; each counts once.
+
+        Arms are known by their names. Told again, nothing is added but what is new there.
+
+        Parameters
+        ----------
+        other : Study
+            Nothing is changed in it.
+
+        Examples
+        --------
+        >>> old = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> _ = old.tell(arm="elm", value=0.7)
+        >>> new = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, epsilon=0.05)
+        >>> [trial.name for trial in new.carry_over(old)]
+        ['elm']
+        """
+        if other is self:
+            raise InvalidInput("a study cannot be given its own results: nothing was told.")
+        known = set(self.problem.names)
+        lacking = sorted({trial.name for trial in other.taken} - known)
+        if lacking:
+            raise InvalidInput(
+                f"the study {other.name!r} has results of {', '.join(map(repr, lacking[:5]))}"
+                f"{' …' if len(lacking) > 5 else ''}, which this study does not know: nothing was "
+                "told. Add these arms, or tell the results of the others alone: by tell_unasked, or by "
+                "`shortlist tell` with an exported file without these rows."
+            )
+        results = [
+            (
+                self.problem.index(trial.name),
+                checked_value(trial.value, self.bound),
+                key_of_trial(other.mark, trial.number),
+            )
+            for trial in other.taken
+        ]
+        added = self._journal.add(results, "carried")
+        self._warn()
+        return added
 
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
         self.refresh()
+        LOGGER.info("the study %r in %s has %d results", self.name, self.storage, self.evaluations)
 
     def _begin(
         self, problem: Problem, settings: Definition, algorithm: str | Algorithm, threshold: Any
@@ -324,14 +399,14 @@ class Study(View):
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
         self._answer = self._listed()
+        LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
         self._answer, self._final, self._answered_at = None, None, 0
 
     def _listed(self) -> pd.DataFrame:
         table = self.table()
-        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
-        return chosen.reset_index(drop=True)
+        return best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
 
     def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
         error = None if self.budget is None else estimated_error(self)
@@ -360,9 +435,9 @@ class Study(View):
         """
         return remaining(self, quick=quick)
 
-    def health(self) -> list[Finding]:
+    def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
-        return examine(self)
+        return Findings(examine(self))
 
     def history(self) -> History:
         """What the study looked like after every evaluation."""
@@ -474,9 +549,36 @@ class Study(View):
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        [added] = self._journal.add([(index, result)], key=checked_key(key))
+        [added] = self._journal.add([(index, result, checked_key(key))])
         if self._journal.is_rejected and not self._warned:
             self._warn()
+        return added
+
+    def tell_unasked(self, results: Iterable[tuple[int | str, Any, str | None]]) -> list[Trial]:
+        """Take in results that nobody asked for, in one transaction: all, or none if one is wrong.
+
+        Parameters
+        ----------
+        results : iterable of (arm, value, key)
+            Arms by name or row. A key tells a result from all others: told again, it counts once.
+            None is no key.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> rows = [("ash", 0.2, "row 1"), ("elm", 0.7, "row 2")]
+        >>> [trial.number for trial in study.tell_unasked(rows)]
+        [0, 1]
+        >>> [trial.number for trial in study.tell_unasked(rows)]
+        [0, 1]
+        """
+        bound, problem = self.bound, self.problem
+        checked = [
+            (problem.index(arm), checked_value(value, bound), checked_key(key))
+            for arm, value, key in results
+        ]
+        added = self._journal.add(checked)
+        self._warn()
         return added
 
     def tell_many(
@@ -517,6 +619,42 @@ class Study(View):
             self._warned = True
             warn_caller(LinearityRejected(advice(self)))
 
+    def correct(self, trial: Trial | int, value: float, *, reason: str) -> Trial:
+        """Put a told result right, such as a mistyped one.
+
+        Both values stay in the log (``trial.corrections``), and all results are taken in again as
+        if the right one had been told: a study that has stopped may have to go on, or stop earlier.
+        What was evaluated because of the wrong value counts too. The guarantee says how many
+        results were corrected. With the value that the trial has, nothing is changed.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            Which one, itself or its number.
+        value : float
+            What was measured.
+        reason : str
+            Why the value that was told is wrong.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> trial = study.tell(arm="elm", value=7.0)
+        >>> study.correct(trial, 0.7, reason="decimal point forgotten").value
+        0.7
+        >>> trial.corrections[0].was
+        7.0
+        """
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidInput(
+                f"a correction needs a reason, as a text that is not empty, got {reason!r}: nothing "
+                "was changed. Say how the wrong value came about."
+            )
+        right = checked_value(value, self.bound)
+        corrected = self._journal.correct(trial, right, storable(reason))
+        self._warn()
+        return corrected
+
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that an evaluation came to nothing; no value is made up for it.
 
@@ -544,7 +682,8 @@ class Study(View):
         if self.budget is not None:
             raise InvalidInput(
                 f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
-                "To evaluate more, begin a study with a larger budget and tell it these results first."
+                "To evaluate more, begin a study with a larger budget, and give it these results "
+                "first by its carry_over."
             )
         self._journal.reopen()
 
@@ -557,6 +696,8 @@ class Study(View):
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
         max_failures: int = 0,
+        timeout: float | None = None,
+        callbacks: Iterable[Callback] = (),
         patience: float = 600.0,
         progress: bool = True,
     ) -> Shortlist:
@@ -582,17 +723,31 @@ class Study(View):
         max_failures : int
             Failures to go on after; the next one is raised. An evaluation that the executor lost
             counts too, and is made again.
+        timeout : float, optional
+            Seconds after which nothing more is asked for. What is under way then is waited for and
+            told; the study can be run on later.
+        callbacks : iterable of callable
+            Each is called as ``callback(study, trial)`` when a trial has been told or has failed,
+            in this thread, one trial after the other. What it raises ends the run; nothing told is
+            lost.
         patience : float
             Seconds for which to keep results and try again when the storage is away (locked, not
             reachable, moved). After that they are written to a file, which the error names.
         progress : bool
-            Show a line with evaluations, stopping statistic and current shortlist.
+            Show a line with evaluations, stopping statistic and current shortlist, on a terminal or
+            in a notebook.
 
         Examples
         --------
         >>> study = Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=1)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
         ('c',)
+        >>> study = Study(arms=["a", "b"], m=1, sigma=0.1, seed=1)
+        >>> def show(study, trial):
+        ...     print(trial.name, trial.value)
+        >>> _ = study.run(lambda trial: trial.arm, max_evaluations=2, callbacks=[show])
+        a 0.0
+        b 1.0
         """
         run = Run(
             self._journal,
@@ -602,10 +757,36 @@ class Study(View):
             order=order,
             max_evaluations=max_evaluations,
             max_failures=max_failures,
+            timeout=timeout,
             patience=patience,
         )
-        run.evaluate(self, self.refresh, progress=progress)
+        called = _checked_callbacks(callbacks)
+
+        def ended(trial: Trial) -> None:
+            for callback in called:
+                callback(self, trial)
+
+        run.evaluate(self, self.refresh, ended, progress=progress)
         self._warn()
         for finding in doubts(self) if self.done else []:
             warn_caller(GuaranteeInDoubt(str(finding)))
         return self.shortlist
+
+
+def _checked_callbacks(callbacks: object) -> list[Callback]:
+    """What to call after every trial.
+
+    Examples
+    --------
+    >>> _checked_callbacks(print)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: callbacks must be a list of functions of a study and a trial, got builtin_function_or_method: write callbacks=[…].
+    """
+    listed: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    if not all(map(callable, listed)):
+        raise InvalidSetting(
+            "callbacks must be a list of functions of a study and a trial, got "
+            f"{type(callbacks).__name__}: write callbacks=[…]."
+        )
+    return listed

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
+from shortlist import notebook
 from shortlist.arrays import NO_ARM
 from shortlist.errors import TrialError
 
@@ -45,6 +46,16 @@ class Cause(NamedTuple):
         return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
 
 
+class Correction(NamedTuple):
+    """A told result that was put right."""
+
+    was: float
+    value: float
+    reason: str
+    at: float  # seconds since 1970
+    worker: str  # who corrected it
+
+
 @dataclass(slots=True)
 class _Fields:
     """What a trial holds; made as this and handed out as a :class:`Trial`."""
@@ -66,6 +77,7 @@ class _Fields:
     opened: int = field(default=0, repr=False)  # the change of the study that opened it
     closed: int | None = field(default=None, repr=False)  # and the one that closed it
     key: str | None = field(default=None, repr=False)
+    corrections: tuple[Correction, ...] = field(default=(), repr=False)
 
 
 class Trial(_Fields):
@@ -100,6 +112,9 @@ class Trial(_Fields):
         Whether its result waits for those asked for before it.
     key : str or None
         What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others.
+    corrections : tuple of Correction
+        How ``value`` was put right after it was told, the first one first: was, value, reason, at,
+        worker.
 
     Examples
     --------
@@ -134,10 +149,27 @@ class Trial(_Fields):
     def __reduce__(self) -> tuple[Any, ...]:
         return Trial, all_fields(self)
 
+    def _repr_html_(self) -> str:
+        shown = ["number", "arm", "name", "state", "value"]
+        shown += [each for each in ("reason", "key") if getattr(self, each) is not None]
+        row = [getattr(self, each) for each in shown]
+        if self.corrections:
+            shown, row = [*shown, "first value"], [*row, self.first_value]
+        return notebook.table(shown, [row])
+
+    @property
+    def first_value(self) -> float | None:
+        """What was told, before any correction."""
+        return self.corrections[0].was if self.corrections else self.value
+
+    def was_told(self, value: float) -> bool:
+        """Whether this is its value, or was before a correction."""
+        return value == self.value or any(value == each.was for each in self.corrections)
+
     @property
     def row(self) -> tuple[Any, ...]:
         """The trial as it is stored (``journal.ROW``)."""
-        fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
+        fields = (self.number, self.arm, self.state, self.first_value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key)
 
@@ -263,3 +295,6 @@ class Reason:
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraph(self.words)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from typing import Any, Literal
 
@@ -26,7 +28,7 @@ class View:
     """
 
     seed: int
-    name: str
+    name: str = "study"
     created_at: float
     _journal: Journal
     _answered_at: int
@@ -50,6 +52,11 @@ class View:
     def problem(self) -> Problem:
         """What is asked."""
         return self.bound.problem
+
+    @property
+    def direction(self) -> str:
+        """Whether the best arms are those of largest (``"maximize"``) or of smallest mean."""
+        return self.problem.direction
 
     @property
     def done(self) -> bool:
@@ -99,6 +106,15 @@ class View:
         return self._journal.storage.where
 
     @property
+    def mark(self) -> str:
+        """The name, and a digest of name and problem, by which files of results are known."""
+        problem = self.problem
+        figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, self.seed]
+        words = json.dumps([self.name, *figures, *problem.names]).encode()
+        content = words + problem.features.tobytes()
+        return f"{self.name}-{hashlib.blake2b(content, digest_size=4).hexdigest()}"
+
+    @property
     def changes(self) -> int:
         """How often the study was changed: each asking, telling, failing and so on counts."""
         return self._journal.ledger.changes
@@ -111,7 +127,10 @@ class View:
     @property
     def posterior(self) -> Posterior:
         """A copy of the means, variances and pulls so far, which later results leave alone."""
-        return self._journal.model.posterior.copy()
+        found = self._journal.model.posterior.copy()
+        if self.problem.minimizes:
+            found.mirror(self.bound.mirrored_at)
+        return found
 
     @property
     def round(self) -> Any:
@@ -146,6 +165,34 @@ class View:
     def answered_at(self) -> int:
         """How many results the last stop rests on; those of an audit come after it."""
         return self._answered_at
+
+    def trials_dataframe(self) -> pd.DataFrame:
+        """Every trial, one row each, as it is now; times are in UTC.
+
+        ``first_value`` is what was told before any correction, ``correction`` the last one's reason.
+
+        Examples
+        --------
+        >>> from shortlist import Study
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+        >>> _ = study.tell(study.ask(), 0.5)
+        >>> study.trials_dataframe()[["number", "arm", "name", "state", "value"]]
+           number  arm name state  value
+        0       0    0  ash  told    0.5
+        """
+        columns = ("number", "arm", "name", "state", "value", "reason", "worker", "seed", "key")
+        frame = pd.DataFrame(
+            {column: [getattr(trial, column) for trial in self.trials] for column in columns}
+        ).astype({"number": np.int64, "arm": np.int64, "value": np.float64, "seed": np.uint64})
+        for place, column in enumerate(("asked_at", "closed_at", "expires_at"), 6):
+            times = [getattr(trial, column) for trial in self.trials]
+            frame.insert(place, column, pd.to_datetime(times, unit="s", utc=True))
+        frame["origin"] = [trial.cause.origin for trial in self.trials]
+        frame["first_value"] = pd.Series([trial.first_value for trial in self.trials], dtype=float)
+        frame["correction"] = [
+            trial.corrections[-1].reason if trial.corrections else None for trial in self.trials
+        ]
+        return frame
 
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.

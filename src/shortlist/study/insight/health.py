@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist import notebook
 from shortlist.arrays import NO_ARM, Reals
 from shortlist.errors import UnhealthyFeatures
 from shortlist.numerics.tall import (
@@ -69,6 +70,26 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"
+
+    def _repr_html_(self) -> str:
+        return Findings([self])._repr_html_()
+
+
+class Findings(list[Finding]):
+    """A list of findings that prints as a table.
+
+    Examples
+    --------
+    >>> print(Findings([Finding("rank", "fine", "It is 2.", "Good.")]))
+    rank (fine): It is 2. Good.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        columns = ("check", "level", "found", "meaning")
+        return notebook.table(columns, [(f.name, f.level, f.words, f.meaning) for f in self])
 
 
 def examine_features(problem: Problem) -> list[Finding]:
@@ -153,10 +174,16 @@ def _scaling(problem: Problem) -> Finding:
         bent = condition(problem.features)
     if bent > LOST:  # the reduced features are then others
         uneven = max(uneven, bent)
-    words, file_words = (
-        f"{what.capitalize()} {large + first} is {ratio:.3g} times as large as {what} "
-        f"{small + first} (root mean square); the condition number is {uneven:.3g}."
+    pairs = [
+        (f"{what.capitalize()} {large + first}", f"{what} {small + first}")
         for what, first in (("column", 0), ("feature", 1))
+    ]
+    if problem.columns is not None:
+        pairs = [(f"Column {problem.columns[large]!r}", repr(problem.columns[small]))] * 2
+    words, file_words = (
+        f"{one} is {ratio:.3g} times as large as {other} (root mean square); the condition number "
+        f"is {uneven:.3g}."
+        for one, other in pairs
     )
     if ratio <= UNEVEN and uneven <= ILL:
         return Finding("scaling", "fine", words, "The columns are of comparable size.", file_words)
@@ -298,7 +325,19 @@ def _offset(problem: Problem) -> Finding:
 
 ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
+LEAST_P = 1e-300  # smaller ones are rounded to 0
 ADAPTIVE = "As the results chose what was evaluated, the p-value is approximate."
+
+
+def _p(p: float, digits: int = 2) -> str:
+    """A p-value in words; one that is too small for a number is not 0.
+
+    Examples
+    --------
+    >>> _p(0.0123), _p(0.0)
+    ('p = 0.012', 'p < 1e-300')
+    """
+    return f"p = {p:.{digits}g}" if p >= LEAST_P else f"p < {LEAST_P:g}"
 
 
 def examine(study: View) -> list[Finding]:
@@ -393,9 +432,9 @@ def _norm(study: View, results: _Results) -> Finding:
     norm, p = float(np.linalg.norm(theta)), _least_p(theta, values, S, study.problem.sigma)
     words = f"‖θ̂‖ = {norm:.3g} and S = {S:g}"
     if p >= ALPHA:
-        inside = "." if norm <= S else f": more, but within its uncertainty (p = {p:.2g})."
+        inside = "." if norm <= S else f": more, but within its uncertainty ({_p(p)})."
         return Finding("S", "fine", words + inside, "The results do not speak against S.")
-    words += f": no θ of norm at most {S:g} explains the results (p = {p:.1g})."
+    words += f": no θ of norm at most {S:g} explains the results ({_p(p, 1)})."
     return Finding(
         "S",
         "warning",
@@ -461,14 +500,14 @@ def _noise(study: View, results: _Results) -> Finding:
         "stops too early. Start anew with a larger σ. The p-value is for normal noise. " + ADAPTIVE
     )
     if p < ALPHA:
-        words += f": too small (χ² = {squares / sigma**2:.4g}, p = {p:.1g})."
+        words += f": too small (χ² = {squares / sigma**2:.4g}, {_p(p, 1)})."
         return Finding("noise", "warning", words, too_small)
     if p_worst < ALPHA:
         arm = int(results.arms[again][np.argmin(each)])
         squares_each = (results.squares * results.noise)[again] / (results.counts[again] - 1)
         own = math.sqrt(float(squares_each[np.argmin(each)]))
         words += (
-            f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} (p = {p_worst:.1g}, "
+            f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} ({_p(p_worst, 1)}, "
             f"as the worst of {len(each)} arms)."
         )
         return Finding("noise", "warning", words, f"σ must hold for every arm. {too_small}")
@@ -483,7 +522,7 @@ def _noise(study: View, results: _Results) -> Finding:
             f"about {share:.2g} times as many. Mind that σ bounds tails and "
             "not only the spread: for bounded results half the range is safe, less is not.",
         )
-    words += f" (p = {p:.2g} that chance alone gives as much)."
+    words += f" ({_p(p)} that chance alone gives as much)."
     if p < HINT:
         meaning = "A hint that σ is too small, and no proof. See whether it goes on. " + ADAPTIVE
         return Finding("noise", "note", words, meaning)
@@ -521,7 +560,7 @@ def _fit(study: View, results: _Results) -> Finding:
     else:
         p = float(chdtrc(spare, squares / noise))
         test = f"χ² = {squares / noise:.3g} with the claimed σ on {spare}"
-    test += f" degrees of freedom, p = {p:.2g}"
+    test += f" degrees of freedom, {_p(p)}"
     if ALPHA <= p < HINT:
         words = f"The means of {len(x)} arms are a little off a linear model ({test})."
         meaning = (
@@ -576,7 +615,7 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
     square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
     # The nearest means are no further from the averages than the true ones.
     p = float(chdtrc(len(x), square))
-    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, p = {p:.2g} at most"
+    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, {_p(p)} at most"
     if p >= ALPHA:
         words = (
             f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."

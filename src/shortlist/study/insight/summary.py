@@ -124,6 +124,8 @@ def trial_report(trial: Trial) -> dict[str, Any]:
         "arm": trial.name,
         "state": trial.state,
         "value": trial.value,
+        "first_value": trial.first_value,
+        "correction": trial.corrections[-1].reason if trial.corrections else None,
         "reason": trial.reason,
         "asked": iso(trial.asked_at),
         "closed": iso(trial.closed_at),
