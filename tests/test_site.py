@@ -82,7 +82,7 @@ def test_katex_draws_every_formula(tmp_path: Path) -> None:
     every = sorted({formula for page in PAGES for formula in sources(page)})
     assert len(every) > 100
     page = tmp_path / "formulas.html"
-    script = (DOCS / "katex" / "katex.min.js").as_uri()
+    script = (DOCS / "vendor" / "katex" / "katex.min.js").as_uri()
     page.write_text(
         f"<script src='{script}'></script><pre id='wrong'></pre><script>"
         f"const wrong = []; for (const formula of {json.dumps(every)}) "

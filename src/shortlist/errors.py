@@ -111,7 +111,7 @@ class BudgetSpent(ShortlistError):
 
 
 class StorageError(ShortlistError):
-    """A study could not be kept or found; nothing was changed (but see :class:`OutcomeUnknown`)."""
+    """A study could not be kept or found; nothing was changed (but see ``OutcomeUnknown``)."""
 
 
 class OutcomeUnknown(StorageError):

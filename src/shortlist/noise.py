@@ -112,7 +112,7 @@ class Noise:
 
     @property
     def written(self) -> float | list[Any]:
-        """Plain data from which :meth:`read` makes the same noise, without its estimate."""
+        """Plain data from which ``read`` makes the same noise, without its estimate."""
         if self.each is not None:
             return list(self.each.tolist())
         if self.range is not None:
@@ -123,7 +123,7 @@ class Noise:
 
     @classmethod
     def read(cls, written: Any, names: Sequence[str]) -> Noise:
-        """The noise that :attr:`written` was made from.
+        """The noise that ``written`` was made from.
 
         Examples
         --------

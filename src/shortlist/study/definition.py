@@ -76,7 +76,7 @@ class Definition:
 
     @classmethod
     def read(cls, choices: str, names: str, features: bytes | None) -> Definition:
-        """The definition that :attr:`written` gave."""
+        """The definition that ``written`` gave."""
         try:
             read, listed = json.loads(choices), tuple(json.loads(names))
             lacking = [key for key in KEYS if key not in read]

@@ -1,6 +1,6 @@
 """The log of a study: every trial and every change, in step with the model and with the storage.
 
-The :class:`Ledger` holds the trials and counts their changes. The :class:`Journal` makes every
+The ``Ledger`` holds the trials and counts their changes. The ``Journal`` makes every
 change one transaction, on top of what others have done: ledger, model and storage change together
 or not at all.
 """

@@ -86,7 +86,7 @@ class Study(View):
         Of the study in its storage.
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
-        default never, but for those of a :meth:`run` that has ended on this machine.
+        default never, but for those of a ``run`` that has ended on this machine.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few fresh evaluations (20, or a tenth of those so far). Where the answer does not assume it,

@@ -47,7 +47,7 @@ class Cause(NamedTuple):
 
 @dataclass(slots=True)
 class _Fields:
-    """What a trial holds; made as this and handed out as a :class:`Trial`."""
+    """What a trial holds; made as this and handed out as a ``Trial``."""
 
     number: int
     arm: int

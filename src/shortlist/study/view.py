@@ -22,7 +22,7 @@ from shortlist.study.trial import Trial, Trials
 class View:
     """A study as it is read: everything that only reads one takes this.
 
-    :class:`Study` adds what changes it, and the answers that are made from it.
+    ``Study`` adds what changes it, and the answers that are made from it.
     """
 
     seed: int
@@ -53,7 +53,7 @@ class View:
 
     @property
     def done(self) -> bool:
-        """Whether the study has stopped, as far as it is known here (see :meth:`refresh`).
+        """Whether the study has stopped, as far as it is known here (see ``refresh``).
 
         A study whose answer rests on its features stops when the audit has passed.
         """
@@ -115,7 +115,7 @@ class View:
 
     @property
     def statistic(self) -> float | None:
-        """What must fall to ε for the study to stop; None before :attr:`stage` is ``"rounds"``.
+        """What must fall to ε for the study to stop; None before ``stage`` is ``"rounds"``.
 
         With a budget it decides nothing: it is how much better the challenger may still be.
         """
@@ -147,7 +147,7 @@ class View:
 
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind, as it last looked (KL-LUCB, MisLid); they are missing before
-        :attr:`stage` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
+        ``stage`` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
         means and bounds are those of the evaluations since: it is set aside. With a budget nothing
         is proven: the bounds hold the mean of an arm named beforehand with probability about 1 − δ,
         and less often those of the shortlist, which was chosen because it came out best.

@@ -1,6 +1,6 @@
 """What a study looked like after every evaluation, by taking its results in again.
 
-A :class:`Look` is what the stopping rule read: means, intervals, and gap indices.
+A ``Look`` is what the stopping rule read: means, intervals, and gap indices.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ design that was fixed in advance. Both are e-values: numbers whose expectation i
 means are linear, so that they exceed 1/α with probability α at most. ``docs/linearity.md`` has the
 proofs. Over a whole study a linear truth is rejected with probability ``LEVEL`` at most.
 
-*While results come in* (:func:`evidence`). Let arm a have n_a results of average ȳ_a. At the true
+*While results come in* (``evidence``). Let arm a have n_a results of average ȳ_a. At the true
 means μ, for every ρ > 0,
 
     Π_a (1 + n_a/ρ)^(−1/2) · exp(½ Σ_a n_a²/(n_a + ρ) · (ȳ_a − μ_a)²/σ_a²)
@@ -13,7 +13,7 @@ means μ, for every ρ > 0,
 is a supermartingale that begins at 1, and ever exceeds 1/α with probability α at most (Ville). If
 the means are linear, its least value over all linear means is no larger than at the true ones.
 
-*At the stop* (:func:`lack_of_fit`). The arms of an audit are chosen before any of its results is
+*At the stop* (``lack_of_fit``). The arms of an audit are chosen before any of its results is
 known. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a, and C be a covariance of departures from a line, in the same
 units, that the plan of the audit fixes. At the true θ, given the past,
 exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The past has a supermartingale of its
@@ -96,7 +96,7 @@ def evidence(sample: Sample, slack: float = 0.0) -> float:
 
 
 def evidence_at_most(sample: Sample) -> float:
-    """What :func:`evidence` is at most, in a fraction of the time: its value at one linear model.
+    """What ``evidence`` is at most, in a fraction of the time: its value at one linear model.
 
     Examples
     --------
