@@ -73,7 +73,9 @@ def test_no_formula_of_a_page_is_lost(page: Path, site: Path) -> None:
 def test_a_page_shows_no_markup_of_other_languages(page: Path, site: Path) -> None:
     text = re.sub(r"<pre.*?</pre>|<code.*?</code>", "", shown(page, site), flags=re.S)
     assert re.findall(r":(?:meth|class|func|attr|mod):", shown(page, site)) == []
-    assert re.findall(r'style="[^"]*⁻|\{[.#:][^}\n]*⁻', text) == []  # a formula taken for attributes
+    assert (
+        re.findall(r'style="[^"]*⁻|\{[.#:][^}\n]*⁻', text) == []
+    )  # a formula taken for attributes
 
 
 @pytest.mark.slow
@@ -107,7 +109,9 @@ def sources(page: Path) -> list[str]:
 @pytest.mark.slow
 def test_the_site_asks_nothing_of_the_network(site: Path) -> None:
     for file in site.rglob("*.html"):
-        loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)"', file.read_text())
+        loaded = re.findall(
+            r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)"', file.read_text()
+        )
         assert loaded == [], file.name
 
 
@@ -125,11 +129,25 @@ def test_every_page_is_in_the_navigation() -> None:
         """Takes the tags of mkdocs.yml for text."""
 
     Loader.add_multi_constructor("", lambda loader, suffix, node: None)
-    navigation = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader=Loader)["nav"]  # noqa: S506
-    listed = {page for section in navigation for pages in section.values() for entry in pages for page in entry.values()}
-    assert listed == {str(page.relative_to(DOCS)) for page in DOCS.rglob("*") if page.suffix in {".md", ".ipynb"}}
+    navigation = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader=Loader)["nav"]
+    listed = {
+        page
+        for section in navigation
+        for pages in section.values()
+        for entry in pages
+        for page in entry.values()
+    }
+    assert listed == {
+        str(page.relative_to(DOCS)) for page in DOCS.rglob("*") if page.suffix in {".md", ".ipynb"}
+    }
     assert [name for section in navigation for name in section] == [
-        "Start", "Guides", "Gallery", "Algorithms and proofs", "Reference", "Measurements", "About",
+        "Start",
+        "Guides",
+        "Gallery",
+        "Algorithms and proofs",
+        "Reference",
+        "Measurements",
+        "About",
     ]
 
 

@@ -167,10 +167,12 @@ def write_around(
     # No mathematics: the name of an arm may hold a dollar sign.
     plain: dict[str, Any] = {"parse_math": False}
     if above_all:
-        _fill(figure.suptitle("", fontsize=10, **plain), [title], 0.96 * figure.bbox.width)
+        above, room = figure.suptitle("", fontsize=10, **plain), 0.96 * figure.bbox.width
     else:
         above = panels[0].set_title("", fontsize=10, **plain)
-        _fill(above, [title], panels[0].get_window_extent().width)
+        room = panels[0].get_window_extent().width
+    _fill(above, [title], room)
+    above.set_text(evenly(title, 1 + above.get_text().count("\n")))
     for ax, parts in zip(panels, captions, strict=True):
         below = ax.set_xlabel("", fontsize=9, **plain)
         _fill(below, [part for part in parts if part], ax.get_window_extent().width)
@@ -183,6 +185,21 @@ def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
         text.set_text("\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs))
         if text.get_window_extent().width <= room:
             return
+
+
+def evenly(text: str, lines: int) -> str:
+    """A text broken into so many lines, about equally long: no word stands alone.
+
+    Examples
+    --------
+    >>> print(evenly("the 5 best of 20, 460 evaluations, stopped", 2))
+    the 5 best of 20, 460
+    evaluations, stopped
+    """
+    width = 1 + len(text) // lines
+    while len(textwrap.wrap(text, width)) > lines:
+        width += 1
+    return textwrap.fill(text, width)
 
 
 def number(value: float, form: str = ".4g") -> str:
