@@ -172,7 +172,6 @@ def write_around(
         above = panels[0].set_title("", fontsize=10, **plain)
         room = panels[0].get_window_extent().width
     _fill(above, [title], room)
-    above.set_text(evenly(title, 1 + above.get_text().count("\n")))
     for ax, parts in zip(panels, captions, strict=True):
         below = ax.set_xlabel("", fontsize=9, **plain)
         _fill(below, [part for part in parts if part], ax.get_window_extent().width)
@@ -182,21 +181,22 @@ def write_around(
 def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
     """Break paragraphs so that no line is wider than the room, in pixels."""
     for width in range(LONGEST, SHORTEST, -2):
-        text.set_text("\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs))
+        text.set_text("\n".join(_evenly(paragraph, width) for paragraph in paragraphs))
         if text.get_window_extent().width <= room:
             return
 
 
-def evenly(text: str, lines: int) -> str:
-    """A text broken into so many lines, about equally long: no word stands alone.
+def _evenly(text: str, longest: int) -> str:
+    """A text in as few lines as it takes, all about equally long: no word stands alone.
 
     Examples
     --------
-    >>> print(evenly("the 5 best of 20, 460 evaluations, stopped", 2))
+    >>> print(_evenly("the 5 best of 20, 460 evaluations, stopped", 38))
     the 5 best of 20, 460
     evaluations, stopped
     """
-    width = 1 + len(text) // lines
+    lines = len(textwrap.wrap(text, longest))
+    width = 1 + len(text) // max(lines, 1)
     while len(textwrap.wrap(text, width)) > lines:
         width += 1
     return textwrap.fill(text, width)
