@@ -144,7 +144,7 @@ def claims(parts: list[tuple[Entry, pd.DataFrame]], runs: int) -> tuple[str, boo
             worst > SIGNIFICANT,
         )
     )
-    lines = ["| | asked | seen | |", "|---|---|---|---|"]
+    lines = ["| | target | measured | |", "|---|---|---|---|"]
     lines += [
         f"| {what} | {asked} | {seen} | {'yes' if holds else '**no**'} |"
         for what, asked, seen, holds in rows
