@@ -24,7 +24,7 @@ SIGNIFICANT = 0.01
 
 
 def measured(entry: Entry, runs: int, kept: Path) -> pd.DataFrame:
-    """A row an algorithm; those measured before are read again."""
+    """One row per algorithm; those measured before are read again."""
     known = pd.read_csv(kept) if kept.exists() else pd.DataFrame(columns=["instance", "algorithm"])
     limit = entry.limit()
     rows = []

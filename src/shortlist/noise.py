@@ -1,4 +1,4 @@
-"""What is known of the noise: σ, the same for all arms or arm by arm, and where it comes from.
+"""What is known about the noise: σ, the same for all arms or arm by arm, and where it comes from.
 
 σ from replicates: an upper bound that normal noise exceeds with a chosen probability.
 
@@ -151,7 +151,7 @@ class Noise:
             raise InvalidInput(
                 f"a result must lie in reward_range=({low:g}, {high:g}), got {value!r}: nothing "
                 "was told. σ is half the range, and a result outside voids the guarantee. If it is "
-                "right, start anew with a wider range; to drop it or cut it off would bias the "
+                "right, start a new study with a wider range; to drop it or cut it off would bias the "
                 "mean."
             )
 

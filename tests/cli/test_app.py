@@ -170,10 +170,10 @@ def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
 @pytest.mark.slow
 def test_every_command_twice(screen: Path) -> None:
     again = does("new", "screen.toml").stdout
-    assert "is there already, in screen.db, with 0 evaluations. Nothing was changed." in again
+    assert "already exists, in screen.db, with 0 evaluations. Nothing was changed." in again
     does("ask", "screen.toml", "-n", 4, "--out", "plate.csv")
     before = fingerprint()
-    fails(run("ask", "screen.toml", "-n", 4, "--out", "plate.csv"), 2, "plate.csv is there already")
+    fails(run("ask", "screen.toml", "-n", 4, "--out", "plate.csv"), 2, "plate.csv already exists")
     assert fingerprint() == before
     assert does("tell", "screen.toml", "plate.csv").stdout.startswith(
         "0 results taken, 4 left blank."

@@ -41,7 +41,7 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
         **{"features": None, "arms": ["a", "a", "b", "c"], "m": 1}
     },
     "there is no file nothing.csv": {"features": "nothing.csv"},
-    "features.csv, line 1 has 5 cells: one name a line is expected": {
+    "features.csv, line 1 has 5 cells: one name per line is expected": {
         **{"features": None, "arms": "features.csv"}
     },
     "there is no file nothing.csv: check the path.": {"pilot": "nothing.csv"},

@@ -32,7 +32,7 @@ $ shortlist export screen.toml --table --out arms.parquet
 $ shortlist export screen.toml > trials.csv
 
 A row a trial: trial, arm, state, value, reason, asked, closed, due (times in
-UTC), worker, seed, why. With --table a row an arm: name, pulls, mean, lower,
+UTC), worker, seed, why. With --table one row per arm: name, pulls, mean, lower,
 upper, in_shortlist."""
 
 

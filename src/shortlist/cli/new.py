@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
-features = "features.csv"   # CSV, TSV, Parquet: a line an arm, its name first
+features = "features.csv"   # CSV, TSV, Parquet: one line per arm, its name first
 m = 3                       # how many are wanted
 sigma = 0.1                 # noise of one evaluation: its standard deviation;
                             # or "estimate", or "bounded" with reward_range
@@ -85,7 +85,7 @@ def new(
         say(f"Study {study.name!r} made, {where}.\n")
     else:
         say(
-            f"Study {study.name!r} is there already, {where}, with {evaluations}. "
+            f"Study {study.name!r} already exists, {where}, with {evaluations}. "
             "Nothing was changed.\n"
         )
     for label, words in _study_entries(study, "features" in described.keys):

@@ -56,7 +56,7 @@ def repurpose(
         Path | None, data_file(help="Real-valued signatures, for the baseline.")
     ] = None,
     features: Annotated[Path | None, data_file(help=FEATURES)] = None,
-    labels: Annotated[Path | None, data_file(help="What is known of drugs.")] = None,
+    labels: Annotated[Path | None, data_file(help="What is known about drugs.")] = None,
     drugs: Annotated[str | None, about_data(metavar="NAME,NAME", help=DRUGS)] = None,
     synthetic: Annotated[
         bool, about_data("--synthetic", help="A data set made by code, instead of files.")
@@ -239,6 +239,6 @@ def _check_free(folder: Path, force: bool) -> None:
     for name in (TABLE, f"{PICTURE}.png", f"{PICTURE}.svg"):
         if not force and not (folder / PULLS).exists() and os.path.lexists(folder / name):
             raise InvalidSetting(
-                f"{folder / name} is there already: name another folder, or pass --force to "
+                f"{folder / name} already exists: name another folder, or pass --force to "
                 "overwrite it."
             )

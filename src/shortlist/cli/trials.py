@@ -124,8 +124,8 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
         ) from None
     except LinearityRejected:
         raise LinearityRejected(
-            f"{study_words(study)} Nothing was asked, and nothing told is lost: `shortlist "
-            "without-features` goes on with every result and assumes nothing of the means, "
+            f"{study_words(study)} Nothing was asked, and no result is lost: `shortlist "
+            "without-features` continues with every result and assumes nothing about the means, "
             "`shortlist with-misspecification` assumes that they are within C of linear."
         ) from None
 
@@ -211,7 +211,7 @@ def fail(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials came to nothing; no value is made up."""
+    """Record that trials failed; no value is made up."""
     _close(study, trials, name, as_json, "failed", lambda opened, t: opened.fail(t, reason))
 
 

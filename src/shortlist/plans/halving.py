@@ -76,17 +76,17 @@ class BudgetBound(AlgorithmOnProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class XYHalving:
-    """The m best arms, as well as a fixed number of evaluations can tell.
+    """XY-halving: the m best arms from a fixed number of evaluations, without a guarantee.
 
-    ``Study(…, budget=T)`` uses it; in ``compare`` it stands beside the other algorithms. δ plays no
-    part in its decisions: it only sets how wide the intervals are that are shown.
+    ``Study(…, budget=T)`` uses it; in ``compare`` it can be compared with other algorithms. δ does
+    not influence its decisions: it only sets the width of the intervals shown.
 
     Parameters
     ----------
     budget : int
         The number of evaluations, all of which are made.
     name : str, optional
-        For tables, where several budgets stand beside each other.
+        For tables that compare several budgets.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def rewards(
     title: str = "",
     ax: Any = None,
 ) -> Figure:
-    """Rewards of a drug screen, as the paper draws them: a box a drug, the best mean on top.
+    """Rewards of a drug screen, as the paper draws them: one box per drug, the best mean on top.
 
     Parameters
     ----------

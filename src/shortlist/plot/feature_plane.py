@@ -73,7 +73,7 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     places, shares = components(study.problem.features)
     _, ax = axes_for(ax, 9 if shares[1] else 4)
     if study.problem.is_classical:
-        why = "nothing is known of these arms, so none is nearer to another."
+        why = "nothing is known about these arms, so none is nearer to another."
         return say(ax, f"No plane to draw: {why}")
     if not shares.any():
         return say(ax, "No plane to draw: all arms have the same features.")

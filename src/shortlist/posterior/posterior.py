@@ -149,7 +149,7 @@ class Posterior:
     Parameters
     ----------
     features : array, K × r
-        One row an arm, of full column rank (see ``reduce_to_rank``).
+        One row per arm, of full column rank (see ``reduce_to_rank``).
     regularization : float, optional
         λ_V of V = λ_V I + Σ x xᵀ. With 0, nothing is known before ``refresh`` has been called
         on evaluations that span the features.
@@ -271,7 +271,7 @@ class Posterior:
 
     @property
     def observed(self) -> int:
-        """How many evaluations have been taken in."""
+        """How many evaluations have been processed."""
         return int(self.state.clock[OBSERVED])
 
     @property

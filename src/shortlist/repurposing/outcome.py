@@ -238,7 +238,7 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
         return [
             *words,
             f"Means: the features have rank {problem.rank}, as many as there are drugs. The linear "
-            "model fits any means: it assumes nothing, and one drug teaches nothing about another.",
+            "model fits any means: it assumes nothing, and one drug says nothing about another.",
         ]
     text = (
         f"Means: they are taken to be linear in {problem.rank} features. Nothing makes a "

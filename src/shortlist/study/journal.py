@@ -440,7 +440,7 @@ class Ledger:
         if not 0 <= int(number) < len(self.trials):
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
-                "Use tell(arm=…, value=…) for data that nobody asked for."
+                "Use tell(arm=…, value=…) for unrequested data."
             )
         own = self.trials[int(number)]
         if (
@@ -565,7 +565,7 @@ class Journal:
 
     @property
     def audit(self) -> Audit:
-        """Whether the results speak against means that are linear in the features."""
+        """Whether the results contradict means that are linear in the features."""
         self._mend()
         return self._audit
 
@@ -778,7 +778,7 @@ class Journal:
         origin: Origin = "unasked",
         key: str | None = None,
     ) -> list[Trial]:
-        """Results that nobody asked for, all or none; one with a key is added once."""
+        """Unrequested results, all or none; one with a key is added once."""
 
         def act(transaction: Transaction) -> list[Trial]:
             added = []

@@ -69,9 +69,9 @@ class _Fields:
 
 
 class Trial(_Fields):
-    """An evaluation that the study asked for, or was told of.
+    """An evaluation that the study asked for, or an unrequested result.
 
-    It follows the study: ``state`` and ``value`` are those of now. Only the study changes it.
+    It follows the study: ``state`` and ``value`` are always current. Only the study changes it.
 
     Attributes
     ----------
@@ -82,24 +82,24 @@ class Trial(_Fields):
     name : str
         Which arm, by its name.
     seed : int
-        For a stochastic simulator: another one for every trial.
+        For a stochastic simulator: different for every trial.
     state : {"pending", "told", "failed", "cancelled"}
-        Where it stands.
+        Its current state.
     value : float or None
-        What was told.
+        The result.
     reason : str or None
         Why it failed.
     asked_at, closed_at, expires_at : float or None
-        Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and from
-        when on it may be asked for again.
+        Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and
+        when its lease expires.
     worker : str
         Who asked for it.
     process : str or None
-        The process that evaluates it, if its end would be the evaluation's end.
+        The process that evaluates it, if the evaluation ends with that process.
     in_turn : bool
         Whether its result waits for those asked for before it.
     key : str or None
-        What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others.
+        The key of ``tell(arm=…, value=…, key=…)``, which identifies this result.
 
     Examples
     --------
@@ -211,14 +211,14 @@ class Reason:
     arm : str
         What was asked for.
     b, c : str or None
-        The ambiguous candidate and its challenger; None for an initial pull or data that nobody
-        asked for.
+        b: the arm of the shortlist whose place was least certain. c: its strongest challenger.
+        None for an initial pull or unrequested data.
     gap : float or None
         Their gap index B_{c,b}: how much better c may still be than b.
     statistic : float or None
-        What must fall to ε for the study to stop; with a budget it decides nothing.
+        The study stops when this is at most ε; with a budget it decides nothing.
     words : str
-        All that in a sentence.
+        The reason as a sentence.
     """
 
     arm: str
@@ -239,7 +239,7 @@ class Reason:
                 "initial": "part of the first plan" if planned else "an initial pull",
                 "audit": "part of the audit: it tests whether the means are linear in the features",
                 "carried": "a result carried over from another study",
-            }.get(cause.origin, "data that nobody asked for")
+            }.get(cause.origin, "unrequested data")
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN

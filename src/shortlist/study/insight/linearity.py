@@ -206,7 +206,7 @@ class _Test:
     With A = V(V + W)⁻¹V and H = C(I + C)⁻¹, the least of ½dᵀAd + ½(z − Bd)ᵀH(z − Bd) over d = θ − θ̂ is
     half of what is left of H^½z by least squares on A^½ and H^½B, one above the other. A departure
     of one arm alone has H = h e eᵀ, and so h/(1 + h l) for the square of z, l = xᵀA⁻¹x. Arms of the
-    plan without results have z = 0 and count as departures that nothing speaks for or against.
+    plan without results have z = 0 and count as departures that nothing supports or contradicts.
     """
 
     def __init__(self, fresh: Sample, past: Sample, scale: Reals) -> None:
@@ -246,7 +246,7 @@ class _Test:
                 reach = np.where(along == 0.0, 0.0, (along / confined) ** 2).sum(axis=1)
             alone.append(shares / (1.0 + shares * reach))
             constants.append(-0.5 * np.log1p(grown) - paid)
-        self._alone = np.concatenate(alone)  # a row a size and a W, a column an arm
+        self._alone = np.concatenate(alone)  # one row per size and W, one column per arm
         self._alone_constants = np.concatenate(constants)
 
     def evidence(self, z: Reals) -> Reals:
@@ -285,7 +285,7 @@ class _Test:
         return self._found(noise, typical, needed), spread
 
     def _shifts(self, arms: NDArray[np.int64]) -> Reals:
-        """What a misfit of 1 at each arm does to z, a row an arm."""
+        """What a misfit of 1 at each arm does to z, one row per arm."""
         fresh, past = self._fresh, self._past
         shifts = (arms[:, None] == fresh.arms) * self.root
         seen = self._sizes > ROUNDING * self._sizes[0]
