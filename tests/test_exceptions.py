@@ -287,7 +287,7 @@ def test_a_second_interruption_does_not_keep_the_first_from_being_mended(kind: s
     twice = 0
     for at in range(1, made - 2):
         for later in (1, 2, 3):  # while the first one is taken back
-            twice += 1 < interrupted(lambda: shaken.tell(mine, result(mine)), at, at + later)
+            twice += interrupted(lambda: shaken.tell(mine, result(mine)), at, at + later) > 1
             if at % 5 == 0:  # and while the model is made again
                 interrupted(lambda: shaken.table(), 5 * later)
             assert story(shaken) == before

@@ -176,14 +176,14 @@ def test_every_command_twice(screen: Path) -> None:
     fails(run("ask", "screen.toml", "-n", 4, "--out", "plate.csv"), 2, "plate.csv already exists")
     assert fingerprint() == before
     assert does("tell", "screen.toml", "plate.csv").stdout.startswith(
-        "0 results taken, 4 left blank."
+        "0 results recorded, 4 left blank."
     )
     fill("plate.csv")
-    assert does("tell", "screen.toml", "plate.csv").stdout.startswith("4 results taken.")
+    assert does("tell", "screen.toml", "plate.csv").stdout.startswith("4 results recorded.")
     before = fingerprint()
     for _ in range(2):
         said = does("tell", "screen.toml", "plate.csv").stdout
-        assert said.startswith("0 results taken, 4 known already.")
+        assert said.startswith("0 results recorded, 4 already known.")
     for command in ("status", "list", "export", "why"):
         words = ["why", "screen.toml", 0] if command == "why" else [command, "screen.toml"]
         assert does(*words).stdout == does(*words).stdout

@@ -121,7 +121,7 @@ def test_the_command_stops_early_and_without_features(files: list[object]) -> No
     assert result.exit_code == 0, result.output
     assert "50 evaluations, not stopped" in result.stdout
     assert "No guarantee yet" in result.stdout
-    assert "nothing is assumed of them" in result.stdout
+    assert "nothing is assumed about them" in result.stdout
 
 
 @pytest.mark.slow

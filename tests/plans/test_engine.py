@@ -126,7 +126,7 @@ class TestContract:
             study.tell(trial, results_for(name)(trial))
         assert study.statistic is not None
         words = str(study.why(study.ask()))
-        assert "is part of a plan to tell arms apart, above all" in words
+        assert "is part of a plan to compare arms, above all" in words
         assert "challenger" in words
 
     @pytest.mark.slow

@@ -31,7 +31,7 @@ $ shortlist export screen.toml --out trials.csv
 $ shortlist export screen.toml --table --out arms.parquet
 $ shortlist export screen.toml > trials.csv
 
-A row a trial: trial, arm, state, value, reason, asked, closed, due (times in
+One row per trial: trial, arm, state, value, reason, asked, closed, due (times in
 UTC), worker, seed, why. With --table one row per arm: name, pulls, mean, lower,
 upper, in_shortlist."""
 
@@ -85,7 +85,7 @@ def report(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a page about a study, for those who were not there.
+    """Write a page about a study, for readers who were not involved.
 
     An earlier page of the same study, written by this command, is replaced. Any
     other file is left alone unless --force is given.

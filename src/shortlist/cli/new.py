@@ -28,11 +28,11 @@ sigma = 0.1                 # noise of one evaluation: its standard deviation;
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 
-In place of delta, budget = 600 ends the screen after so many evaluations,
+In place of delta, budget = 600 ends the screen after this many evaluations,
 without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
 algorithm, threshold, misspecification, S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
-URL), name. Files are sought beside the screen.toml.
+URL), name. File names are relative to the folder of the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml
@@ -45,10 +45,10 @@ def new(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Make a study from a screen.toml, and say what it will take.
+    """Create a study from a screen.toml, and forecast how long it will take.
 
-    Everything is checked before anything is written. Run again, it finds the
-    study that is there; a changed setting or features file is refused.
+    Everything is checked before anything is written. If you run it again,
+    it finds the existing study; a changed setting or features file is refused.
     """
     from shortlist.simulation.outlook import look_ahead
     from shortlist.study.insight.health import examine_features
@@ -162,7 +162,7 @@ def _outlook_entries(
         what = "pull" if makes_plans(study) else "initial pull"
         pulls = f"{count(outlook.initial, what)} of {count(outlook.initial_arms, 'arm')}"
         first = f"a plan of {pulls}" if makes_plans(study) else pulls
-        yield "first", f"{first}, whatever comes out; there is no answer before that."
+        yield "first", f"{first}, whatever the results; there is no answer before that."
     with_a_pilot = f'With means of a pilot (pilot = "pilot.csv" in {described.path}) you get'
     # The pilot by its name: the algorithm may make a pilot of its own.
     if_true = (
@@ -172,8 +172,8 @@ def _outlook_entries(
     if study.budget is not None:
         yield (
             "in all",
-            f"{count(study.budget, 'evaluation')}, neither more nor less. Those that fail or are "
-            "cancelled do not count.",
+            f"{count(study.budget, 'evaluation')}, exactly. Those that fail or are cancelled do not "
+            "count.",
         )
         if outlook.errors is None:
             probable = "the study says how probable a wrong shortlist is."
@@ -187,7 +187,7 @@ def _outlook_entries(
             )
         return
     if problem.noise.is_open:
-        yield "then", "σ is estimated, and only then can be said what is left."
+        yield "then", "σ is estimated; only then can the rest be forecast."
         return
     if outlook.misfit is None:
         depends = f"it depends on how far apart the means of ranks {m} and {m + 1} are."
@@ -199,15 +199,15 @@ def _outlook_entries(
     elif problem.epsilon:
         yield (
             "at ε = 0",
-            f"no algorithm that is as sure does with fewer than {outlook.lower_bound:,.0f} "
-            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, "
+            f"any δ-correct algorithm needs at least {outlook.lower_bound:,.0f} "
+            f"evaluations on average; with ε = {problem.epsilon:g} fewer may be enough. It is a bound, "
             "not a forecast.",
         )
     else:
         yield (
             "at least",
-            f"{outlook.lower_bound:,.0f} evaluations on average: no algorithm that is as sure "
-            "does with fewer. It is a bound, not a forecast.",
+            f"{outlook.lower_bound:,.0f} evaluations on average: the minimum that any δ-correct "
+            "algorithm needs. It is a bound, not a forecast.",
         )
     if outlook.forecast is not None:
         yield "forecast", _forecast_words(outlook.forecast)

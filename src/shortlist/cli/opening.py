@@ -47,7 +47,7 @@ TrialsArgument = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option("--study", metavar="NAME", help="Which one, where the storage holds several."),
+    typer.Option("--study", metavar="NAME", help="Which study, if the storage holds several."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

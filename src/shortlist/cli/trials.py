@@ -41,22 +41,22 @@ ASK_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist ask screen.toml -n 8 --out plate.csv
 $ shortlist ask screen.toml --again --out plate-again.csv
 
-The plate has a line a trial. Fill in its column [bold]value[/bold] and hand it to
+The plate has one line per trial. Fill in its column [bold]value[/bold] and give it to
 `shortlist tell`. A trial stays open until it is told, failed or cancelled; if
-a plate is lost, --again writes the open trials once more.
-Exit code 4: nothing was asked, as the study has stopped or cannot, or the
-last of its budget or its audit is under way."""
+a plate is lost, --again writes the open trials again.
+Exit code 4: nothing was asked, because the study has stopped or cannot stop, or
+the rest of its budget or its audit is pending."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
-$ shortlist tell screen.toml --arm C07 --value 0.42   # nobody asked for it
+$ shortlist tell screen.toml --arm C07 --value 0.42   # not asked for
 $ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
 
-A blank value stays open: tell the same file again when it is filled in. What
-was told before is left alone. If a line is wrong it is named, and nothing of
-the file is taken. Files as spreadsheets save them are read: commas,
-semicolons or tabs between the columns, decimal commas where a comma can mean
-nothing else, and columns of your own."""
+A blank value leaves the trial open: tell the same file again when it is filled
+in. What was told before is not counted again. If a line is wrong it is named,
+and nothing in the file is recorded. Files as spreadsheets save them are read:
+commas, semicolons or tabs between the columns, decimal commas if they are
+unambiguous, and columns of your own."""
 
 FAIL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist fail screen.toml 12 17 --reason "the plate was dropped"
@@ -68,7 +68,9 @@ def ask(
     n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many trials.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PLATE.csv", help="Write a plate; else print.", show_default=False),
+        typer.Option(
+            metavar="PLATE.csv", help="Write a plate; by default print it.", show_default=False
+        ),
     ] = None,
     semicolons: Annotated[
         bool,
@@ -77,7 +79,7 @@ def ask(
         ),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Ask for nothing new: the open trials once more.")
+        bool, typer.Option("--again", help="Ask for nothing new: write the open trials again.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     name: NameOption = None,
@@ -144,12 +146,12 @@ def tell(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Names this result: told again, it counts once."),
+        typer.Option(metavar="TEXT", help="Identifies this result: told again, it counts once."),
     ] = None,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what came out: all of a plate or nothing, safe to repeat."""
+    """Record results: all of a plate or nothing, safe to repeat."""
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
     if key is not None and arm is None:
@@ -179,12 +181,12 @@ def tell(
             opened.refresh()
             told = match(Path(plate), rows, opened)
             opened.tell_many(told.results)
-    known = f", {len(told.known)} known already" if told.known else ""
+    known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     say_state(
         opened,
         as_json,
-        f"{count(len(told.results), 'result')} taken{known}{blank}.",
+        f"{count(len(told.results), 'result')} recorded{known}{blank}.",
         taken=[number for number, _ in told.results],
         known=told.known,
         blank=told.blank,
@@ -221,7 +223,7 @@ def cancel(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials will not be evaluated."""
+    """Record that trials will not be evaluated."""
     _close(study, trials, name, as_json, "cancelled", lambda opened, t: opened.cancel(t))
 
 

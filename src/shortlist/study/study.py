@@ -373,7 +373,8 @@ class Study(View):
     def why(self, trial: Trial | int) -> Reason:
         """Why a trial was asked for: b, c and their gap index.
 
-        b is the arm of the shortlist whose place was least certain, c its strongest challenger."""
+        b is the arm of the shortlist whose place was least certain, c its strongest challenger.
+        """
         found = self._journal.ledger.find(trial)
         reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
         names = ", ".join(finding.name for finding in doubts(self))

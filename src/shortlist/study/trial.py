@@ -244,20 +244,20 @@ class Reason:
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
         statistic = math.nan if cause.statistic is None else cause.statistic
-        stop = f"the study stops when {statistic:.4g} has fallen to {problem.epsilon:g}"
+        stop = (
+            f"the stopping statistic was {statistic:.4g}, and the study stops when it is at most "
+            f"{problem.epsilon:g}"
+        )
         if budget is not None:
             stop = f"the study stops after {budget:,} evaluations"
         elif math.isnan(statistic):
-            stop = "it was part of the pilot, in which the stop is not looked for"
+            stop = "it was part of the pilot, during which the study does not stop"
         purpose = (
-            "is part of a plan to tell arms apart, above all"
-            if planned
-            else "was asked for to tell"
+            "is part of a plan to compare arms, above all" if planned else "was chosen to compare"
         )
         words = (
-            f"{arm!r} {purpose} {b!r} (held to be among the best "
-            f"{problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{gap:.4g}; {stop}."
+            f"{arm!r} {purpose} b = {b!r}, the least certain of the {problem.m} that looked best, "
+            f"with its challenger c = {c!r}, which may be better by {gap:.4g}; {stop}."
         )
         return cls(arm, b, c, gap, statistic, words)
 
