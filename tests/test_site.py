@@ -19,7 +19,7 @@ mkdocs_config = pytest.importorskip("mkdocs.config")
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
+PAGES = sorted([*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")])
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$(?!\s)([^$\n]+?)(?<!\s)\$", flags=re.S)
 
 
@@ -43,7 +43,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def prose(page: Path) -> str:
     """The text of a page without its code: there a dollar sign begins no formula."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    text = page.read_text()
+    if page.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     return re.sub(r"`[^`\n]+`", "", text)
 
 
@@ -137,9 +141,7 @@ def test_every_page_is_in_the_navigation() -> None:
         for entry in pages
         for page in entry.values()
     }
-    assert listed == {
-        str(page.relative_to(DOCS)) for page in DOCS.rglob("*") if page.suffix in {".md", ".ipynb"}
-    }
+    assert listed == {str(page.relative_to(DOCS).with_suffix(".md")) for page in PAGES}
     assert [name for section in navigation for name in section] == [
         "Start",
         "Guides",
