@@ -112,7 +112,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("compare: max_samples", lambda: shortlist.compare("LUCB", instance(), runs=1, max_samples=2),
      errors.InvalidSetting, "max_samples=2 is below the 4 initial pulls"),
     ("instance: means and theta", lambda: shortlist.instances.from_arrays(
-        X, m=1, sigma=1.0, means=[1, 2, 3, 4], theta=[1, 2]), errors.InvalidSetting, "either means or theta"),
+        X, m=1, sigma=1.0, means=[1, 2, 3, 4], theta=[1, 2]), errors.InvalidSetting, "exactly one of means and theta"),
     ("instance: number of means", lambda: shortlist.instances.from_arrays(
         X, m=1, sigma=1.0, means=[1, 2]), errors.InvalidFeatures, r"4 finite numbers.* got shape \(2,\)"),
     ("instance: Bernoulli range", lambda: shortlist.instances.from_arrays(

@@ -94,9 +94,9 @@ def read_instance(
     truth: dict[str, Any] = {}
     if theta is not None:
         count = len(table.values[0])
-        truth["theta"] = read_vector(theta, table.columns, count, "a feature")
+        truth["theta"] = read_vector(theta, table.columns, count, "per feature")
     if means is not None:
-        truth["means"] = read_vector(means, table.rows, len(table.values), "an arm")
+        truth["means"] = read_vector(means, table.rows, len(table.values), "per arm")
     # T* grows as σ²: at σ = 1 it is the answer in units of σ².
     noise = 1.0 if sigma is None else sigma
     return instances.from_arrays(table.values, m=m, sigma=noise, arms=table.rows, **truth)
