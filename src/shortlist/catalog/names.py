@@ -5,7 +5,7 @@ from __future__ import annotations
 from shortlist.catalog import gifa, tracking
 from shortlist.catalog.gifa import ALIASES, GIFA
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.plans import phased, racing, uniform
+from shortlist.plans import guess_and_verify, phased, racing, uniform
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.halving import NAME as WITH_BUDGET
 from shortlist.plans.halving import XYHalving
@@ -16,6 +16,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **tracking.ALGORITHMS,
     **phased.ALGORITHMS,
+    **guess_and_verify.ALGORITHMS,
     **uniform.ALGORITHMS,
     **racing.ALGORITHMS,
 }

@@ -13,7 +13,7 @@ from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
 from shortlist.engine.many_arms.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting
-from shortlist.plans.contrasts import MOST_ARMS
+from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
 from shortlist.plans.halving import NAME as WITH_BUDGET
 from shortlist.plans.halving import XYHalving
 from shortlist.problem import Problem
@@ -23,8 +23,9 @@ MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")
 FEW_DIMENSIONS = GIFA(
     threshold="pilot", elimination=True, name="m-LinGapE with a pilot and elimination"
 )
+FEW_PAIRS = 4  # of an arm inside and one outside: a union over them costs less than a guess
+PLANE = 2  # dimensions: with more, m-LinGapE's bound on all of them costs more than a guess
 A_DIMENSION = 1.55  # what one adds to a pilot's C², as measured on instances of 3 to 10 dimensions
-A_RACE = 10  # arms: with more, and nothing to learn from others, a race needs fewer than plans
 SOLVED = 150  # arms: with more, whether one tells of others is not computed
 NEAREST = 10  # pairs of arms that are solved
 ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
@@ -33,29 +34,29 @@ ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
 def recommended(problem: Problem) -> Algorithm:
     """The proven algorithm that is expected to need the fewest evaluations.
 
-    Their number is proportional to C² and to σ². The C² of Phased is about 2 ln(1/δ) plus
-    2 ln(m(K − m)/2), that of m-LinGapE with a pilot 2 ln(1/δ) plus a constant for every dimension.
-    Where σ differs from arm to arm, Phased takes the largest for all. Where no pair of arms is told
-    apart by others better than by itself, features are of little use, and with more than a few arms
-    a race without them needs fewer still.
+    Guess-and-verify pays for no union over pairs and no ball in all dimensions, but for a guess.
+    With one pair or a few the union is cheaper, and in two dimensions the ball is. Where no pair of
+    arms is told apart by others better than by itself, features are of little use, and every arm is
+    judged by its own results.
 
     Examples
     --------
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
-    if problem.arms > MOST_ARMS or problem.noise.kind == "estimate":
+    if problem.arms > GUESSED or problem.noise.kind == "estimate":
         return MANY_ARMS
-    confidence = 2.0 * math.log(1.0 / problem.delta)
-    pairs = problem.m * (problem.arms - problem.m)
-    phased = confidence + max(2.0 * math.log(pairs / 2.0), 0.0)
-    quieter = float(problem.relative_noise.mean())
-    pilot = quieter * (confidence + A_DIMENSION * problem.reduced.shape[1])
-    if pilot < phased and problem.arms <= GRAM_LIMIT:
+    pairs, rank = problem.m * (problem.arms - problem.m), problem.reduced.shape[1]
+    union, ball = 2.0 * math.log(max(pairs / 2.0, 1.0)), A_DIMENSION * rank
+    if problem.relative_noise.min() == 1.0 and (
+        pairs <= FEW_PAIRS or (rank <= PLANE and union < ball)
+    ):
+        return ALGORITHMS["Phased"]
+    if rank <= PLANE and problem.arms <= GRAM_LIMIT:
         return FEW_DIMENSIONS
-    if problem.arms > A_RACE and not arms_tell_of_others(problem):
-        return ALGORITHMS["Racing (paired)"]
-    return ALGORITHMS["Phased"]
+    if not arms_tell_of_others(problem):
+        return ALGORITHMS["Guess-and-verify (own results)"]
+    return ALGORITHMS["Guess-and-verify"]
 
 
 def arms_tell_of_others(problem: Problem) -> bool:

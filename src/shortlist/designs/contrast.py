@@ -33,22 +33,28 @@ from shortlist.numerics.records import (
     Reals,
     Table,
 )
+from shortlist.rules.initialization import span
 
 STEPS = 60
 TOLERANCE = 0.05
 NEAR = 1e-9  # ‖x_b − x_c‖² over ‖x_b‖² + ‖x_c‖²
 NOTHING = 1e-30  # the same for arms that do not differ: not 0, or no weights would be left
+MANY = 600  # arms: a step among more takes more than a millisecond for every dimension
+JOINING = 64  # arms that may be added in a round
+ROUNDS = 6
+OWN_STEPS = 100
 EVEN = 1e-3  # the share of equal weights in all designs, which keeps V far from singular
 
 
 @compiled(
     REAL(
-        *(TABLE, INTEGERS, INTEGERS, REALS, INTEGER, REAL),
-        *(REALS, REALS, REALS, REALS, REALS, TABLE, TABLE, TABLE),
+        *(TABLE, REALS, INTEGERS, INTEGERS, REALS, INTEGER, REAL),
+        *(REALS, REALS, REALS, REALS, REALS, REALS, TABLE, TABLE, TABLE),
     )
 )
 def descend(
     features: Table,
+    noise: Reals,
     b: Integers,
     c: Integers,
     needs: Reals,
@@ -59,6 +65,7 @@ def descend(
     q: Reals,
     norms: Reals,
     gains: Reals,
+    precision: Reals,
     factor: Table,
     white: Table,
     gram: Table,
@@ -68,7 +75,9 @@ def descend(
     pairs = b.shape[0]
     least = np.inf
     for _ in range(steps):
-        if not whiten(features, w, factor, white):
+        for a in range(arms):
+            precision[a] = w[a] / noise[a]
+        if not whiten(features, precision, factor, white):
             return -1.0
         for a in range(arms):
             gram[a, a:] = 0.0
@@ -111,6 +120,7 @@ def descend(
         highest = 0.0
         total = 0.0
         for a in range(arms):
+            gains[a] /= noise[a]
             highest = max(highest, gains[a])
             w[a] *= np.sqrt(gains[a])
             total += w[a]
@@ -123,9 +133,17 @@ def descend(
 
 
 def contrast_design(
-    features: Table, b: Integers, c: Integers, needs: Reals, start: Reals | None = None
+    features: Table,
+    b: Integers,
+    c: Integers,
+    needs: Reals,
+    start: Reals | None = None,
+    noise: Reals | None = None,
 ) -> tuple[Reals, float]:
     """Weights of the arms, and how many pulls by them give each pair what it needs.
+
+    With more than ``MANY`` arms the design is sought among the arms of the pairs and a few others;
+    those whose pulls would tell more than its own are added until there are none.
 
     Parameters
     ----------
@@ -137,6 +155,8 @@ def contrast_design(
         The information that each needs, 1/‖x_b − x_c‖² in the inverse of the pulls.
     start : array, K, optional
         Weights to begin with; by default equal ones.
+    noise : array, K, optional
+        The variance of a result of each arm; by default 1.
 
     Examples
     --------
@@ -144,21 +164,92 @@ def contrast_design(
     >>> weights.round(2).tolist(), round(pulls, 2)
     ([0.5, 0.5], 20.0)
     """
+    arms = len(features)
+    even = np.full(arms, 1.0 / arms)
+    # An arm without weight would never get any.
+    start = even if start is None else 0.98 * start + 0.02 * even
+    noise = np.ones(arms) if noise is None else noise
+    if arms <= MANY:
+        weights, value, _ = _solved(features, noise, b, c, needs, start)
+        return weights, value
+    spread = span(np.sqrt(start / noise)[:, None] * features)
+    heaviest = np.argsort(-start, kind="stable")[:JOINING]
+    chosen = np.unique(np.concatenate([spread, heaviest, b, c]))
+    weights = start
+    for _ in range(ROUNDS):
+        here = chosen, np.searchsorted(chosen, b), np.searchsorted(chosen, c)
+        some, value, shares = _solved(
+            features[chosen], noise[chosen], *here[1:], needs, start[chosen] / start[chosen].sum()
+        )
+        weights = np.zeros(arms)
+        weights[chosen] = some
+        white = whitened(features, weights / noise)
+        apart = white[:, b] - white[:, c]
+        gains = (white.T @ apart) ** 2 @ (shares * needs) / noise
+        # At the optimum no arm tells more than the average of those with weight: the value itself.
+        telling = np.argsort(-gains, kind="stable")[:JOINING]
+        telling = telling[gains[telling] > (1.0 + TOLERANCE) * float(weights @ gains)]
+        joined = np.union1d(chosen, telling)
+        if len(joined) == len(chosen):
+            break
+        start, chosen = 0.9 * weights + 0.1 / arms, joined
+    return weights, value
+
+
+def _solved(
+    features: Table, noise: Reals, b: Integers, c: Integers, needs: Reals, w: Reals
+) -> tuple[Reals, float, Reals]:
+    """The best weights, their value, and the weights of the pairs, from the weights ``w`` on."""
     arms, rank = features.shape
-    w = np.full(arms, 1.0 / arms)
-    if start is not None:
-        w = 0.98 * start + 0.02 * w  # an arm without weight would never get any
+    w = w.copy()
     best, q = w.copy(), np.full(len(b), 1.0 / len(b))
-    scratch = np.zeros(len(b)), np.zeros(arms)
+    scratch = np.zeros(len(b)), np.zeros(arms), np.zeros(arms)
     tables = np.zeros((rank, rank)), np.zeros((rank, arms)), np.zeros((arms, arms))
     largest = float(needs.max())
     steps = STEPS * (arms**2 * rank + len(b) * arms)
     value = descend.sparing(steps)(
-        features, b, c, needs / largest, STEPS, TOLERANCE, w, best, q, *scratch, *tables
+        features, noise, b, c, needs / largest, STEPS, TOLERANCE, w, best, q, *scratch, *tables
     )
     if value < 0.0:
         raise SingularDesign("the features are too near to a lower rank for a design.")
-    return best, largest * value
+    return best, largest * float(value), q
+
+
+def own_design(
+    b: Integers, c: Integers, needs: Reals, noise: Reals, start: Reals | None = None
+) -> tuple[Reals, float]:
+    """``contrast_design`` where every arm is its own dimension; arms of no pair have no weight.
+
+    Examples
+    --------
+    >>> pairs = np.array([0, 0]), np.array([1, 2])
+    >>> weights, pulls = own_design(*pairs, np.array([5.0, 5.0]), np.ones(4))
+    >>> weights.round(2).tolist(), round(pulls, 1)
+    ([0.41, 0.29, 0.29, 0.0], 29.1)
+    """
+    active = np.unique(np.concatenate([b, c]))
+    w = np.zeros(len(noise))
+    w[active] = 1.0 / len(active)
+    if start is not None and start[active].any():
+        w[active] = 0.9 * start[active] / start[active].sum() + 0.1 / len(active)
+    largest = float(needs.max())
+    needs, q = needs / largest, np.full(len(b), 1.0 / len(b))
+    best, least = w, np.inf
+    for _ in range(OWN_STEPS):
+        norms = needs * (noise[b] / w[b] + noise[c] / w[c])
+        if norms.max() < least:
+            best, least = w, float(norms.max())
+        q = q * norms / norms.max()
+        q /= q.sum()
+        gains = np.zeros(len(w))
+        np.add.at(gains, b, q * needs)
+        np.add.at(gains, c, q * needs)
+        gains[active] *= noise[active] / w[active] ** 2
+        if least * gains.max() <= (1.0 + TOLERANCE) * float(q @ norms) ** 2:
+            break
+        w = w * np.sqrt(gains)
+        w[active] = (1.0 - EVEN) * w[active] / w.sum() + EVEN / len(active)
+    return best, largest * least
 
 
 @compiled(BOOLEAN(TABLE, INTEGER, REAL, REALS, TABLE, TABLE, REALS))
@@ -288,6 +379,41 @@ def fitted(white: Table, sums: Reals) -> Reals:
     means = np.zeros(white.shape[1])
     fit.sparing(2 * white.size)(white, sums, np.zeros(len(white)), means)
     return means
+
+
+@compiled(VOID(TABLE, INTEGERS, REAL, REALS, TABLE))
+def spread_from(white: Table, rows: Integers, least: float, own: Reals, variances: Table) -> None:
+    """Write ‖x_i − x_j‖² for the arms i of ``rows`` and all j; see ``spread``."""
+    rank, arms = white.shape
+    for k in range(rank):
+        for a in range(arms):
+            own[a] += white[k, a] * white[k, a]
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        variances[r, :] = 0.0
+        for k in range(rank):
+            here = white[k, i]
+            for j in range(arms):
+                away = here - white[k, j]
+                variances[r, j] += away * away
+        for j in range(arms):
+            variances[r, j] = max(variances[r, j], least * (own[i] + own[j]))
+        variances[r, i] = np.inf
+
+
+def spreads_from(white: Table, rows: Integers, least: float = 0.0) -> Table:
+    """``spreads`` from the arms of ``rows`` to all arms.
+
+    Examples
+    --------
+    >>> spreads_from(whitened(np.eye(2), np.array([1, 4])), np.array([1])).tolist()
+    [[1.25, inf]]
+    """
+    variances = np.zeros((len(rows), white.shape[1]))
+    spread_from.sparing(len(rows) * white.size)(
+        white, rows, least, np.zeros(white.shape[1]), variances
+    )
+    return variances
 
 
 def spreads(white: Table, least: float = 0.0) -> Table:

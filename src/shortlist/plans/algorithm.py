@@ -44,6 +44,8 @@ class Planned:
         The formula of an arm's own interval.
     misspecification : float
         How far from linear in the features the means may be.
+    uses_noise : bool
+        Whether the strategy uses a σ for every arm; else it takes the largest for all.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Planned:
     reward_range: tuple[float, float] | None = None
     interval_words: str = OWN_INTERVAL
     misspecification: float = 0.0
+    uses_noise: bool = False
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -114,6 +117,8 @@ class Planned:
         )
         self.threshold.check(setting)
         reduced = ReducedProblem(features, problem.m, sigma, problem.delta, problem.epsilon)
+        if self.uses_noise:
+            reduced = reduced._replace(noise=problem.relative_noise)
         return AlgorithmOnProblem(
             self.name,
             problem,

@@ -148,13 +148,13 @@ class PlanEngine:
         for _ in range(int(now.strategy.plan.sum())):
             order.append(now.next_arm())
             now.pulls[order[-1]] += 1
-        features, m, sigma, _, epsilon = self.problem
+        problem = self.problem
         return Setup(
-            features=features,
-            m=m,
-            sigma=sigma,
-            epsilon=epsilon,
-            noise=np.ones(len(features)),  # σ is that of the noisiest arm
+            features=problem.features,
+            m=problem.m,
+            sigma=problem.sigma,
+            epsilon=problem.epsilon,
+            noise=problem.noise_of_arms,
             initial=np.array(order, np.int64),
             alone=self._first.alone,
             budget=self.budget,
@@ -166,7 +166,7 @@ class PlanEngine:
 
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision depends on it."""
-        return Posterior(self.problem.features)
+        return Posterior(self.problem.features, noise=self.problem.noise)
 
     def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next decision, in order, and the pulls so far."""
@@ -305,7 +305,8 @@ class PlanEngine:
         self, posterior: Posterior, now: PlanProgress, means: Reals, seed: np.uint64, most: int
     ) -> tuple[int, bool, Integers]:
         """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
-        reward, parameters = normal, np.vstack([means, np.full(len(means), self.problem.sigma)])
+        errors = self.problem.sigma * np.sqrt(self.problem.noise_of_arms)
+        reward, parameters = normal, np.vstack([means, errors])
         if self.reward_range is not None:
             low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
             shares = np.clip((means - low) / (high - low), 0.0, 1.0)

@@ -7,6 +7,8 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 
 
@@ -19,6 +21,8 @@ class ReducedProblem(NamedTuple):
         Features in a basis of their row space.
     m, sigma, delta, epsilon
         The problem's.
+    noise : array, K, optional
+        (σ_a/σ)² of every arm, for a strategy that uses it; the others take σ for all.
     """
 
     features: Reals
@@ -26,6 +30,12 @@ class ReducedProblem(NamedTuple):
     sigma: float
     delta: float
     epsilon: float
+    noise: Reals | None = None
+
+    @property
+    def noise_of_arms(self) -> Reals:
+        """(σ_a/σ)² of every arm, 1 where nothing else is known."""
+        return np.ones(len(self.features)) if self.noise is None else self.noise
 
 
 class Strategy(ABC):

@@ -1,0 +1,499 @@
+"""Guess the m best arms, then verify the guess with later results.
+
+A set J of m arms is *named* at a time t₁ that may depend on all results until then. If J is wrong,
+the best arm outside is better by more than ε than the worst arm inside: the truth and J fix which
+pair that is. J is called right when every pair of an arm b inside and an arm c outside passes a
+test on results after t₁, and the wrong pair passes its own with a probability of at most J's share
+of δ. So there is no union over the m(K − m) pairs (an intersection–union test; explore and verify,
+Karnin 2016). Several sets may be named, at several times, with shares that add up to δ at most.
+
+**The test.** Plan s after t₁ estimates the gap g = μ_b − μ_c + ε by d_s with variance σ²v_s, where
+v_s is known before the plan's results (see ``contrasts``). Let I = Σ 1/v_s and M = Σ d_s/v_s. If
+g ≤ 0, exp(λM − λ²σ²I/2) is a supermartingale for every λ > 0, and so is its mixture over a
+half-normal λ of variance 1/(σ²ρ),
+
+    E = 2Φ(z) √(ρ/(I + ρ)) exp(z²/2),   z = M/(σ√(I + ρ)),
+
+with ρ chosen at t₁. It ever reaches 1/share with a probability of at most the share (Ville). The
+pair passes when it does.
+
+**The shares.** A tenth of δ goes to the pairs themselves, on all results, each with 1/(m(K − m)) of
+that: it names nothing, and a pair passes by it too. The rest is for at most three times of naming.
+At each, draws from the posterior of a flat prior vote: for the arms held to be best where these are
+right within ε, else for the m best of the draw. A set's share of δ is in proportion to its votes.
+
+Neither the guess, nor the prior ρ, nor a design or the length of a plan enters the proof: they
+decide how long it takes. docs/guess-and-verify.md has the whole proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shortlist.arrays import Integers, Mask, Reals
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.contrasts import ROUNDING
+from shortlist.plans.pairs import Fit, LinearPairs, OwnPairs, Pairs
+from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
+from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.rules.thresholds import strategy_threshold
+
+SHARES = (0.6, 0.2, 0.1)  # of δ, for each time that sets are named
+FALL_BACK = 0.1  # of δ, for the pairs without a named set
+LIKELY = 0.6  # chance that the guess is right at which it is named
+LIKELY_AGAIN = 0.5  # the same for a later naming
+SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+DRAWS = 1000
+PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
+DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
+HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is taken for that
+MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
+ALL_ROWS = 512  # arms: with more, only those that were ever held to be among the best have rows
+LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
+LARGEST = 1e4  # for a level that is infinite, in what is shown
+CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
+
+NAMED_SETS = strategy_threshold(
+    "named_sets",
+    "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
+    "the noise is σ-sub-Gaussian and the means are linear in the features",
+    "Robbins 1970; Karnin 2016",
+)
+
+
+def log_evidence(scores: Reals, information: Reals, prior: Reals, sigma: float) -> Reals:
+    """The logarithm of E for M = ``scores``; −∞ where there is no information.
+
+    Examples
+    --------
+    >>> log_evidence(np.array([0.0, 8.0]), np.array([0.0, 8.0]), np.ones(2), 1.0).round(3).tolist()
+    [-inf, 3.146]
+    """
+    from scipy.special import log_ndtr  # loads late
+
+    known = information > 0.0
+    prior = np.where(known, prior, 1.0)
+    z = scores / (sigma * np.sqrt(information + prior))
+    found = math.log(2.0) + log_ndtr(z) - 0.5 * np.log1p(information / prior) + 0.5 * z * z
+    return np.where(known, found, -np.inf)
+
+
+def squared_threshold(level: float, growth: Reals | float) -> Reals | float:
+    """C² at which E reaches e^level, nearly, where I is ``growth`` times ρ."""
+    return (1.0 + 1.0 / growth) * (2.0 * (level - math.log(2.0)) + np.log1p(growth))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Evidence that b is not below c − ε, for the arms b that have a row and all arms c.
+
+    Attributes
+    ----------
+    information, scores : array
+        I and M.
+    prior : array
+        ρ; 0 where it is to be the information of the first plan that tells of the pair.
+    largest : array
+        The largest ln E so far.
+    """
+
+    information: Reals
+    scores: Reals
+    prior: Reals
+    largest: Reals
+
+    @classmethod
+    def none(cls, prior: Reals) -> Evidence:
+        """Before any result."""
+        zero = np.zeros_like(prior)
+        return cls(zero, zero, prior, np.full_like(prior, -np.inf))
+
+    def after(self, gaps: Reals, information: Reals, sigma: float) -> Evidence:
+        """With the gaps that one more plan estimates, each with so much information."""
+        total = self.information + information
+        scores = self.scores + gaps * information
+        prior = np.where(self.prior > 0.0, self.prior, information)
+        now = log_evidence(scores, total, prior, sigma)
+        return Evidence(total, scores, prior, np.maximum(self.largest, now))
+
+    def with_rows(self, count: int) -> Evidence:
+        """With so many rows more, of which nothing is known."""
+        arms = self.prior.shape[1]
+        none = Evidence.none(np.zeros((count, arms)))
+        both = zip(vars(self).values(), vars(none).values(), strict=True)
+        return Evidence(*(np.vstack(each) for each in both))
+
+
+@dataclass(frozen=True, eq=False)
+class Naming:
+    """Sets named at one time: the risk of each, and the evidence since."""
+
+    evidence: Evidence
+    risks: dict[bytes, float]
+
+    def risk(self, inside: Mask) -> float:
+        """The risk that calling these arms right has; 0 if they were not named."""
+        return self.risks.get(np.packbits(inside).tobytes(), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """All evidence: for the pairs without a named set, and since each naming.
+
+    Attributes
+    ----------
+    rows : array of int
+        The arms b of the tables' rows, in order.
+    fall_back : Evidence
+        From the first result on, or from when the arm b got its row.
+    level : float
+        ln of what the fall-back's E must reach.
+    namings : tuple of Naming
+        In order of time.
+    """
+
+    rows: Integers
+    fall_back: Evidence
+    level: float
+    namings: tuple[Naming, ...] = ()
+
+    def after(self, fit: Fit, epsilon: float, sigma: float) -> Tables:
+        """With what one more plan says."""
+        off = ROUNDING * float(np.abs(fit.means).max())
+        gaps = fit.means[self.rows, None] - fit.means + (epsilon - off)
+        information = 1.0 / fit.variances(self.rows)
+        namings = tuple(
+            replace(each, evidence=each.evidence.after(gaps, information, sigma))
+            for each in self.namings
+        )
+        return replace(
+            self, fall_back=self.fall_back.after(gaps, information, sigma), namings=namings
+        )
+
+    def with_rows(self, arms: Integers) -> Tables:
+        """With rows for these arms too."""
+        more = np.setdiff1d(arms, self.rows)
+        if not len(more):
+            return self
+        namings = tuple(
+            replace(each, evidence=each.evidence.with_rows(len(more))) for each in self.namings
+        )
+        fall_back = self.fall_back.with_rows(len(more))
+        return replace(self, rows=np.append(self.rows, more), fall_back=fall_back, namings=namings)
+
+    def of(self, inside: Mask) -> Integers:
+        """The rows of the arms inside, in the order of the arms."""
+        place = np.full(len(inside), -1)
+        place[self.rows] = np.arange(len(self.rows))
+        return place[inside]
+
+    def margins(self, inside: Mask) -> Reals:
+        """The logarithm of E less what it must reach, for b inside and c outside: a pair passes at 0."""
+        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        margins = self.fall_back.largest[here] - self.level
+        for each in self.namings:
+            if risk := each.risk(inside):
+                margins = np.maximum(margins, each.evidence.largest[here] + math.log(risk))
+        return margins
+
+    def latest(self, inside: Mask) -> tuple[Evidence, float]:
+        """The evidence since these arms were last named, and ln of what its E must reach."""
+        for each in reversed(self.namings):
+            if risk := each.risk(inside):
+                return each.evidence, -math.log(risk)
+        return self.fall_back, self.level
+
+
+@dataclass(frozen=True, eq=False)
+class OpenPairs:
+    """Pairs of a guess that have not passed.
+
+    Attributes
+    ----------
+    b, c : array of int
+        The arms inside and outside.
+    rows : array of int
+        The rows of b in the tables.
+    gaps : array
+        Estimates of μ_b − μ_c + ε, at least 0.
+    variances : array
+        Of these, in units of σ².
+    """
+
+    b: Integers
+    c: Integers
+    rows: Integers
+    gaps: Reals
+    variances: Reals
+
+    def only(self, some: Mask) -> OpenPairs:
+        """Some of the pairs."""
+        return OpenPairs(*(each[some] for each in vars(self).values()))
+
+
+class GuessAndVerify(Strategy):
+    """Plans to guess the m best, then plans to verify the guess.
+
+    Parameters
+    ----------
+    problem : ReducedProblem
+        What the strategy is given.
+    shares : tuple of float
+        The shares of δ for each time that sets are named. What they leave is the fall-back's.
+    """
+
+    def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
+        arms, rank = problem.features.shape
+        self._problem, self._shares = problem, shares
+        self._pairs: Pairs = OwnPairs(problem) if rank == arms else LinearPairs(problem)
+        self.plan, self._weights = self._pairs.first()
+        self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
+        rows = np.arange(arms if arms <= ALL_ROWS else 0)
+        left = 1.0 - sum(shares)
+        each = left * problem.delta / (problem.m * (arms - problem.m))
+        level = -math.log(each) if left > 1e-9 else math.inf
+        self._tables = Tables(rows, Evidence.none(np.zeros((len(rows), arms))), level)
+        self._whole: Fit | None = None
+        self.inside = np.zeros(arms, np.bool_)
+        used = rank if rank < arms else 1
+        self.cost = 1e6 + 30.0 * min(arms, ALL_ROWS) * arms * used + 20.0 * arms * used**2
+
+    def guess(self, whole: Fit, pulls: Integers) -> Fit:
+        """What the guess is made from: all results, or a model of them."""
+        return whole
+
+    def decide(self, sums: Reals, seed: int) -> None:
+        """Weigh the new results, and make the next plan."""
+        problem, plan, weights = self._problem, self.plan, self._weights
+        pulls, total = self._pulls + plan, self._sums + sums
+        tables = self._tables.after(self._pairs.fit(plan, sums), problem.epsilon, problem.sigma)
+        whole = self._pairs.fit(pulls, total)
+        guess = self.guess(whole, pulls)
+        inside = best_of(guess.means, problem.m)
+        tables = tables.with_rows(np.flatnonzero(inside))
+        margins = tables.margins(inside)
+        stops = bool(margins.min() >= 0.0)
+        at = self._boundary(tables, inside, margins)
+        if not stops:
+            pairs = self._open_pairs(tables, guess, inside, margins)
+            rng = np.random.default_rng([seed, int(pulls.sum())])
+            tables = self._name(tables, guess, inside, pairs, rng)
+            plan, weights = self._next_plan(tables, inside, pairs, float(pulls.sum()))
+        self._tables, self._pulls, self._sums, self._whole = tables, pulls, total, whole
+        self.plan, self._weights, self.inside = plan, weights, inside
+        self.b, self.c, self.threshold, self.statistic = at
+
+    def _boundary(
+        self, tables: Tables, inside: Mask, margins: Reals
+    ) -> tuple[int, int, float, float]:
+        """The pair b, c furthest from passing, its C and its upper bound on μ_c − μ_b."""
+        row, column = np.unravel_index(np.argmin(margins), margins.shape)
+        b, c = np.flatnonzero(inside)[row], np.flatnonzero(~inside)[column]
+        evidence, level = tables.latest(inside)
+        here = tables.of(inside)[row], c
+        problem, information = self._problem, evidence.information[here]
+        if not information > 0.0:  # named just now
+            evidence, level = tables.fall_back, tables.level
+            information = evidence.information[here]
+        if not information > 0.0:
+            return int(b), int(c), math.inf, math.inf
+        growth = information / evidence.prior[here]
+        threshold = math.sqrt(max(squared_threshold(min(level, LARGEST), growth), 0.0))
+        gap = evidence.scores[here] / information
+        bound = problem.epsilon - gap + problem.sigma * threshold / math.sqrt(information)
+        # A pair that passed once has passed, though its bound may be wider now.
+        passed = bool(margins[row, column] >= 0.0)
+        slack = problem.epsilon
+        statistic = min(bound, slack) if passed else max(bound, np.nextafter(slack, np.inf))
+        return int(b), int(c), threshold, float(statistic)
+
+    def _open_pairs(self, tables: Tables, guess: Fit, inside: Mask, margins: Reals) -> OpenPairs:
+        candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        row, column = np.nonzero(margins < 0.0)
+        variances = guess.variances(candidates)[row, others[column]]
+        b, c = candidates[row], others[column]
+        gaps = np.maximum(guess.means[b] - guess.means[c], 0.0) + self._problem.epsilon
+        return OpenPairs(b, c, tables.of(inside)[row], gaps, variances)
+
+    # Naming
+
+    def _name(
+        self,
+        tables: Tables,
+        guess: Fit,
+        inside: Mask,
+        pairs: OpenPairs,
+        rng: np.random.Generator,
+    ) -> Tables:
+        """The tables with sets named now, where that is worth while."""
+        problem, times = self._problem, len(tables.namings)
+        if times == len(self._shares):
+            return tables
+        from scipy.special import ndtr
+
+        least = LIKELY if times == 0 else LIKELY_AGAIN
+        doubt = float((pairs.gaps / np.sqrt(pairs.variances)).min()) / problem.sigma
+        if ndtr(doubt) < least:  # the chance that one pair alone is right
+            return tables
+        votes = vote(guess, inside, problem, rng)
+        key = np.packbits(inside).tobytes()
+        if votes.get(key, 0.0) < least:
+            return tables
+        risks = {each: problem.delta * self._shares[times] * of for each, of in votes.items()}
+        evidence, level = tables.latest(inside)
+        if times and evidence is not tables.fall_back:
+            have = evidence.information[pairs.rows, pairs.c]
+            prior = evidence.prior[pairs.rows, pairs.c]
+            now = np.maximum(self._needs(pairs, level, have, prior) - have, 0.0)
+            again = self._needs(pairs, -math.log(risks[key]))
+            if (again * pairs.variances).max() > SAVING * (now * pairs.variances).max():
+                return tables
+        arms = np.flatnonzero(
+            np.any([np.unpackbits(np.frombuffer(each, np.uint8)) for each in risks], axis=0)
+        )
+        tables = tables.with_rows(arms)
+        gaps = np.abs(guess.means[tables.rows, None] - guess.means) + problem.epsilon
+        errors = problem.sigma * np.sqrt(guess.variances(tables.rows))
+        needed = squared_threshold(-math.log(risks[key]), 1.0 / PRIOR) * problem.sigma**2
+        prior = PRIOR * needed / np.maximum(gaps, HALF_WIDTH * errors) ** 2
+        named = Naming(Evidence.none(prior), risks)
+        return replace(tables, namings=(*tables.namings, named))
+
+    def _needs(
+        self,
+        pairs: OpenPairs,
+        level: float,
+        have: Reals | float = 0.0,
+        prior: Reals | float = 1.0,
+        width: float = HALF_WIDTH,
+    ) -> Reals:
+        """The information at which E reaches e^level, if the gaps are as they seem to be."""
+        sigma = self._problem.sigma
+        squared = squared_threshold(level, np.maximum(have / prior, 1.0 / PRIOR))
+        gaps = np.maximum(pairs.gaps, width * sigma * np.sqrt(pairs.variances))
+        return np.asarray(squared * (sigma / gaps) ** 2)
+
+    # Plans
+
+    def _next_plan(
+        self, tables: Tables, inside: Mask, pairs: OpenPairs, made: float
+    ) -> tuple[Integers, Reals]:
+        """A plan for the open pairs, about a quarter as long as they need, and its weights."""
+        sigma = self._problem.sigma
+        evidence, level = tables.latest(inside)
+        if evidence is tables.fall_back and len(tables.namings) < len(self._shares):
+            # To guess, only the pairs in doubt matter.
+            apart = pairs.gaps / (sigma * np.sqrt(pairs.variances))
+            pairs = pairs.only(apart < max(DOUBTFUL, float(apart.min()) + 0.5))
+            have = np.zeros(len(pairs.b))
+            squared = np.full(len(have), 2.0 * math.log(1.0 / self._problem.delta) + 2.0)
+        else:
+            have = evidence.information[pairs.rows, pairs.c]
+            prior = evidence.prior[pairs.rows, pairs.c]
+            growth = np.maximum(have, LEAST_GROWTH * prior) / np.where(prior > 0.0, prior, 1.0)
+            squared = np.asarray(squared_threshold(level, np.maximum(growth, LEAST_GROWTH)))
+        widths = NARROWED * sigma * np.sqrt(squared * pairs.variances)
+        needs = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
+        # A pair that seems to need nothing more is still open: it must not be forgotten.
+        needs = np.maximum(needs, SHORTEST / pairs.variances)
+        weights, total = self._pairs.design(
+            pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
+        )
+        length = max(SHORTEST * made, min(made, QUARTER * total))
+        return self._pairs.plan(weights, length), weights
+
+    # What a study shows
+
+    def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
+        """Estimates of μ_i − μ_j for every arm i, with the bounds of the latest evidence.
+
+        Each bound holds by itself, not all of them together. Where i is not in the tables, or
+        nothing is known yet, the bounds are infinite.
+        """
+        assert self._whole is not None
+        gap = self._whole.means - self._whole.means[j]
+        width = np.full(len(gap), np.inf)
+        evidence, level = self._tables.latest(self.inside)
+        rows = self._tables.rows
+        if j in rows:  # as b: scores are for μ_j − μ_i
+            sign, here, arms = -1.0, np.flatnonzero(rows == j)[0], np.arange(len(gap))
+        else:  # as c, of the arms that have rows
+            sign, here, arms = 1.0, (slice(None), j), rows
+        information, scores = evidence.information[here], evidence.scores[here]
+        known = information > 0.0
+        information, arms = information[known], arms[known]
+        gap[arms] = sign * (scores[known] / information - self._problem.epsilon)
+        squared = squared_threshold(min(level, LARGEST), information / evidence.prior[here][known])
+        width[arms] = self._problem.sigma * np.sqrt(squared / information)
+        gap[j] = width[j] = 0.0
+        return gap, gap - width, gap + width
+
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """Means and variances by all results of the plans, weighted by their noise."""
+        if self._whole is None:
+            return means, variances
+        return self._whole.means, self._whole.own_variances
+
+    def threshold_at(self, time: float) -> float:
+        """C of the guess that is named first."""
+        level = -math.log(self._shares[0] * self._problem.delta)
+        return math.sqrt(squared_threshold(level, 1.0 / PRIOR))
+
+
+def best_of(means: Reals, m: int) -> Mask:
+    """The m arms of largest mean; of equal ones the first."""
+    inside = np.zeros(len(means), np.bool_)
+    inside[np.argsort(-means, kind="stable")[:m]] = True
+    return inside
+
+
+def vote(
+    guess: Fit, inside: Mask, problem: ReducedProblem, rng: np.random.Generator
+) -> dict[bytes, float]:
+    """The share of draws from the posterior that speak for each set.
+
+    A draw speaks for the arms inside where they are right within ε, else for its own m best. Sets
+    are packed bits.
+    """
+    errors = problem.sigma * np.sqrt(guess.own_variances)
+    low = np.sort(guess.means - CONTENDER * errors)[-problem.m]
+    contenders = np.flatnonzero(inside | (guess.means + CONTENDER * errors >= low))
+    held = inside[contenders]
+    packed = np.packbits(inside).tobytes()
+    votes = {packed: 0.0}
+    block = max(1, min(DRAWS, int(2e7) // len(contenders)))
+    for start in range(0, DRAWS, block):
+        count = min(block, DRAWS - start)
+        drawn = guess.draw(contenders, count, rng) * problem.sigma + guess.means[contenders]
+        best = np.argpartition(-drawn, problem.m - 1, axis=1)[:, : problem.m]
+        lowest = np.take_along_axis(drawn, best, axis=1).min(axis=1)
+        right = drawn[:, held].min(axis=1) >= lowest - problem.epsilon
+        votes[packed] += float(right.sum()) / DRAWS
+        for some in best[~right]:
+            other = np.zeros(len(inside), np.bool_)
+            other[contenders[some]] = True
+            key = np.packbits(other).tobytes()
+            votes[key] = votes.get(key, 0.0) + 1.0 / DRAWS
+    return votes
+
+
+ALGORITHMS = {
+    "Guess-and-verify": Planned(
+        strategy=GuessAndVerify,
+        threshold=NAMED_SETS,
+        name="Guess-and-verify",
+        summary="names the m best when they are likely, then verifies them without a union bound",
+        uses_noise=True,
+    ),
+    "Guess-and-verify (own results)": Planned(
+        strategy=GuessAndVerify,
+        threshold=NAMED_SETS,
+        name="Guess-and-verify (own results)",
+        summary="the same without features: each arm is judged by its own results",
+        uses_noise=True,
+        classical=True,
+    ),
+}

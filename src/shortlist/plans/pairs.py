@@ -1,0 +1,171 @@
+"""Differences of two means from the results of plans, with features or without.
+
+``LinearPairs`` estimates by weighted least squares: every arm tells of every other. ``OwnPairs``
+uses the results of the two arms alone, and nothing is assumed of the means; a plan may then leave
+out arms. Both give, for some arms b and all arms c, an estimate of μ_b − μ_c and its variance in
+units of σ², where a result of arm a has the variance ``noise[a]``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
+from shortlist.designs.contrast import (
+    contrast_design,
+    fitted,
+    own_design,
+    spread_design,
+    spreads_from,
+    whitened,
+)
+from shortlist.plans.contrasts import SMALLEST_SHARE
+from shortlist.plans.phased import FIRST, PAIRS, counts
+from shortlist.plans.strategy import ReducedProblem
+
+
+class Fit(ABC):
+    """What some results say of the means.
+
+    Attributes
+    ----------
+    means : array, K
+        Estimates; 0 for an arm of which nothing is known.
+    """
+
+    means: Reals
+
+    @abstractmethod
+    def variances(self, rows: Integers) -> Reals:
+        """Of μ̂_b − μ̂_c for b in ``rows`` and all c, in units of σ²; infinite if unknown."""
+
+    @property
+    @abstractmethod
+    def own_variances(self) -> Reals:
+        """Of every μ̂_a, in units of σ²."""
+
+    @abstractmethod
+    def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
+        """Errors of the means of these arms, so many times, in units of σ: count × arms."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit(Fit):
+    """Least squares: μ̂ = Wᵀ(W s), with the columns of W the whitened arms."""
+
+    means: Reals
+    white: Reals
+
+    def variances(self, rows: Integers) -> Reals:
+        """‖x_b − x_c‖² in the norm of V⁻¹."""
+        return spreads_from(self.white, rows, SMALLEST_SHARE)
+
+    @property
+    def own_variances(self) -> Reals:
+        """‖x_a‖² in the norm of V⁻¹."""
+        return np.einsum("ka,ka->a", self.white, self.white)
+
+    def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
+        """Errors with the covariance Xᵀ V⁻¹ X."""
+        return rng.standard_normal((count, len(self.white))) @ self.white[:, arms]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFit(Fit):
+    """The arms' averages; ``own`` are their variances, infinite without a result."""
+
+    means: Reals
+    own: Reals
+
+    def variances(self, rows: Integers) -> Reals:
+        """The sum of the two arms' own."""
+        both = self.own[rows, None] + self.own
+        both[np.arange(len(rows)), rows] = np.inf
+        return both
+
+    @property
+    def own_variances(self) -> Reals:
+        """The noise over the pulls."""
+        return self.own
+
+    def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
+        """Independent errors."""
+        return rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
+
+
+class LinearPairs:
+    """Means that are linear in the features.
+
+    Parameters
+    ----------
+    problem : ReducedProblem
+        What the strategy is given.
+    """
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        self.basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
+        self.noise = problem.noise_of_arms
+        self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self.noise)[:, None])
+
+    def first(self) -> tuple[Integers, Reals]:
+        """The first plan, of least largest variance, and its weights."""
+        weights = spread_design(self._scaled)
+        return self.plan(weights, FIRST * self.basis.shape[1]), weights
+
+    def fit(self, pulls: Integers, sums: Reals) -> LinearFit:
+        """Weighted least squares on so many results of each arm with these sums."""
+        white = whitened(self.basis, pulls / self.noise)
+        return LinearFit(fitted(white, sums / self.noise), white)
+
+    def design(
+        self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
+    ) -> tuple[Reals, float]:
+        """Weights for the most urgent pairs, and how many pulls give each what it needs."""
+        most = np.argsort(-urgency, kind="stable")[:PAIRS]
+        return contrast_design(self.basis, b[most], c[most], needs[most], start, self.noise)
+
+    def plan(self, weights: Reals, length: float) -> Integers:
+        """About so many pulls by these weights, that span the features."""
+        return counts(self._scaled, weights, length)
+
+
+class OwnPairs:
+    """Arms that tell nothing of each other.
+
+    Parameters
+    ----------
+    problem : ReducedProblem
+        Its features are not used.
+    """
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        self.noise = problem.noise_of_arms
+
+    def first(self) -> tuple[Integers, Reals]:
+        """One pull of each arm, and no weights yet."""
+        arms = len(self.noise)
+        return np.ones(arms, np.int64), np.zeros(arms)
+
+    def fit(self, pulls: Integers, sums: Reals) -> OwnFit:
+        """The averages of so many results of each arm with these sums."""
+        own = np.full(len(pulls), np.inf)
+        pulled = pulls > 0
+        own[pulled] = self.noise[pulled] / pulls[pulled]
+        return OwnFit(np.where(pulled, sums / np.maximum(pulls, 1), 0.0), own)
+
+    def design(
+        self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
+    ) -> tuple[Reals, float]:
+        """Weights for all pairs, and how many pulls give each what it needs."""
+        return own_design(b, c, needs, self.noise, start)
+
+    def plan(self, weights: Reals, length: float) -> Integers:
+        """About so many pulls by these weights, and at least one of each arm that has weight."""
+        pulls = np.floor(weights * length + 0.5).astype(np.int64)
+        return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
+
+
+Pairs = LinearPairs | OwnPairs
