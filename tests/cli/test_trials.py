@@ -206,7 +206,7 @@ def test_why_says_it_in_words_and_in_json(
     assert does("why", "screen.toml", 0).stdout == f"Trial 0: '{arms[0]}' {first_words}.\n"
     said = " ".join(does("why", "screen.toml", 60).stdout.split())
     assert f"'{arms[60]}' {later_words}" in said
-    assert "from its challenger" in said
+    assert "with its challenger" in said
     assert "the study stops when" in said
     first, last = asked("why", "screen.toml", 0, 60)["trials"]
     assert (first["trial"], first["gap"]) == (0, None)
