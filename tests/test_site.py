@@ -63,7 +63,7 @@ def shown(page: Path, site: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_no_formula_of_a_page_is_lost(page: Path, site: Path) -> None:
     marked = re.findall(
         r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', shown(page, site), flags=re.S
@@ -73,7 +73,7 @@ def test_no_formula_of_a_page_is_lost(page: Path, site: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_a_page_shows_no_markup_of_other_languages(page: Path, site: Path) -> None:
     text = re.sub(r"<pre.*?</pre>|<code.*?</code>", "", shown(page, site), flags=re.S)
     assert re.findall(r":(?:meth|class|func|attr|mod):", shown(page, site)) == []
@@ -92,7 +92,7 @@ def test_katex_draws_every_formula(tmp_path: Path) -> None:
     page.write_text(
         f"<script src='{script}'></script><pre id='wrong'></pre><script>"
         f"const wrong = []; for (const formula of {json.dumps(every)}) "
-        "try { katex.renderToString(formula, {strict: 'error'}); } "
+        "try { katex.renderToString(formula, {strict: 'error', displayMode: true}); } "
         "catch (error) { wrong.push(formula + ': ' + error.message); }"
         "document.getElementById('wrong').textContent = JSON.stringify(wrong);</script>"
     )
