@@ -80,7 +80,7 @@ def rejected() -> shortlist.Study:
 
 
 STUDIES: dict[str, Callable[[], shortlist.Study]] = {
-    "stopped": played,  # its features are taken at their word
+    "stopped": played,  # its features are taken as given
     "running": lambda: played(most=150, fail=3),
     "initial pulls": lambda: played(most=20),
     "just made": lambda: played(most=0),

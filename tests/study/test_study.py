@@ -112,7 +112,7 @@ def test_why() -> None:
     assert reason.gap is not None
     assert f"{reason.gap:.4g}" in str(reason)
     extra = s.tell(arm="doum", value=0.4)
-    assert "nobody asked for" in str(s.why(extra))
+    assert "unrequested data" in str(s.why(extra))
 
 
 def test_pending_trials_shrink_widths_and_leave_means_alone() -> None:

@@ -95,7 +95,7 @@ def report(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a page about a study, for those who were not there.
+    """Write a page about a study, for readers who were not involved.
 
     An earlier page of the same study, written by this command, is replaced. Any
     other file is left alone unless --force is given.

@@ -41,8 +41,8 @@ $ shortlist without-features screen.db
 $ shortlist with-misspecification screen.db 0.1
 $ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
 
-A new study is made beside the old one, with every result that was told; the
-old one stays as it is. Run again, it finds the study that it made."""
+A new study is created next to the old one, with every result that was told;
+the old one stays as it is. If you run it again, it finds the study that it created."""
 
 SHOWN = 12  # open trials, before the rest is only counted
 
@@ -89,8 +89,8 @@ def status(
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
     """List the studies in a storage, and the state of each.
 
-    One that is damaged is named and does not hide the others; the exit code is
-    5 then.
+    A damaged study is named and does not hide the others; the exit code is then
+    5.
     """
     from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
@@ -124,7 +124,7 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
 def reopen(
     study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
 ) -> None:
-    """Take a stop back, to evaluate more. The guarantee holds at the next stop too."""
+    """Undo a stop, to evaluate more. The guarantee holds at the next stop too."""
     opened = open_study(study, name)
     opened.reopen()
     say_state(opened, as_json)
@@ -136,7 +136,7 @@ def without_features(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with all results, and assume nothing about the means."""
+    """Continue with all results, and assume nothing about the means."""
     _say_continued(open_study(study, name).without_features(name=new_name), as_json)
 
 
@@ -147,7 +147,7 @@ def with_misspecification(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with all results, and assume that means are within C of linear."""
+    """Continue with all results, and assume that means are within C of linear."""
     _say_continued(open_study(study, name).with_misspecification(c, name=new_name), as_json)
 
 

@@ -42,11 +42,11 @@ ASK_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist ask screen.toml -n 8 --out plate.csv
 $ shortlist ask screen.toml --again --out plate-again.csv
 
-The plate has a line a trial. Fill in its column [bold]value[/bold] and hand it to
+The plate has one line per trial. Fill in its column [bold]value[/bold] and give it to
 `shortlist tell`. A trial stays open until it is told, failed or cancelled; if
-a plate is lost, --again writes the open trials once more.
-Exit code 4: nothing was asked, as the study has stopped or cannot, or the
-last of its budget or its audit is under way."""
+a plate is lost, --again writes the open trials again.
+Exit code 4: nothing was asked, because the study has stopped or cannot stop, or
+the rest of its budget or its audit is pending."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
@@ -77,7 +77,9 @@ def ask(
     n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many trials.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PLATE.csv", help="Write a plate; else print.", show_default=False),
+        typer.Option(
+            metavar="PLATE.csv", help="Write a plate; by default print it.", show_default=False
+        ),
     ] = None,
     semicolons: Annotated[
         bool,
@@ -86,7 +88,7 @@ def ask(
         ),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Ask for nothing new: the open trials once more.")
+        bool, typer.Option("--again", help="Ask for nothing new: write the open trials again.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     name: NameOption = None,
@@ -133,8 +135,8 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
         ) from None
     except LinearityRejected:
         raise LinearityRejected(
-            f"{study_words(study)} Nothing was asked, and nothing told is lost: `shortlist "
-            "without-features` goes on with every result and assumes nothing of the means, "
+            f"{study_words(study)} Nothing was asked, and no result is lost: `shortlist "
+            "without-features` continues with every result and assumes nothing about the means, "
             "`shortlist with-misspecification` assumes that they are within C of linear."
         ) from None
 
@@ -154,12 +156,12 @@ def tell(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Names this result: told again, it counts once."),
+        typer.Option(metavar="TEXT", help="Identifies this result: told again, it counts once."),
     ] = None,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what came out: all of a plate or nothing, safe to repeat."""
+    """Record results: all of a plate or nothing, safe to repeat."""
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
     if key is not None and arm is None:
@@ -190,12 +192,12 @@ def tell(
             opened.refresh()
             told = match(Path(plate), rows, opened)
             taken = _take(opened, told)
-    known = f", {len(told.known)} known already" if told.known else ""
+    known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     say_state(
         opened,
         as_json,
-        f"{count(len(taken), 'result')} taken{known}{blank}.",
+        f"{count(len(taken), 'result')} recorded{known}{blank}.",
         taken=taken,
         known=told.known,
         blank=told.blank,
@@ -260,7 +262,7 @@ def fail(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials came to nothing; no value is made up."""
+    """Record that trials failed; no value is made up."""
     _close(study, trials, name, as_json, "failed", lambda opened, t: opened.fail(t, reason))
 
 
@@ -270,7 +272,7 @@ def cancel(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials will not be evaluated."""
+    """Record that trials will not be evaluated."""
     _close(study, trials, name, as_json, "cancelled", lambda opened, t: opened.cancel(t))
 
 

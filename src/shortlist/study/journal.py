@@ -1,6 +1,6 @@
 """The log of a study: every trial and every change, in step with the model and with the storage.
 
-The :class:`Ledger` holds the trials and counts their changes. The :class:`Journal` makes every
+The ``Ledger`` holds the trials and counts their changes. The ``Journal`` makes every
 change one transaction, on top of what others have done: ledger, model and storage change together
 or not at all.
 """
@@ -500,7 +500,7 @@ class Ledger:
         if not 0 <= int(number) < len(self.trials):
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
-                "Use tell(arm=…, value=…) for data that nobody asked for."
+                "Use tell(arm=…, value=…) for unrequested data."
             )
         own = self.trials[int(number)]
         if (
@@ -636,7 +636,7 @@ class Journal:
 
     @property
     def audit(self) -> Audit:
-        """Whether the results speak against means that are linear in the features."""
+        """Whether the results contradict means that are linear in the features."""
         self._mend()
         return self._audit
 
@@ -865,7 +865,7 @@ class Journal:
     def add(
         self, results: Sequence[tuple[int, float, str | None]], origin: Origin = "unasked"
     ) -> list[Trial]:
-        """Results that nobody asked for, all or none; one with a key is added once."""
+        """Unrequested results, all or none; one with a key is added once."""
 
         def act(transaction: Transaction) -> list[Trial]:
             added = []

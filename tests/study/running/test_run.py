@@ -72,7 +72,7 @@ def kept_pools() -> Iterator[None]:
 
 @contextmanager
 def processes(start: str, count: int = 2) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes; those that start anew do so slowly, and are used by several tests."""
+    """A pool of processes; those that start a new study do so slowly, and are used by several tests."""
     if start in KEPT:
         yield KEPT[start]
         return

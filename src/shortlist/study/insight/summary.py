@@ -77,8 +77,8 @@ def study_words(study: Study) -> str:
     if study.budget is not None:
         return f"{taken} of {study.budget:,}, where the study stops."
     return (
-        f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
-        f"ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
+        f"{taken}. The stopping statistic is {study.statistic:.4g}; the study stops when it is at "
+        f"most ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
     )
 
 
