@@ -41,6 +41,7 @@ ROOMS = [
     "repurposing",
     "report",
     "paper",
+    "serve",
     "cli",
     "testing",
     "__main__",

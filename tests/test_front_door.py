@@ -63,7 +63,7 @@ def test_a_second_start_is_quick() -> None:
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 class Tracker:
@@ -81,7 +81,7 @@ class Tracker:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
+@pytest.mark.parametrize("page", pages(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S)
     if page.name in {"README.md", "quickstart.md", "adding-a-rule.md"}:

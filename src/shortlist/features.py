@@ -54,8 +54,8 @@ def features_and_names(
     """
     if features is None and arms is None:
         raise InvalidFeatures(
-            "neither features nor arms were given: pass features (one row an arm), or "
-            "arms=[names] for arms of which nothing is known."
+            "neither features nor arms were given: pass features (one row per arm), or "
+            "arms=[names] for arms about which nothing is known."
         )
     if features is None:
         names = [str(name) for name in arms or ()]
@@ -67,17 +67,17 @@ def features_and_names(
         matrix = np.ascontiguousarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidFeatures(
-            f"features must be a table of numbers, one row an arm: {error}."
+            f"features must be a table of numbers, one row per arm: {error}."
         ) from None
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise InvalidFeatures(
             f"features must be a table of K arms × N features, got shape {matrix.shape}: one row "
-            "an arm, one column a feature."
+            "per arm, one column per feature."
         )
     names = [str(name) for name in (range(len(matrix)) if named is None else named)]
     if len(names) != len(matrix):
         raise InvalidFeatures(
-            f"{len(names)} names were given for {len(matrix)} rows of features: one name an arm."
+            f"{len(names)} names were given for {len(matrix)} rows of features: one name per arm."
         )
     columns = None if titles is None else tuple(titles)
     bad = first_not_finite(matrix)
@@ -166,7 +166,7 @@ def _names(names: list[str]) -> tuple[str, ...]:
     except UnicodeEncodeError:
         broken = next(name for name in names if re.search("[\ud800-\udfff]", name))
         raise InvalidFeatures(
-            f"the name {broken!r} is not text: it holds half a character. Rename it."
+            f"the name {broken!r} is not text: it contains half of a surrogate pair. Rename it."
         ) from None
     if len(set(names)) < len(names):
         index = pd.Index(names, dtype=object)
@@ -215,6 +215,6 @@ def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
         raise ValueError(f"it is empty, of shape {extents}")
     if offset + needed > size:
         raise ValueError(
-            f"its header speaks of {needed:,} bytes, and {max(0, size - offset):,} are there"
+            f"its header declares {needed:,} bytes, and {max(0, size - offset):,} are there"
         )
     return np.memmap(path, dtype, "r", offset, extents or (1,), "F" if order[1] == "True" else "C")

@@ -47,13 +47,13 @@ class Problem:
     Attributes
     ----------
     features : array, K × N
-        One row an arm; the identity for a classical bandit.
+        One row per arm; the identity for a classical bandit.
     names : tuple of str
         What the arms are called.
     m : int
         How many to find.
     noise : Noise
-        What is known of the noise.
+        What is known about the noise.
     delta, epsilon : float
         Risk and slack.
     S : float or None
@@ -258,7 +258,7 @@ class Problem:
         if len(zero):
             raise IndistinguishableArms(
                 f"arm {self.names[zero[0]]!r} has only zeros as features: the linear model says "
-                "that its mean is exactly 0 and that evaluating it teaches nothing. Remove it, or "
+                "that its mean is exactly 0 and that evaluating it reveals nothing. Remove it, or "
                 "add a constant column to the features."
             )
         self._check_sizes()

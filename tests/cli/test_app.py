@@ -221,20 +221,20 @@ def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
 @pytest.mark.slow
 def test_every_command_twice(screen: Path) -> None:
     again = does("new", "screen.toml").stdout
-    assert "is there already, in screen.db, with 0 evaluations. Nothing was changed." in again
+    assert "already exists, in screen.db, with 0 evaluations. Nothing was changed." in again
     does("ask", "screen.toml", "-n", 4, "--out", "plate.csv")
     before = fingerprint()
-    fails(run("ask", "screen.toml", "-n", 4, "--out", "plate.csv"), 2, "plate.csv is there already")
+    fails(run("ask", "screen.toml", "-n", 4, "--out", "plate.csv"), 2, "plate.csv already exists")
     assert fingerprint() == before
     assert does("tell", "screen.toml", "plate.csv").stdout.startswith(
-        "0 results taken, 4 left blank."
+        "0 results recorded, 4 left blank."
     )
     fill("plate.csv")
-    assert does("tell", "screen.toml", "plate.csv").stdout.startswith("4 results taken.")
+    assert does("tell", "screen.toml", "plate.csv").stdout.startswith("4 results recorded.")
     before = fingerprint()
     for _ in range(2):
         said = does("tell", "screen.toml", "plate.csv").stdout
-        assert said.startswith("0 results taken, 4 known already.")
+        assert said.startswith("0 results recorded, 4 already known.")
     for command in ("status", "list", "export", "why"):
         words = ["why", "screen.toml", 0] if command == "why" else [command, "screen.toml"]
         assert does(*words).stdout == does(*words).stdout

@@ -73,7 +73,7 @@ def test_without_a_pilot_only_the_initial_pulls_are_known(
 ) -> None:
     write(algorithm=algorithm)
     said = " ".join(does("new", "screen.toml").stdout.split())
-    assert f"first {words}, whatever comes out; there is no answer before that." in said
+    assert f"first {words}, whatever the results; there is no answer before that." in said
     assert "how far apart the means of ranks 3 and 4 are" in said
     assert asked("new", "screen.toml")["outlook"]["lower_bound"] is None
 

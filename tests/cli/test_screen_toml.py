@@ -32,8 +32,8 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: seed must be a whole number": {"seed": -1},
     "screen.toml: lease must be a number and a unit (s, min, h or days)": {"lease": "7"},
     "screen.toml: lease must be text in quotes, got 7": {"lease": 7},
-    "screen.toml: give either features": {"features": None},
-    "screen.toml: give either features (a file": {"arms": ["a", "b"]},
+    "screen.toml: give exactly one of features": {"features": None},
+    "screen.toml: give exactly one of features (a file": {"arms": ["a", "b"]},
     "screen.toml: arms must be a list of names or the name of a file": {
         **{"features": None, "arms": 3}
     },
@@ -41,7 +41,7 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
         **{"features": None, "arms": ["a", "a", "b", "c"], "m": 1}
     },
     "there is no file nothing.csv": {"features": "nothing.csv"},
-    "features.csv, line 1 has 5 cells: one name a line is expected": {
+    "features.csv, line 1 has 5 cells: one name per line is expected": {
         **{"features": None, "arms": "features.csv"}
     },
     "there is no file nothing.csv: check the path.": {"pilot": "nothing.csv"},

@@ -163,7 +163,7 @@ def test_a_result_with_a_key_counts_once(screen: Path) -> None:
     assert asked(*result)["taken"] == [0]
     again = asked(*result)
     assert (again["taken"], again["known"]) == ([], [0])
-    assert "0 results taken, 1 known already." in does(*result).stdout
+    assert "0 results recorded, 1 already known." in does(*result).stdout
     assert asked(*result[:-1], "plate 3, well B8")["taken"] == [1]
     assert told() == [0.5, 0.5]
     changed = ("tell", "screen.toml", "--arm", "C07", "--value", "0.6", "--key", "plate 3, well B7")
@@ -189,8 +189,8 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
 @pytest.mark.parametrize(
     ("algorithm", "first_words", "later_words"),
     [
-        ("m-LinGapE", "is an initial pull", "was asked for to tell"),
-        ("Phased", "is part of the first plan", "is part of a plan to tell arms apart, above all"),
+        ("m-LinGapE", "is an initial pull", "was chosen to compare"),
+        ("Phased", "is part of the first plan", "is part of a plan to compare arms, above all"),
     ],
 )
 def test_why_says_it_in_words_and_in_json(
@@ -206,7 +206,7 @@ def test_why_says_it_in_words_and_in_json(
     assert does("why", "screen.toml", 0).stdout == f"Trial 0: '{arms[0]}' {first_words}.\n"
     said = " ".join(does("why", "screen.toml", 60).stdout.split())
     assert f"'{arms[60]}' {later_words}" in said
-    assert "from its challenger" in said
+    assert "with its challenger" in said
     assert "the study stops when" in said
     first, last = asked("why", "screen.toml", 0, 60)["trials"]
     assert (first["trial"], first["gap"]) == (0, None)

@@ -48,7 +48,7 @@ BAD_TABLES = {
     "X.csv, line 2: the first column holds '0x' here": "1,0\n0x,1\n1,1\n",
     "X.csv, line 1, column 3: 'y' is not a finite number": "x,1,y\na,1,0\nb,0,1\n",
     "X.csv is not text in UTF-8": b"\xff\xfe\x00",
-    "theta.csv has 2 numbers where 3 are expected: one a feature": "1,0,0\n0,1,0\n1,1,1\n",
+    "theta.csv has 2 numbers where 3 are expected: one per feature": "1,0,0\n0,1,0\n1,1,1\n",
     "the name 'a' is given to more than one arm": "a,1,0\na,0,1\nc,1,1\n",
 }
 

@@ -27,7 +27,7 @@ ALGORITHMS: dict[str, Algorithm] = {
 def algorithms() -> dict[str, str]:
     """The names of all algorithms, with a line about each.
 
-    MisLid is not among them: a name does not say its c. It is ``shortlist.MisLid``.
+    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def algorithms() -> dict[str, str]:
 
 
 def find_algorithm(choice: str | Algorithm) -> Algorithm:
-    """The algorithm of that name; one that is composed already is returned.
+    """The algorithm of that name; an algorithm object is returned as it is.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
-from shortlist.cli import export, lower_bound, new, paper, repurpose, studies, trials
+from shortlist.cli import export, lower_bound, new, paper, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
     BudgetSpent,
@@ -75,7 +75,7 @@ class Commands(PlainFlags, TyperGroup):
                 raise
             leave(str(error), USAGE)
         except KeyboardInterrupt:
-            leave("interrupted: run it again to go on.", INTERRUPTED)
+            leave("interrupted: run it again to continue.", INTERRUPTED)
 
 
 def leave(message: str, code: int) -> None:
@@ -105,8 +105,8 @@ $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped or cannot stop, or its last
-trials are under way (ask), 5 the storage cannot be used (damaged, foreign, newer, out of
-reach), 6 the output cannot be written, 130 interrupted.""",
+trials are pending (ask), 5 the storage cannot be used (damaged, foreign, newer,
+unreachable), 6 the output cannot be written, 130 interrupted.""",
 )
 
 
@@ -169,10 +169,10 @@ def compile_all(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
-    """Compile beforehand, for a container or the image of a cluster.
+    """Compile in advance, for a container or the image of a cluster.
 
-    A study compiles what it uses when that pays, and keeps it: nobody has to
-    run this. The machine code is kept beside the package, or in the user's
+    A study compiles what it uses when that pays, and caches it: you need not
+    run this. The machine code is stored next to the package, or in the user's
     cache folder where that cannot be written to, or in NUMBA_CACHE_DIR. It is
     made for this CPU, and made anew after an upgrade.
     """
@@ -229,6 +229,7 @@ for name, panel, command, examples in (
     ("list", LAB, studies.list_studies, studies.LIST_EXAMPLES),
     ("export", LAB, export.export, export.EXAMPLES),
     ("report", LAB, export.report, export.REPORT_EXAMPLES),
+    ("serve", LAB, serve.serve, serve.EXAMPLES),
     ("algorithms", LOOK_UP, algorithms, ALGORITHMS_EXAMPLES),
     ("bound", LOOK_UP, lower_bound.bound, lower_bound.EXAMPLES),
     ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),

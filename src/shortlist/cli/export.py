@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
-from shortlist.cli.output import count, plain, say, say_json
-from shortlist.cli.plate import study_digest
-from shortlist.cli.summary import trial_report
+from shortlist.cli.output import say, say_json
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file
+from shortlist.printable import count, plain
+from shortlist.study.insight.summary import trial_report
+from shortlist.study.plate import study_digest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +95,7 @@ def report(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a page about a study, for those who were not there.
+    """Write a page about a study, for readers who were not involved.
 
     An earlier page of the same study, written by this command, is replaced. Any
     other file is left alone unless --force is given.

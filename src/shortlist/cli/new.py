@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
-from shortlist.cli.output import count, few, from_here, say, say_entry, say_json
+from shortlist.cli.output import say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
-from shortlist.cli.summary import findings
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
+from shortlist.files.paths import from_here
+from shortlist.printable import count, few
+from shortlist.study.insight.summary import findings
 
 if TYPE_CHECKING:
     from shortlist.simulation.outlook import Forecast, Outlook
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
-features = "features.csv"   # CSV, TSV, Parquet: a line an arm, its name first
+features = "features.csv"   # CSV, TSV, Parquet: one line per arm, its name first
 m = 3                       # how many are wanted
 sigma = 0.1                 # noise of one evaluation: its standard deviation;
                             # or "estimate", or "bounded" with reward_range
@@ -29,11 +31,11 @@ delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 direction = "minimize"      # if small is good; "maximize" if it is left out
 
-In place of delta, budget = 600 ends the screen after so many evaluations,
+In place of delta, budget = 600 ends the screen after this many evaluations,
 without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
 algorithm, threshold, misspecification, S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
-URL), name. Files are sought beside the screen.toml.
+URL), name. File names are relative to the folder of the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml
@@ -59,7 +61,7 @@ def new(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a study from a screen.toml, and say what it will take.
+    """Create a study from a screen.toml, and forecast how long it will take.
 
     Everything is checked before anything is written. Run again, it finds the
     study that is there; a changed setting or features file is refused.
@@ -110,7 +112,7 @@ def new(
         say(f"Study {study.name!r} made, {where}.{carried_words}\n")
     else:
         changed = carried_words if carried else " Nothing was changed."
-        say(f"Study {study.name!r} is there already, {where}, with {evaluations}.{changed}\n")
+        say(f"Study {study.name!r} already exists, {where}, with {evaluations}.{changed}\n")
     for label, words in _study_entries(study, "features" in described.keys):
         say_entry(label, words)
     for finding in found:
@@ -193,7 +195,7 @@ def _outlook_entries(
         what = "pull" if makes_plans(study) else "initial pull"
         pulls = f"{count(outlook.initial, what)} of {count(outlook.initial_arms, 'arm')}"
         first = f"a plan of {pulls}" if makes_plans(study) else pulls
-        yield "first", f"{first}, whatever comes out; there is no answer before that."
+        yield "first", f"{first}, whatever the results; there is no answer before that."
     with_a_pilot = f'With means of a pilot (pilot = "pilot.csv" in {described.path}) you get'
     # The pilot by its name: the algorithm may make a pilot of its own.
     if_true = (
@@ -203,8 +205,8 @@ def _outlook_entries(
     if study.budget is not None:
         yield (
             "in all",
-            f"{count(study.budget, 'evaluation')}, neither more nor less. Those that fail or are "
-            "cancelled do not count.",
+            f"{count(study.budget, 'evaluation')}, exactly. Those that fail or are cancelled do not "
+            "count.",
         )
         if outlook.errors is None:
             probable = "the study says how probable a wrong shortlist is."
@@ -218,7 +220,7 @@ def _outlook_entries(
             )
         return
     if problem.noise.is_open:
-        yield "then", "σ is estimated, and only then can be said what is left."
+        yield "then", "σ is estimated; only then can the rest be forecast."
         return
     if outlook.misfit is None:
         depends = f"it depends on how far apart the means of ranks {m} and {m + 1} are."
@@ -230,15 +232,15 @@ def _outlook_entries(
     elif problem.epsilon:
         yield (
             "at ε = 0",
-            f"no algorithm that is as sure does with fewer than {outlook.lower_bound:,.0f} "
-            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, "
+            f"any δ-correct algorithm needs at least {outlook.lower_bound:,.0f} "
+            f"evaluations on average; with ε = {problem.epsilon:g} fewer may be enough. It is a bound, "
             "not a forecast.",
         )
     else:
         yield (
             "at least",
-            f"{outlook.lower_bound:,.0f} evaluations on average: no algorithm that is as sure "
-            "does with fewer. It is a bound, not a forecast.",
+            f"{outlook.lower_bound:,.0f} evaluations on average: the minimum that any δ-correct "
+            "algorithm needs. It is a bound, not a forecast.",
         )
     if outlook.forecast is not None:
         yield "forecast", _forecast_words(outlook.forecast)

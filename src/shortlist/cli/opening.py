@@ -48,7 +48,7 @@ TrialsArgument = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option("--study", metavar="NAME", help="Which one, where the storage holds several."),
+    typer.Option("--study", metavar="NAME", help="Which study, if the storage holds several."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -179,6 +179,6 @@ def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[No
     except StudyMismatch as error:
         words = str(error).partition(" Give another name")[0]
         raise StudyMismatch(
-            f"{screen.path}: {words} Put it back as it was, or begin another study with another "
+            f"{screen.path}: {words} Put it back as it was, or start another study with another "
             f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
         ) from None

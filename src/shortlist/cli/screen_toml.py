@@ -77,8 +77,8 @@ class ScreenFile:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
             raise InvalidSetting(
-                f"{self.path}: give either features (a file: a line an arm, its name first) or "
-                "arms (names alone, if nothing is known of the arms), not both and not neither."
+                f"{self.path}: give exactly one of features (a file: one line per arm, its name first) and "
+                "arms (names alone, if nothing is known about the arms)."
             )
         if "m" not in self.keys:
             raise InvalidSetting(f"{self.path}: m is missing, how many arms are wanted.")
@@ -123,7 +123,7 @@ class ScreenFile:
         for number, cells in lines:
             if len(cells) > 1:
                 raise InvalidFeatures(
-                    f"{self.arms_file}, line {number} has {len(cells)} cells: one name a line is "
+                    f"{self.arms_file}, line {number} has {len(cells)} cells: one name per line is "
                     "expected, in quotes if it has a comma. If the file holds features, write "
                     "features in place of arms."
                 )
@@ -163,7 +163,7 @@ def read_screen_file(path: Path) -> ScreenFile:
     except UnicodeDecodeError:
         raise InvalidSetting(f"{path} is not text in UTF-8: save it as such.") from None
     except RecursionError:
-        raise InvalidSetting(f"{path}: lists or tables stand too deep inside each other.") from None
+        raise InvalidSetting(f"{path}: lists or tables are nested too deeply.") from None
     except (tomllib.TOMLDecodeError, ValueError) as error:  # an endless number is a ValueError
         raise InvalidSetting(
             f'{path}: {error}. A line reads key = number, or key = "text" in quotes.'

@@ -19,9 +19,7 @@ from shortlist.cli.opening import (
     open_study,
     open_trials,
 )
-from shortlist.cli.output import count, fold, note, say, say_json
-from shortlist.cli.plate import PlateResults, match, read_plate, write_plate
-from shortlist.cli.summary import say_state, study_words, trial_numbers, trial_report, trial_rows
+from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
@@ -32,6 +30,9 @@ from shortlist.errors import (
 )
 from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
+from shortlist.printable import count
+from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
+from shortlist.study.plate import PlateResults, match, read_plate, write_plate
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -41,11 +42,11 @@ ASK_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist ask screen.toml -n 8 --out plate.csv
 $ shortlist ask screen.toml --again --out plate-again.csv
 
-The plate has a line a trial. Fill in its column [bold]value[/bold] and hand it to
+The plate has one line per trial. Fill in its column [bold]value[/bold] and give it to
 `shortlist tell`. A trial stays open until it is told, failed or cancelled; if
-a plate is lost, --again writes the open trials once more.
-Exit code 4: nothing was asked, as the study has stopped or cannot, or the
-last of its budget or its audit is under way."""
+a plate is lost, --again writes the open trials again.
+Exit code 4: nothing was asked, because the study has stopped or cannot stop, or
+the rest of its budget or its audit is pending."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
@@ -76,7 +77,9 @@ def ask(
     n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many trials.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PLATE.csv", help="Write a plate; else print.", show_default=False),
+        typer.Option(
+            metavar="PLATE.csv", help="Write a plate; by default print it.", show_default=False
+        ),
     ] = None,
     semicolons: Annotated[
         bool,
@@ -85,7 +88,7 @@ def ask(
         ),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Ask for nothing new: the open trials once more.")
+        bool, typer.Option("--again", help="Ask for nothing new: write the open trials again.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     name: NameOption = None,
@@ -132,8 +135,8 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
         ) from None
     except LinearityRejected:
         raise LinearityRejected(
-            f"{study_words(study)} Nothing was asked, and nothing told is lost: `shortlist "
-            "without-features` goes on with every result and assumes nothing of the means, "
+            f"{study_words(study)} Nothing was asked, and no result is lost: `shortlist "
+            "without-features` continues with every result and assumes nothing about the means, "
             "`shortlist with-misspecification` assumes that they are within C of linear."
         ) from None
 
@@ -153,12 +156,12 @@ def tell(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Names this result: told again, it counts once."),
+        typer.Option(metavar="TEXT", help="Identifies this result: told again, it counts once."),
     ] = None,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what came out: all of a plate or nothing, safe to repeat."""
+    """Record results: all of a plate or nothing, safe to repeat."""
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
     if key is not None and arm is None:
@@ -189,12 +192,12 @@ def tell(
             opened.refresh()
             told = match(Path(plate), rows, opened)
             taken = _take(opened, told)
-    known = f", {len(told.known)} known already" if told.known else ""
+    known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     say_state(
         opened,
         as_json,
-        f"{count(len(taken), 'result')} taken{known}{blank}.",
+        f"{count(len(taken), 'result')} recorded{known}{blank}.",
         taken=taken,
         known=told.known,
         blank=told.blank,
@@ -259,7 +262,7 @@ def fail(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials came to nothing; no value is made up."""
+    """Record that trials failed; no value is made up."""
     _close(study, trials, name, as_json, "failed", lambda opened, t: opened.fail(t, reason))
 
 
@@ -269,7 +272,7 @@ def cancel(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials will not be evaluated."""
+    """Record that trials will not be evaluated."""
     _close(study, trials, name, as_json, "cancelled", lambda opened, t: opened.cancel(t))
 
 

@@ -89,13 +89,13 @@ class AlgorithmOnProblem:
         return max(lows), min(highs)
 
     def check(self, value: float) -> None:
-        """Raise for a result that cannot be, by the algorithm or by what is known of the noise."""
+        """Raise for a result that cannot be, by the algorithm or by what is known about the noise."""
         if self.reward_range is not None:
             low, high = self.reward_range
             if not low <= value <= high:
                 raise InvalidInput(
                     f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing "
-                    "was told. Start anew with an algorithm that uses σ (LUCB, Racing), or with "
+                    "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or with "
                     "results scaled to this range; to cut one off would bias the mean."
                 )
         self.problem.noise.check(value)
@@ -149,12 +149,12 @@ class AlgorithmOnProblem:
         if self.why_heuristic:
             return (
                 f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "
-                f"Meant is: {claim}, with probability {1 - problem.delta:g} "
+                f"The intended claim is: {claim}, with probability {1 - problem.delta:g} "
                 f"({figures}, threshold {self.threshold.name!r})."
             )
         if self.extends:
             return (
-                f"Extension without a theorem: {self.extends}. Meant is: {claim}, with probability "
+                f"Extension without a theorem: {self.extends}. The intended claim is: {claim}, with probability "
                 f"{1 - problem.delta:g} ({figures}, threshold {self.threshold.name!r}, "
                 f"{self.threshold.source})."
             )

@@ -204,7 +204,7 @@ def _columns(schema: Any) -> tuple[list[str], str | None]:
         about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         index = [name for name in about.get("index_columns", []) if isinstance(name, str)]
     except (AttributeError, RecursionError, TypeError, ValueError):
-        raise InvalidFeatures("features: what pandas noted of its index is damaged.") from None
+        raise InvalidFeatures("features: pandas' description of the index is damaged.") from None
     text, numbers = [], []
     for field in schema:
         if field.name in index or types.is_string(field.type) or types.is_large_string(field.type):

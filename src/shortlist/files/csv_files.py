@@ -35,17 +35,20 @@ class Table(NamedTuple):
 def read_lines(
     file: Path,
     *,
+    data: bytes | None = None,
     spaced: bool = False,
     is_cut_right: Callable[[list[str], list[str]], bool] | None = None,
 ) -> list[Line]:
     """The lines that are not blank, split into cells at commas, semicolons or tabs.
 
     Where the first line has none of these, ``spaced`` splits at spaces. ``is_cut_right`` is given
-    the heading and a line, and may know that commas do separate.
+    the heading and a line, and may know that commas do separate. ``data`` is what the file holds,
+    where it was sent and is not on the disk.
     """
     file = checked_path(file, InvalidFeatures)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        raw = io.BytesIO(file.read_bytes() if data is None else data)
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig").read()  # any line ends become \n
     except FileNotFoundError:
         raise InvalidFeatures(f"there is no file {file}: check the path.") from None
     except OSError as error:

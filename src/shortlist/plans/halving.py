@@ -47,7 +47,7 @@ class XYHalving(Budgeted):
     budget : int
         The number of evaluations, all of which are made.
     name : str, optional
-        For tables, where several budgets stand beside each other.
+        For tables that compare several budgets.
 
     Examples
     --------

@@ -12,11 +12,12 @@ from shortlist.plot.arms import (
     colour,
     drawn,
     headline,
-    label,
+    labels,
     left_out,
     look_of,
     most_contested,
     nothing_yet,
+    pair_words,
 )
 from shortlist.plot.figure import FRAME, label_rows, number, panels_for, say, write_around
 
@@ -71,7 +72,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
-    words = _stop(study, look, alone) + left_out(len(arms), look.table)
+    words = _stop(study, look, arms) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
@@ -104,7 +105,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
         ax.plot([low[arm], high[arm]], [place, place], color=shade, linewidth=2.5, zorder=2)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     colours = [colour(look, arm) for arm in arms]
-    label_rows(ax, [label(look, arm) for arm in arms], places, colours)
+    label_rows(ax, labels(look, arms), places, colours)
 
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
@@ -119,9 +120,10 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
         ax.axvline(end + width, color=CHALLENGER, linestyle=":", zorder=1.9)
 
 
-def _stop(study: Study, look: Look, alone: bool) -> str:
+def _stop(study: Study, look: Look, arms: list[int]) -> str:
     """What stops the study, as sentences."""
     setup, m = study.bound.engine.setup, study.problem.m
+    alone = setup.alone
     verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"

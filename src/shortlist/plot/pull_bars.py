@@ -75,8 +75,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         where = {"textcoords": "offset points", "va": "center"}
         ax.annotate(f"{told:,}", (end, place), (3, 0), fontsize=8, color="0.3", **where)
     labels = [
-        f"★ {drawn(name)}" if star else drawn(name)
-        for name, star in zip(table["name"].iloc[arms], inside, strict=True)
+        f"★ {name}" if star else name
+        for name, star in zip(drawn(table["name"].iloc[arms].tolist()), inside, strict=True)
     ]
     label_rows(ax, labels, places, colours)
     ax.set_xlim(0, 1.08 * max(ends.max(), 1))

@@ -142,7 +142,7 @@ def _course(reading: Reading) -> list[str]:
     words = _origins(study)
     if out_of_order(study):
         words.append(
-            "Results were taken in as they came, some before others that had been asked for "
+            "Results were processed as they came, some before others that had been asked for "
             "earlier."
         )
     kinds = study.all_steps().kinds

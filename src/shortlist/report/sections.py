@@ -96,7 +96,7 @@ def progress(reading: Reading) -> list[tuple[str, Any]]:
     """What was told, is pending, failed and was cancelled, and how long it may still take."""
     study = reading.study
     cancelled = sum(trial.state == "cancelled" for trial in study.trials)
-    rows: list[tuple[str, Any]] = [("Results taken in", f"{study.evaluations:,}")]
+    rows: list[tuple[str, Any]] = [("Results processed", f"{study.evaluations:,}")]
     audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{audited:,} of them"))

@@ -499,11 +499,11 @@ def remembered(
     return table[t]
 
 
-HORIZON = 100  # evaluations a dimension: neither an easy problem nor a hard one
+HORIZON = 100  # evaluations per dimension: neither an easy problem nor a hard one
 
 
 def expected_evidence(threshold: Threshold, setting: Setting) -> float:
-    """About what Z must reach at a stop after ``HORIZON`` evaluations a dimension.
+    """About what Z must reach at a stop after ``HORIZON`` evaluations per dimension.
 
     Every dimension is taken to be explored alike. A pilot's own share is counted in.
 

@@ -30,11 +30,11 @@ class Shortlist:
     table : DataFrame
         name, pulls, mean, lower, upper of each.
     evaluations : int
-        How many it took.
+        How many evaluations it took.
     final : bool
         Whether the study has stopped; before that there is no guarantee.
     guarantee : str
-        What the answer is worth.
+        Whether the answer is proven, under which assumptions, or why it is not.
     error : float or None
         With a budget, the estimated probability that the list is wrong; None without one, and
         until the initial pulls are in.

@@ -36,7 +36,7 @@ def no_room(study: View) -> str:
     return (
         f"the budget of {study.budget:,} evaluations is spent, and the arms evaluated do not span "
         f"the features, which have {study.problem.rank} dimensions: results were told that nobody "
-        "had asked for. There is no answer; begin a study with a larger budget."
+        "had asked for. There is no answer; start a study with a larger budget."
     )
 
 

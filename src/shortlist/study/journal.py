@@ -1,6 +1,6 @@
 """The log of a study: every trial and every change, in step with the model and with the storage.
 
-The :class:`Ledger` holds the trials and counts their changes. The :class:`Journal` makes every
+The ``Ledger`` holds the trials and counts their changes. The ``Journal`` makes every
 change one transaction, on top of what others have done: ledger, model and storage change together
 or not at all.
 """
@@ -500,7 +500,7 @@ class Ledger:
         if not 0 <= int(number) < len(self.trials):
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
-                "Use tell(arm=…, value=…) for data that nobody asked for."
+                "Use tell(arm=…, value=…) for unrequested data."
             )
         own = self.trials[int(number)]
         if (
@@ -541,21 +541,21 @@ def _check_state(trial: Trial, arms: int) -> None:
 
 
 def checked_key(key: object) -> str | None:
-    """What tells a result from others.
+    """What tells a result, or a request for trials, from others.
 
     Examples
     --------
     >>> checked_key(7)
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was told.
+    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was changed.
     """
     if key is None:
         return None
     if not isinstance(key, str) or not 1 <= len(key) <= 200 or not is_text(key):
         shown = repr(key)[:100]
         raise InvalidInput(
-            f"key must be a text of 1 to 200 characters, got {shown}: nothing was told."
+            f"key must be a text of 1 to 200 characters, got {shown}: nothing was changed."
         )
     return key
 
@@ -636,7 +636,7 @@ class Journal:
 
     @property
     def audit(self) -> Audit:
-        """Whether the results speak against means that are linear in the features."""
+        """Whether the results contradict means that are linear in the features."""
         self._mend()
         return self._audit
 
@@ -781,14 +781,20 @@ class Journal:
                 gc.enable()
         return has_news or is_earlier
 
-    def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
+    def ask(
+        self, count: int, *, in_turn: bool, process: str | None, key: str | None = None
+    ) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        A budget or an audit may allow fewer than were asked for, or none.
+        A budget or an audit may allow fewer than were asked for, or none. With a key that was used
+        before, the trials that were asked for with it.
         """
 
         def act(transaction: Transaction) -> list[Trial] | None:
-            model, ledger, me = self._model, self._ledger, worker()
+            model, ledger = self._model, self._ledger
+            me = worker() if key is None else f"key {key}"
+            if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
+                return asked
             if self.is_rejected or (model.stopped and not self._audit.is_open):
                 return None
             now, lease = transaction.now, self._definition.choices["lease"]
@@ -859,7 +865,7 @@ class Journal:
     def add(
         self, results: Sequence[tuple[int, float, str | None]], origin: Origin = "unasked"
     ) -> list[Trial]:
-        """Results that nobody asked for, all or none; one with a key is added once."""
+        """Unrequested results, all or none; one with a key is added once."""
 
         def act(transaction: Transaction) -> list[Trial]:
             added = []

@@ -36,7 +36,7 @@ class Decided(NamedTuple):
 
 
 class Model:
-    """The algorithm as it stands after the results taken in so far.
+    """The algorithm as it stands after the results processed so far.
 
     Where σ is to be estimated there is no algorithm before the initial pulls are in. Then it is
     bound to its problem again, with the σ they give, and takes all steps from the first.

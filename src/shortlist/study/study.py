@@ -60,8 +60,8 @@ class Study(View):
     Parameters
     ----------
     features : array K × N, DataFrame or None
-        One row an arm; a DataFrame's index names the arms. None with ``arms`` means a classical
-        bandit: nothing is known of the arms.
+        One row per arm; a DataFrame's index names the arms. None with ``arms`` means a classical
+        bandit: nothing is known about the arms.
     m : int
         How many to find.
     sigma : float, "bounded", "estimate", or a number for every arm
@@ -77,14 +77,14 @@ class Study(View):
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
     budget : int, optional
-        Stop after so many results, neither earlier nor later, and estimate how probable a wrong
-        answer is. Without it the study stops when it is certain enough.
+        Stop after exactly this number of results, and estimate the probability of a wrong answer.
+        Without it the study stops when the answer is certain enough.
     algorithm : str, GIFA, Planned or MisLid, optional
-        See ``shortlist.algorithms``; by default ``"auto"``, what is recommended for the problem.
+        See ``shortlist.algorithms``; by default ``"auto"``, the one recommended for the problem.
     threshold : optional
         In place of the algorithm's own.
     seed : int, optional
-        For ties and for the seeds of trials; by default drawn, and kept in ``study.seed``.
+        For ties and for the seeds of trials; by default drawn at random, see ``study.seed``.
     arms : sequence, optional
         Names of the arms.
     storage : path or URL, optional
@@ -93,13 +93,13 @@ class Study(View):
         there with the same settings and features, it is gone on with; many processes may do so at
         once. By default it is in memory only.
     name : str, optional
-        Of the study in its storage.
+        The name of the study in its storage.
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
-        default never, but for those of a :meth:`run` that has ended on this machine.
+        default never, except for trials of a ``run`` that has ended on this machine.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
-        few fresh evaluations (20, or a tenth of those so far). Where the answer does not assume it,
+        few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
         there is nothing to test. See ``docs/linearity.md``.
 
     Examples
@@ -186,16 +186,16 @@ class Study(View):
         *,
         algorithm: Algorithm | None = None,
     ) -> Study:
-        """Go on with a stored study.
+        """Continue a stored study.
 
         Parameters
         ----------
         storage : path or URL
             Where it is kept.
         name : str, optional
-            Which one; may be left out where there is only one.
+            Which study; may be omitted if there is only one.
         algorithm : GIFA, Planned or MisLid, optional
-            Needed again if it has parts of your own: storage keeps names, never code.
+            Needed again if it has rules of your own: the storage holds names, never code.
         """
         from shortlist.study.storage.opening import open_storage
 
@@ -256,9 +256,9 @@ class Study(View):
         algorithm, threshold : optional
             As for a new study without features; by default what is recommended for it.
         storage : path or URL, optional
-            Where to keep it; by default where this one is kept, if it is.
+            Where to store it; by default in this study's storage, if it has one.
         name : str, optional
-            By default this one's, with "without features" after it.
+            By default this study's name followed by "without features".
 
         Examples
         --------
@@ -287,9 +287,9 @@ class Study(View):
         c : float
             How far from linear a mean may be; see ``MisLid``.
         storage : path or URL, optional
-            Where to keep it; by default where this one is kept, if it is.
+            Where to store it; by default in this study's storage, if it has one.
         name : str, optional
-            By default this one's, with the c after it.
+            By default this study's name followed by c.
         """
         from shortlist.plans.mislid.algorithm import MisLid
 
@@ -424,14 +424,16 @@ class Study(View):
         )
 
     def remaining(self, *, quick: bool = False) -> Projection:
-        """How many more evaluations the stop is away, with a range, as far as the estimates tell.
+        """How many more evaluations to expect until the stop, with a range.
 
-        With a budget it is exact: the budget less the results told.
+        It is projected from the estimates.
+
+        With a budget it is exact: the budget minus the results told.
 
         Parameters
         ----------
         quick : bool
-            In a few milliseconds, and less well.
+            Only extrapolate: takes a few milliseconds, and is less accurate.
         """
         return remaining(self, quick=quick)
 
@@ -444,30 +446,50 @@ class Study(View):
         return history(self)
 
     def why(self, trial: Trial | int) -> Reason:
-        """Why a trial was asked for: b_t, c_t and their gap index."""
+        """Why a trial was asked for: b, c and their gap index.
+
+        b is the arm of the shortlist whose place was least certain, c its strongest challenger.
+        """
         found = self._journal.ledger.find(trial)
         reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
         names = ", ".join(finding.name for finding in doubts(self))
         if not names:
             return reason
-        doubt = f"The results speak against what the guarantee assumes: {names}."
+        doubt = f"The results contradict what the guarantee assumes: {names}."
         return replace(reason, words=f"{reason.words} {doubt}")
 
     # Asking
 
     @overload
-    def ask(self) -> Trial: ...
+    def ask(self, *, key: str | None = None) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int, *, key: str | None = None) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, key: str | None = None) -> Trial | list[Trial]:
         """The next evaluation to make, or the next ``n``.
 
         Trials asked for and not told yet shrink the widths and leave the means alone, so that a
         batch is spread out; the stop looks at told results only. A trial whose lease is over comes
         first. A budget may have room for fewer than ``n``.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; then a list is returned.
+        key : str, optional
+            What tells this request from all others, such as the name of a plate. Asked again with
+            the same key, by whichever process, the trials that were asked for with it are returned,
+            less those that were given to somebody else when their lease was over.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1)
+        >>> [trial.number for trial in study.ask(2, key="plate 1")]
+        [0, 1]
+        >>> [trial.number for trial in study.ask(2, key="plate 1")]
+        [0, 1]
         """
         count = 1 if n is None else whole_number("n", n, 1)
-        trials = self._journal.ask(count, in_turn=False, process=None)
+        trials = self._journal.ask(count, in_turn=False, process=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
         return trials[0] if n is None else trials
@@ -495,21 +517,21 @@ class Study(View):
         if_told: Literal["raise", "ignore"] = "raise",
         key: str | None = None,
     ) -> Trial:
-        """Take in a result.
+        """Record a result.
 
         Parameters
         ----------
         trial : Trial or int
-            Which one, itself or its number.
+            The trial or its number.
         value : float
-            What came out; finite.
+            The result; it must be finite.
         arm : int or str
-            In place of ``trial``, for data that nobody asked for.
+            In place of ``trial``, for unrequested data.
         if_told : {"raise", "ignore"}
-            What to do when the trial was told already.
+            What to do if the trial was already told.
         key : str, optional
-            With ``arm``: what tells this result from all others, such as the line of a file. Told
-            again with the same key it counts once, and the trial that is there is returned.
+            With ``arm``: identifies this result, such as the line of a file. If it is told again with
+            the same key it counts once, and the existing trial is returned.
 
         Examples
         --------
@@ -570,14 +592,14 @@ class Study(View):
         *,
         if_told: Literal["raise", "ignore"] = "raise",
     ) -> list[Trial]:
-        """Take in several results in one transaction: all of them, or none if one is wrong.
+        """Record several results in one transaction: all of them, or none if one is wrong.
 
         Parameters
         ----------
         results : iterable of (trial, value)
-            Trials by themselves or by their numbers.
+            Trials or their numbers.
         if_told : {"raise", "ignore"}
-            What to do with a trial that was told already.
+            What to do with a trial that was already told.
         """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
@@ -639,27 +661,27 @@ class Study(View):
         return corrected
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
-        """Say that an evaluation came to nothing; no value is made up for it.
+        """Record that an evaluation failed; no value is made up for it.
 
-        Of a very long reason the beginning and the end are kept.
+        The beginning and the end of a very long reason are kept.
         """
         return self._journal.end(trial, "failed", storable(str(reason)))
 
     def cancel(self, trial: Trial | int) -> Trial:
-        """Say that an evaluation will not be made."""
+        """Record that an evaluation will not be made."""
         return self._journal.end(trial, "cancelled", None)
 
     def refresh(self) -> None:
-        """Take in what other processes have asked and told; ``ask`` and ``tell`` do so too."""
+        """Read what other processes have asked and told; ``ask`` and ``tell`` do so too."""
         self._journal.refresh()
         self._warn()
 
     def close(self) -> None:
-        """Let go of the storage's connection; the study opens it again when it is used."""
+        """Close the connection to the storage; the study opens it again when it is used."""
         self._journal.storage.close()
 
     def reopen(self) -> None:
-        """Take the stop back: the study may be asked again, and stops again after a result."""
+        """Undo the stop: the study may be asked again, and stops again after a result."""
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
         if self.budget is not None:
@@ -695,14 +717,14 @@ class Study(View):
             Given a trial (its ``arm``, ``name`` and ``seed``), returns the result. If it raises,
             the trial is marked as failed, with the traceback as the reason.
         executor : concurrent.futures.Executor or Dask client, optional
-            Where to evaluate; by default here.
+            Where to evaluate; by default in this process.
         batch : int
-            How many evaluations to keep in flight.
+            How many evaluations to keep running.
         order : {"asked", "completion"}
-            Whether results are taken in in the order in which they were asked for, whenever they
-            come (so that quick evaluations do not bias the sample), or as they come.
+            Whether results are processed in the order in which they were asked for, whenever they
+            arrive (so that fast evaluations do not bias the sample), or as they arrive.
         max_evaluations : int, optional
-            Results to be told at most; the study can be run on later.
+            The largest number of results to be told; the study can be continued later.
         max_failures : int
             Failures to go on after; the next one is raised. An evaluation that the executor lost
             counts too, and is made again.
@@ -714,8 +736,8 @@ class Study(View):
             in this thread, one trial after the other. What it raises ends the run; nothing told is
             lost.
         patience : float
-            Seconds for which to keep results and try again when the storage is away (locked, not
-            reachable, moved). After that they are written to a file, which the error names.
+            Seconds for which to keep results and retry if the storage is unavailable (locked,
+            unreachable, moved). After that they are written to a file, which the error names.
         progress : bool
             Show a line with evaluations, stopping statistic and current shortlist, on a terminal or
             in a notebook.

@@ -58,7 +58,7 @@ class Correction(NamedTuple):
 
 @dataclass(slots=True)
 class _Fields:
-    """What a trial holds; made as this and handed out as a :class:`Trial`."""
+    """What a trial holds; made as this and handed out as a ``Trial``."""
 
     number: int
     arm: int
@@ -81,9 +81,9 @@ class _Fields:
 
 
 class Trial(_Fields):
-    """An evaluation that the study asked for, or was told of.
+    """An evaluation that the study asked for, or an unrequested result.
 
-    It follows the study: ``state`` and ``value`` are those of now. Only the study changes it.
+    It follows the study: ``state`` and ``value`` are always current. Only the study changes it.
 
     Attributes
     ----------
@@ -94,20 +94,20 @@ class Trial(_Fields):
     name : str
         Which arm, by its name.
     seed : int
-        For a stochastic simulator: another one for every trial.
+        For a stochastic simulator: different for every trial.
     state : {"pending", "told", "failed", "cancelled"}
-        Where it stands.
+        Its current state.
     value : float or None
-        What was told.
+        The result.
     reason : str or None
         Why it failed.
     asked_at, closed_at, expires_at : float or None
-        Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and from
-        when on it may be asked for again.
+        Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and
+        when its lease expires.
     worker : str
-        Who asked for it.
+        Who asked for it: user and machine, or ``key`` and the key it was asked for with.
     process : str or None
-        The process that evaluates it, if its end would be the evaluation's end.
+        The process that evaluates it, if the evaluation ends with that process.
     in_turn : bool
         Whether its result waits for those asked for before it.
     key : str or None
@@ -243,14 +243,14 @@ class Reason:
     arm : str
         What was asked for.
     b, c : str or None
-        The ambiguous candidate and its challenger; None for an initial pull or data that nobody
-        asked for.
+        b: the arm of the shortlist whose place was least certain. c: its strongest challenger.
+        None for an initial pull or unrequested data.
     gap : float or None
         Their gap index B_{c,b}: how much better c may still be than b.
     statistic : float or None
-        What must fall to ε for the study to stop; with a budget it decides nothing.
+        The study stops when this is at most ε; with a budget it decides nothing.
     words : str
-        All that in a sentence.
+        The reason as a sentence.
     """
 
     arm: str
@@ -271,25 +271,25 @@ class Reason:
                 "initial": "part of the first plan" if planned else "an initial pull",
                 "audit": "part of the audit: it tests whether the means are linear in the features",
                 "carried": "a result carried over from another study",
-            }.get(cause.origin, "data that nobody asked for")
+            }.get(cause.origin, "unrequested data")
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
         statistic = math.nan if cause.statistic is None else cause.statistic
-        stop = f"the study stops when {statistic:.4g} has fallen to {problem.epsilon:g}"
+        stop = (
+            f"the stopping statistic was {statistic:.4g}, and the study stops when it is at most "
+            f"{problem.epsilon:g}"
+        )
         if budget is not None:
             stop = f"the study stops after {budget:,} evaluations"
         elif math.isnan(statistic):
-            stop = "it was part of the pilot, in which the stop is not looked for"
+            stop = "it was part of the pilot, during which the study does not stop"
         purpose = (
-            "is part of a plan to tell arms apart, above all"
-            if planned
-            else "was asked for to tell"
+            "is part of a plan to compare arms, above all" if planned else "was chosen to compare"
         )
         words = (
-            f"{arm!r} {purpose} {b!r} (held to be among the best "
-            f"{problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{gap:.4g}; {stop}."
+            f"{arm!r} {purpose} b = {b!r}, the least certain of the {problem.m} that looked best, "
+            f"with its challenger c = {c!r}, which may be better by {gap:.4g}; {stop}."
         )
         return cls(arm, b, c, gap, statistic, words)
 

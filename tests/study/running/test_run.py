@@ -24,10 +24,10 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
-from shortlist.cli.plate import read_plate
 from shortlist.errors import StorageError
 from shortlist.study.insight import remaining
 from shortlist.study.model import Model
+from shortlist.study.plate import read_plate
 from shortlist.study.running import progress
 from shortlist.study.running import run as evaluation
 from shortlist.study.running.objective import evaluate_trial
@@ -72,7 +72,7 @@ def kept_pools() -> Iterator[None]:
 
 @contextmanager
 def processes(start: str, count: int = 2) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes; those that start anew do so slowly, and are used by several tests."""
+    """A pool of processes; those that start a new study do so slowly, and are used by several tests."""
     if start in KEPT:
         yield KEPT[start]
         return

@@ -1,4 +1,4 @@
-"""Findings that speak for or against what the guarantee assumes.
+"""Findings that support or contradict what the guarantee assumes.
 
 Before any evaluation they are of the features, later also of S, σ and the linear model.
 """
@@ -52,8 +52,8 @@ class Finding:
     name : str
         Of the check.
     level : {"fine", "untested", "note", "warning"}
-        A warning speaks against the guarantee or against the numbers it is made of; a note costs
-        evaluations, or is worth a look; what is untested is assumed, and nothing is known of it.
+        A warning contradicts the guarantee, or the accuracy of the numbers behind it. A note flags
+        something that may cost evaluations or deserves a look. What is untested is assumed.
     words : str
         What was found, with the figures.
     meaning : str
@@ -93,7 +93,7 @@ class Findings(list[Finding]):
 
 
 def examine_features(problem: Problem) -> list[Finding]:
-    """What can be said of the features before any evaluation.
+    """What can be said about the features before any evaluation.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def examine_features(problem: Problem) -> list[Finding]:
                 "rank",
                 "fine",
                 f"There are no features: each of the {problem.arms} arms is a dimension of its own.",
-                "Nothing is assumed about the means, and no arm teaches anything about another.",
+                "Nothing is assumed about the means, and no arm says anything about another.",
             )
         ]
     if problem not in _EXAMINED:  # of many arms it takes a second, and an answer is asked for often
@@ -123,7 +123,7 @@ def examine_features(problem: Problem) -> list[Finding]:
 
 
 def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:
-    """Warn of what speaks against the guarantee; notes stay with ``examine_features``."""
+    """Warn of what contradicts the guarantee; notes stay with ``examine_features``."""
     for finding in examine_features(problem):
         if finding.level == "warning":
             warnings.warn(str(finding), UnhealthyFeatures, stacklevel=stacklevel)
@@ -136,7 +136,7 @@ def _rank(problem: Problem) -> Finding:
             "rank",
             "fine",
             words,
-            "Arms teach about each other; the guarantee assumes that the means are linear in the "
+            "Each arm says something about the others; the guarantee assumes that the means are linear in the "
             "features.",
         )
     return Finding(
@@ -144,7 +144,7 @@ def _rank(problem: Problem) -> Finding:
         "note",
         words,
         "Any means are linear in them: the guarantee assumes nothing about the means, but there is "
-        "no structure to use, and no arm teaches anything about another. To gain from features, "
+        "no structure to use, and no arm says anything about another. To gain from features, "
         "take fewer than there are arms.",
     )
 
@@ -341,7 +341,7 @@ def _p(p: float, digits: int = 2) -> str:
 
 
 def examine(study: View) -> list[Finding]:
-    """What can be said of the features, the noise and the model by now.
+    """What can be said about the features, the noise and the model so far.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ def examine(study: View) -> list[Finding]:
                 "rank",
                 "fine",
                 f"{study.bound.name} does not look at the features.",
-                "Nothing is assumed about the means, and no arm teaches anything about another.",
+                "Nothing is assumed about the means, and no arm says anything about another.",
             )
         ]
     else:
@@ -423,7 +423,7 @@ def _norm(study: View, results: _Results) -> Finding:
         return Finding("S", "fine", words, "The guarantee does not depend on S.")
     if len(results.arms) == 0:
         words = "Nothing has been told yet."
-        return Finding("S", "untested", words, f"S = {S:g} is taken at its word.")
+        return Finding("S", "untested", words, f"S = {S:g} is taken as given.")
     x = study.bound.engine.setup.features[results.arms]
     values, vectors = np.linalg.eigh((x.T * results.weights) @ x)
     seen = values > 1e-12 * values[-1]
@@ -433,19 +433,19 @@ def _norm(study: View, results: _Results) -> Finding:
     words = f"‖θ̂‖ = {norm:.3g} and S = {S:g}"
     if p >= ALPHA:
         inside = "." if norm <= S else f": more, but within its uncertainty ({_p(p)})."
-        return Finding("S", "fine", words + inside, "The results do not speak against S.")
+        return Finding("S", "fine", words + inside, "The results do not contradict S.")
     words += f": no θ of norm at most {S:g} explains the results ({_p(p, 1)})."
     return Finding(
         "S",
         "warning",
         words,
         f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
-        f"Start anew with a larger S, or with 'self_normalized', which needs none. {ADAPTIVE}",
+        f"Start a new study with a larger S, or with 'self_normalized', which needs none. {ADAPTIVE}",
     )
 
 
 def _least_p(theta: Reals, values: Reals, S: float, sigma: float) -> float:
-    """The p-value of the θ with ‖θ‖ ≤ S that the results speak against least.
+    """The p-value of the θ with ‖θ‖ ≤ S that the results contradict least.
 
     It is the nearest to θ̂ in the norm of Σ x xᵀ: θ_i = θ̂_i v_i/(v_i + κ) along its axes, with κ
     such that its norm is S.
@@ -483,7 +483,7 @@ def _noise(study: View, results: _Results) -> Finding:
             "noise",
             "untested",
             "No arm has been evaluated twice yet.",
-            f"{study.problem.noise.figure} is taken at its word, and the guarantee rests on it.",
+            f"{study.problem.noise.figure} is taken as given, and the guarantee rests on it.",
         )
     squares = float(results.squares.sum())
     spread = math.sqrt(squares / degrees)
@@ -497,7 +497,8 @@ def _noise(study: View, results: _Results) -> Finding:
     p_worst = min(float(each.min()) * len(each), 1.0)
     too_small = (
         "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
-        "stops too early. Start anew with a larger σ. The p-value is for normal noise. " + ADAPTIVE
+        "stops too early. Start a new study with a larger σ. The p-value is for normal noise. "
+        + ADAPTIVE
     )
     if p < ALPHA:
         words += f": too small (χ² = {squares / sigma**2:.4g}, {_p(p, 1)})."
@@ -526,7 +527,7 @@ def _noise(study: View, results: _Results) -> Finding:
     if p < HINT:
         meaning = "A hint that σ is too small, and no proof. See whether it goes on. " + ADAPTIVE
         return Finding("noise", "note", words, meaning)
-    return Finding("noise", "fine", words, "The results do not speak against σ.")
+    return Finding("noise", "fine", words, "The results do not contradict σ.")
 
 
 def _fit(study: View, results: _Results) -> Finding:
@@ -581,7 +582,7 @@ def _fit(study: View, results: _Results) -> Finding:
         f"The means of {len(x)} arms are not linear in the features ({test}): they miss by about "
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
         "The guarantee assumes that they are, and does not hold. Add features (a column of ones "
-        "too, if there is none), or go on with study.without_features(), which keeps every result. "
+        "too, if there is none), or continue with study.without_features(), which keeps every result. "
         f"{ADAPTIVE}",
     )
 
@@ -621,8 +622,7 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
             f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
         )
         meaning = (
-            "The results do not speak against c, nor do they show that it is large enough. "
-            + ADAPTIVE
+            "The results do not contradict c, nor do they show that it is large enough. " + ADAPTIVE
         )
         return Finding("fit", "fine", words, meaning)
     worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
@@ -631,14 +631,14 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
         "warning",
         f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
         f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
-        "The guarantee assumes that they are not, and does not hold. Start anew with a larger "
+        "The guarantee assumes that they are not, and does not hold. Start a new study with a larger "
         "misspecification, or with an algorithm that does not look at the features, such as LUCB. "
         + ADAPTIVE,
     )
 
 
 def doubts(study: View) -> list[Finding]:
-    """The findings of health that speak against the guarantee.
+    """The findings of health that contradict the guarantee.
 
     Examples
     --------
@@ -716,14 +716,14 @@ def advice(study: View) -> str:
     c = study.bound.misspecification
     other = f"with a c above {c:g}" if c else "assumes that they are within c of linear"
     return (
-        f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
-        "study.without_features() goes on with every result and assumes nothing of the means, "
+        f"{departure(rejection, c)} The guarantee assumes that they are. No result is lost: "
+        "study.without_features() continues with every result and assumes nothing about the means, "
         f"study.with_misspecification(c) {other}."
     )
 
 
 def departure(rejection: Rejection, c: float) -> str:
-    """What speaks against means that are linear, or within ``c`` of linear, in a sentence."""
+    """What contradicts means that are linear, or within ``c`` of linear, in a sentence."""
     what = f"within c = {c:g} of linear" if c else "linear"
     return (
         f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "

@@ -1,6 +1,6 @@
 """What a study looked like after every evaluation, by taking its results in again.
 
-A :class:`Look` is what the stopping rule read: means, intervals, and gap indices.
+A ``Look`` is what the stopping rule read: means, intervals, and gap indices.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class History:
     Attributes
     ----------
     frame : DataFrame
-        One row an evaluation, in the order in which the model took them in: evaluation (from 1),
+        One row per evaluation, in the order in which the model processed them: evaluation (from 1),
         trial, arm, name, value, C, statistic, b, c. The last three are those of the study's last
         look by then: it does not look during the initial pulls and a pilot (they are missing), in
         the middle of a round that pulls two arms, or after its stop. Of more than 2000
@@ -290,7 +290,7 @@ class Look:
     boundary : int
         The candidate whose gaps stop the study: b, or with τ_UGapE the one of largest m-th gap.
     table : DataFrame
-        One row an arm: name, pulls, mean, lower, upper, in_shortlist as in ``Study.table``; then
+        One row per arm: name, pulls, mean, lower, upper, in_shortlist as in ``Study.table``; then
         gap, gap_lower and gap_upper, the interval of a difference of two means that the stopping
         rule reads. With τ_LUCB the difference is μ_i − μ_b for an arm i outside the shortlist and
         μ_c − μ_j for a candidate j: how much better the one outside may be. With τ_UGapE it is

@@ -67,18 +67,18 @@ class Tie:
 
 @dataclass(frozen=True)
 class Projection:
-    """How many more results a study needs to its stop; those of pending trials count among them.
+    """How many more results a study needs until it stops, including those of pending trials.
 
     The evaluations of an audit are included.
 
     Attributes
     ----------
     evaluations : int or None
-        The best guess; None where there is none, and ``words`` say why.
+        The best guess; None if there is none, and ``words`` say why.
     low, high : int or None
         An 80 % range: the study stops within it 8 times in 10, provided that the means are linear
-        in the features and the noise is normal with standard deviation σ. ``high`` is None where
-        more than 100,000,000 would be no surprise, or nothing is known yet.
+        in the features and the noise is normal with standard deviation σ. ``high`` is None if
+        it would be above 100,000,000, or if nothing is known yet.
     words : str
         All that, to be read.
     tie : Tie or None
@@ -121,9 +121,9 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     study : Study
         Nothing is changed in it.
     quick : bool
-        Only extrapolate the widths: a few milliseconds, for a line that is drawn again and again.
-        It does not foresee that the pulls will go where they are needed, so it is mostly too high:
-        by 15 to 50 % in the median of what was tried, and early on more.
+        Only extrapolate the widths: takes a few milliseconds, for a progress line. It does not
+        anticipate that pulls go where they are needed, so it is usually too high: by 15 to 50 %
+        in the median of what was tried, and more at the beginning.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def is_identity(x: Reals) -> bool:
 
 
 def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:
-    """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
+    """Vectors whose inner products are those of the arms under V⁻¹, one row per arm."""
     x = engine.setup.features
     if is_identity(x):
         return x[arms] / np.sqrt(pulls * engine.setup.weights + engine.setup.regularization)

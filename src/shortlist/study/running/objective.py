@@ -113,7 +113,7 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
     >>> checked_value(float("nan"))
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that came to nothing.
+    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that failed.
     >>> checked_value(np.array(0.5)), checked_value(np.float32(0.25))
     (0.5, 0.25)
     """
@@ -130,7 +130,7 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
     if not math.isfinite(number):
         raise InvalidInput(
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
-            "an evaluation that came to nothing."
+            "an evaluation that failed."
         )
     if bound is not None:
         bound.check(number)

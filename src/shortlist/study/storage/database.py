@@ -671,7 +671,7 @@ class StoredStudy(Storage):
                         f"({self._said(error.__cause__ or error)}): the change may be stored or "
                         "not. When the storage is back, "
                         "study.refresh() and study.trials show it; telling again is safe with "
-                        "if_told='ignore', or with a key= for data that nobody asked for."
+                        "if_told='ignore', or with a key= for unrequested data."
                     ) from cause
             time.sleep(pause)
             pause = min(2.0 * pause, 2.0)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.cli.output import iso
 from shortlist.errors import InvalidInput, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
+from shortlist.printable import iso
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -72,11 +72,13 @@ def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> 
     return text if text.isascii() else "\ufeff" + text
 
 
-def read_plate(file: Path) -> list[Row]:
+def read_plate(file: Path, data: bytes | None = None) -> list[Row]:
     """Read a file of results; the columns that it does not know are notes.
 
     A plate and an exported file have the columns trial, arm and value; others have arm (or name)
     and value, or these two without a heading.
+
+    ``data`` is what the file holds, where it was sent and is not on the disk.
     """
 
     def has_trial(heading: list[str], cells: list[str]) -> bool:
@@ -85,7 +87,7 @@ def read_plate(file: Path) -> list[Row]:
         place = titles.index("trial") if "trial" in titles else len(cells)
         return place < len(cells) and NUMBER.fullmatch(cells[place]) is not None
 
-    (first, heading), *lines = read_lines(file, is_cut_right=has_trial)
+    (first, heading), *lines = read_lines(file, data=data, is_cut_right=has_trial)
     titles = [title.lower() for title in heading]
     if len(heading) == 2 and resembles_number(heading[1]):
         lines, titles = [(first, heading), *lines], ["arm", "value"]

@@ -9,7 +9,7 @@ import pytest
 
 import shortlist
 from command_line import GOOD, asked, does, fails, fill, fingerprint, run, tell_two, told, write
-from shortlist.cli import plate
+from shortlist.study import plate
 
 
 def test_a_plate_has_a_line_a_trial(screen: Path) -> None:
