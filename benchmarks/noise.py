@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import shortlist
-from shortlist.noise import DEGREES, SHARE, inflation
+from shortlist.noise import DEGREES, DEGREES_OF_EACH, SHARE, inflation
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 
@@ -26,6 +26,17 @@ def price(delta: float = 0.05) -> None:
         row = [inflation(each, share * delta) ** 2 * rest for each in degrees]
         mark = "  ← used, with at least ν = " + str(DEGREES) if share == SHARE else ""
         print(f"{share:12g}" + "".join(f"{each:10.2f}" for each in row) + mark)
+
+
+def price_per_arm(delta: float = 0.05) -> None:
+    """The same for a σ of each arm: the bounds of K arms share a fifth of δ."""
+    degrees = (10, 20, 30, 40, 60, 100)
+    print(f"\nThe same for a σ of each arm, share {SHARE:g}; used is ν = {DEGREES_OF_EACH}")
+    print(f"{'arms':>12}" + "".join(f"{f'ν = {each}':>10}" for each in degrees))
+    rest = 1.0 - math.log(1.0 - SHARE) / BRACKET
+    for arms in (10, 40, 200, 1000):
+        row = [inflation(each, SHARE * delta / arms) ** 2 * rest for each in degrees]
+        print(f"{arms:12}" + "".join(f"{each:10.2f}" for each in row))
 
 
 def recorded_rows(instance: Instance) -> dict[str, dict[str, Any]]:
@@ -102,6 +113,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     options = parser.parse_args()
     price()
+    price_per_arm()
     by_arm = np.array([0.5, 0.1, 0.3, 0.05])
     classic = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6)
     mixed = shortlist.instances.from_arrays(

@@ -26,7 +26,8 @@ EXAMPLES = """[bold]A screen.toml[/bold]
 features = "features.csv"   # CSV, TSV, Parquet: one line per arm, its name first
 m = 3                       # how many are wanted
 sigma = 0.1                 # noise of one evaluation: its standard deviation;
-                            # or "estimate", or "bounded" with reward_range
+                            # or "estimate", "estimate per arm" (normal noise),
+                            # or "bounded" with reward_range
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 direction = "minimize"      # if small is good; "maximize" if it is left out
