@@ -37,7 +37,8 @@ def recommended(problem: Problem) -> Algorithm:
     Guess-and-verify pays for no union over pairs and no ball in all dimensions, but for a guess.
     With one pair or a few the union is cheaper, and in two dimensions the ball is. Where no pair of
     arms is told apart by others better than by itself, features are of little use, and every arm is
-    judged by its own results.
+    judged by its own results. Where σ is estimated, Phased has no replicates and a pilot would set
+    them aside: a guess is verified there, whatever the size.
 
     Examples
     --------

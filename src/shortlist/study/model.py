@@ -131,6 +131,7 @@ class Ahead:
         self._supposed = arms
         if not model.initialized:
             self._opening, counts = model.bound.engine.opening(model.posterior)
+            self._earlier = _earlier(self._opening)
             self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
     def suppose(self, arm: int) -> None:
@@ -144,7 +145,7 @@ class Ahead:
         if self._model.initialized:
             return None
         initial = self._opening
-        missing = np.flatnonzero(_earlier(initial) >= self._pulls[initial])
+        missing = np.flatnonzero(self._earlier >= self._pulls[initial])
         if len(missing):
             return int(initial[missing[0]])
         # All initial pulls are under way and nothing is known yet: go round them again.
