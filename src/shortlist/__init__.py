@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.names import algorithms as algorithms
+    from shortlist.plans.guide import Guided as Guided
     from shortlist.plans.halving import XYHalving as XYHalving
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.rules.rule import rule as rule
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GIFA",
+    "Guided",
     "MisLid",
     "Study",
     "XYHalving",
@@ -60,6 +62,7 @@ _MODULES = {
 _HOMES = {
     "algorithms": "shortlist.catalog.names",
     "GIFA": "shortlist.catalog.gifa",
+    "Guided": "shortlist.plans.guide",
     "MisLid": "shortlist.plans.mislid.algorithm",
     "Study": "shortlist.study.study",
     "XYHalving": "shortlist.plans.halving",

@@ -7,11 +7,12 @@ from shortlist.catalog.gifa import ALIASES, GIFA
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans import guess_and_verify, phased, racing, uniform
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.guide import Guided
 from shortlist.plans.halving import NAME as WITH_BUDGET
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
 
-Algorithm = GIFA | Planned | MisLid | XYHalving
+Algorithm = GIFA | Planned | Guided | MisLid | XYHalving
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **tracking.ALGORITHMS,
@@ -25,7 +26,8 @@ ALGORITHMS: dict[str, Algorithm] = {
 def algorithms() -> dict[str, str]:
     """The names of all algorithms, with a line about each.
 
-    MisLid is not among them: a name does not say its c. It is ``shortlist.MisLid``.
+    MisLid is not among them: a name does not say its c. It is ``shortlist.MisLid``. Nor is
+    ``shortlist.Guided``, which may have a model of yours.
 
     Examples
     --------
@@ -55,6 +57,11 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
             "MisLid must be told how far from linear the means may be, and there is no default: "
             "pass algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in "
             "a screen.toml."
+        )
+    if choice == Guided.__name__:
+        raise InvalidSetting(
+            "Guided is chosen by what is trusted: pass trust='guide' to Study, write "
+            'trust = "guide" in a screen.toml, or pass shortlist.Guided() to compare.'
         )
     if choice == WITH_BUDGET:
         raise InvalidSetting(

@@ -114,6 +114,7 @@ def shortlist(
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
     from shortlist.catalog.names import algorithms as catalog
+    from shortlist.plans.guide import Guided
     from shortlist.plans.halving import NAME, SUMMARY
     from shortlist.plans.mislid.algorithm import MisLid
 
@@ -125,6 +126,8 @@ def algorithms() -> None:
         say(f"{name:{width}}  {known[name]}")
     say("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
     say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
+    say('\nWith features that only guide, by trust = "guide" in a screen.toml:')
+    say(f"{Guided.__name__:{width}}  {Guided.summary}")
     say(f"\nWith a fixed budget in place of a guarantee (budget = …):\n{NAME}  {SUMMARY}")
     say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:

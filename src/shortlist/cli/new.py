@@ -30,7 +30,7 @@ epsilon = 0.05              # slack in the means
 
 In place of delta, budget = 600 ends the screen after so many evaluations,
 without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
-algorithm, threshold, misspecification, S, seed, lease = "7 days", audit = false,
+algorithm, threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
 URL), name. Files are sought beside the screen.toml.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -125,8 +125,8 @@ def _predicted_by(model: Any, features: Reals, averages: Reals, wanted: Reals) -
         raise InvalidSetting(
             f"model={name} failed on the features of {len(averages)} arms and their averages: "
             f"{type(error).__name__}: {error}. Expected is that fit(X, y) and predict(X) work for "
-            "any 80 % of the arms. The study keeps its results: load it again with the model "
-            "corrected, or carry them to a study without model=."
+            "any 80 % of the arms. The last result was not taken in: correct the model, load the "
+            "study with it (Study.load(…, model=…)), and tell that result again."
         ) from error
     if found.shape in ((len(wanted), 1), (len(wanted),)) and np.isfinite(found).all():
         return found.ravel()
@@ -233,15 +233,21 @@ class Guided:
     @property
     def name(self) -> str:
         """For tables."""
-        return f"Guess-and-verify (guided by {self.model_name or 'least squares'})"
+        return f"Guess-and-verify (guided by {self.guide})"
+
+    @property
+    def guide(self) -> str:
+        """What guesses, in words."""
+        return self.model_name or "least squares"
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
-        return Planned(
+        planned = Planned(
             strategy=partial(GuidedGuess, features=problem.features, model=self.model),
             threshold=ANY_MEANS,
             name=self.name,
             summary=self.summary,
             uses_noise=True,
             classical=True,
-        ).bind(problem, threshold)
+        )
+        return replace(planned.bind(problem, threshold), guide=self.guide)

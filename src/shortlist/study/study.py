@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist.catalog.names import Algorithm, find_algorithm
-from shortlist.catalog.recommendation import is_left_open, meant
+from shortlist.catalog.recommendation import by_trust, is_left_open, meant
 from shortlist.errors import (
     BudgetSpent,
     DamagedStorage,
@@ -28,6 +28,7 @@ from shortlist.errors import (
     warn_caller,
 )
 from shortlist.noise import Noise
+from shortlist.plans.guide import Guided
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist
 from shortlist.study.budget import estimated_error, no_room
@@ -70,6 +71,14 @@ class Study(View):
     budget : int, optional
         Stop after so many results, neither earlier nor later, and estimate how probable a wrong
         answer is. Without it the study stops when it is certain enough.
+    trust : {"linear", "guide"}
+        Whether the answer may rest on means that are linear in the features. With ``"guide"`` a
+        model of the features helps to guess the m best, and the guess is verified without them:
+        the guarantee then assumes nothing about how the means depend on the features. See
+        ``docs/features-as-a-guide.md``.
+    model : object with fit and predict, optional
+        What guesses with ``trust="guide"``: a regressor by scikit-learn's conventions. By default
+        least squares.
     algorithm : str, GIFA, Planned or MisLid, optional
         See ``shortlist.algorithms``; by default ``"auto"``, what is recommended for the problem.
     threshold : optional
@@ -119,6 +128,8 @@ class Study(View):
         epsilon: float = 0.0,
         S: float | None = None,
         budget: int | None = None,
+        trust: Literal["linear", "guide"] = "linear",
+        model: Any = None,
         algorithm: str | Algorithm | None = None,
         threshold: Any = None,
         seed: int | None = None,
@@ -131,6 +142,9 @@ class Study(View):
         noise: Any = {"sigma": sigma, "reward_range": reward_range}
         problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
         problem = problem.locked()
+        algorithm = by_trust(
+            trust, model, algorithm, has_features=features is not None, budget=budget
+        )
         chosen, wide = meant(algorithm, threshold, problem, budget)
         settings = Definition.of(
             problem,
@@ -166,6 +180,7 @@ class Study(View):
         name: str | None = None,
         *,
         algorithm: Algorithm | None = None,
+        model: Any = None,
     ) -> Study:
         """Go on with a stored study.
 
@@ -177,7 +192,14 @@ class Study(View):
             Which one; may be left out where there is only one.
         algorithm : GIFA, Planned or MisLid, optional
             Needed again if it has parts of your own: storage keeps names, never code.
+        model : object with fit and predict, optional
+            Needed again where the study was begun with ``trust="guide"`` and a model of your own.
+            It must be the same one: the study is replayed with it.
         """
+        if model is not None:
+            if algorithm is not None:
+                raise InvalidSetting("load a study with algorithm= or with model=, not with both.")
+            algorithm = Guided(model)
         from shortlist.study.storage.opening import open_storage
 
         kept = open_storage(storage, create=False)
