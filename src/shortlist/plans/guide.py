@@ -95,9 +95,9 @@ def predicted(model: Any, features: Reals, averages: Reals, pulls: Reals) -> Rea
 
     Examples
     --------
-    >>> x = np.arange(6.0)[:, None]
+    >>> x = np.arange(1.0, 7.0)[:, None]
     >>> predicted(None, x, 2.0 * x[:, 0], np.ones(6)).round(6).tolist()
-    [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
     """
     arms = len(features)
     fold = np.random.default_rng(0).permutation(arms) % FOLDS
@@ -141,8 +141,9 @@ def combined(averages: Reals, variances: Reals, predictions: Reals) -> tuple[Rea
     """Means and variances from averages and predictions, by how well these fit.
 
     The predictions err with a variance τ² beyond the noise of the averages. It is estimated from
-    all arms, weighted by precision, and one standard error is added: with few arms, predictions
-    that fit by chance are not taken for exact.
+    all arms, and one standard error is added: predictions that fit by chance are not taken for
+    exact. An arm that its prediction misses by more has a larger τ² of its own. The best arms are
+    often such ones, and would else be drawn down to the others.
 
     Examples
     --------
@@ -150,13 +151,13 @@ def combined(averages: Reals, variances: Reals, predictions: Reals) -> tuple[Rea
     >>> combined(averages, variances, averages)[1].round(3).tolist()
     [0.041, 0.041, 0.041, 0.041]
     >>> combined(averages, variances, averages[::-1])[1].round(3).tolist()
-    [0.098, 0.098, 0.098, 0.098]
+    [0.099, 0.098, 0.098, 0.099]
     """
-    precisions = 1.0 / variances
-    misfit = float(((averages - predictions) ** 2 * precisions).sum()) - len(averages)
-    excess = (max(misfit, 0.0) + math.sqrt(2.0 * len(averages))) / float(precisions.sum())
-    both = precisions + 1.0 / excess
-    return (averages * precisions + predictions / excess) / both, 1.0 / both
+    misfits = (averages - predictions) ** 2 - variances
+    error = math.sqrt(2.0 / len(averages)) * float(variances.mean())
+    excess = np.maximum(max(float(misfits.mean()), 0.0) + error, misfits)
+    both = 1.0 / variances + 1.0 / excess
+    return (averages / variances + predictions / excess) / both, 1.0 / both
 
 
 class GuidedGuess(GuessAndVerify):
