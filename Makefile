@@ -1,4 +1,4 @@
-.PHONY: demo test quick oldest lint fuzz torture bench bench-samples reproduce docs clean
+.PHONY: demo test quick oldest lint fuzz torture bench bench-samples reproduce docs dist clean
 PYTHON ?= python3
 BIN := .venv/bin
 # One process more than there are cores: some tests wait for others, for servers and for clocks.
@@ -68,6 +68,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/ask_tell.py
 	$(BIN)/python benchmarks/storage.py
+	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/screen.py
 	$(BIN)/python benchmarks/inference.py
@@ -79,8 +80,16 @@ reproduce: .venv/installed
 	$(BIN)/shortlist reproduce all --out results $(ARGS)
 
 docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
+
+# The wheel is built from the source distribution, installed where nothing else is, and used there.
+dist: .venv/installed
+	rm -rf dist build/empty
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet dist/*.whl
+	cd build/empty && bin/python -I $(CURDIR)/examples/ask_tell.py && bin/shortlist algorithms > /dev/null
 
 clean:
 	rm -rf .venv .venv-oldest .mypy_cache .pytest_cache .ruff_cache .hypothesis site build dist

@@ -24,7 +24,7 @@ SIGNIFICANT = 0.01
 
 
 def measured(entry: Entry, runs: int, kept: Path) -> pd.DataFrame:
-    """A row an algorithm; those measured before are read again."""
+    """One row per algorithm; those measured before are read again."""
     known = pd.read_csv(kept) if kept.exists() else pd.DataFrame(columns=["instance", "algorithm"])
     limit = entry.limit()
     rows = []
@@ -144,7 +144,7 @@ def claims(parts: list[tuple[Entry, pd.DataFrame]], runs: int) -> tuple[str, boo
             worst > SIGNIFICANT,
         )
     )
-    lines = ["| | asked | seen | |", "|---|---|---|---|"]
+    lines = ["| | target | measured | |", "|---|---|---|---|"]
     lines += [
         f"| {what} | {asked} | {seen} | {'yes' if holds else '**no**'} |"
         for what, asked, seen, holds in rows

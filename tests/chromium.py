@@ -53,16 +53,13 @@ class Chromium:
         )
         os.close(commands)
         os.close(answers)
-        self._left, self._count, self._session = b"", 0, None
+        self._left, self._count = b"", 0
+        self._session: str | None = None
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.dialogs: list[str] = []
         self._seen: set[str] = set()
-        target = self.do("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.do("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.do(f"{domain}.enable")
+        self.tab()
 
     def __enter__(self) -> Chromium:
         return self
@@ -84,6 +81,20 @@ class Chromium:
         os.close(self._out)
         os.close(self._in)
 
+    def tab(self) -> str:
+        """Open a tab, and go on in it; returns what :meth:`switch` takes."""
+        self._session = None
+        target = self.do("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.do("Target.attachToTarget", targetId=target, flatten=True)
+        self.switch(attached["sessionId"])
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.do(f"{domain}.enable")
+        return str(attached["sessionId"])
+
+    def switch(self, tab: str) -> None:
+        """Go on in another tab."""
+        self._session = tab
+
     def do(self, method: str, **params: Any) -> dict[str, Any]:
         """A command of the DevTools protocol, and its result."""
         number = self._send(method, params)
@@ -94,10 +105,10 @@ class Chromium:
                     raise RuntimeError(f"{method}: {message['error']}")
                 return dict(message["result"])
 
-    def open(self, page: Path, *, settle: bool = True) -> None:
+    def open(self, page: Path | str, *, settle: bool = True) -> None:
         """Go to a page, wait until it has loaded, and by default let it settle."""
         self._seen.discard("Page.loadEventFired")
-        self.do("Page.navigate", url=page.as_uri())
+        self.do("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while "Page.loadEventFired" not in self._seen:
             self._next()
         if settle:
@@ -116,8 +127,19 @@ class Chromium:
             raise RuntimeError(str(result["exceptionDetails"]))
         return result["result"].get("value")
 
+    def wait(self, condition: str, seconds: float = 20.0) -> None:
+        """Wait until an expression in the page is true; meanwhile it may become another page."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            with contextlib.suppress(RuntimeError):
+                if self.run(condition):
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"never true: {condition}")
+
     def click(self, selector: str) -> None:
-        """Click into the middle of an element, as a hand would."""
+        """Click into the middle of an element, as a hand would, once the page stands still."""
+        self.wait("document.readyState === 'complete'")
         box = self.run(
             f"(e => {{ e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); "
             f"return [b.x + b.width / 2, b.y + b.height / 2]; }})"
@@ -126,6 +148,13 @@ class Chromium:
         for kind in ("mousePressed", "mouseReleased"):
             place = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
             self.do("Input.dispatchMouseEvent", type=kind, **place)
+
+    def choose(self, selector: str, file: Path) -> None:
+        """Choose a file in a form."""
+        self.wait("document.readyState === 'complete'")
+        script = f"document.querySelector({json.dumps(selector)})"
+        found = self.do("Runtime.evaluate", expression=script)["result"]["objectId"]
+        self.do("DOM.setFileInputFiles", objectId=found, files=[str(file)])
 
     def screen(self, width: int, height: int, *, dark: bool = False) -> None:
         """The size of the window, and whether its owner likes it dark."""

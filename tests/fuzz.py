@@ -147,7 +147,7 @@ def plated() -> Any:
 
 
 def plate(*separators: str) -> Callable[[], list[bytes]]:
-    from shortlist.cli.plate import write_plate
+    from shortlist.study.plate import write_plate
 
     def wholes() -> list[bytes]:
         texts = [write_plate(plated(), plated().pending, mark) for mark in separators]
@@ -241,7 +241,7 @@ def beside_screen(path: Path) -> object:
 
 
 def tell(path: Path) -> object:
-    from shortlist.cli.plate import match, read_plate
+    from shortlist.study.plate import match, read_plate
 
     return match(path, read_plate(path), plated())
 

@@ -44,22 +44,25 @@ def check_replay(study: shortlist.Study) -> None:
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}
-    events = {change: kind for change, kind, _ in journal.ledger._events}
+    events = {event.change: event for event in journal.ledger._events}
     for change in sorted({*asked, *given, *closed, *events}):
         if change in events:
-            if events[change] == "reopened":
+            event = events[change]
+            if event.kind == "reopened":
                 memory.reopen()
+            elif event.kind == "corrected":
+                memory.correct(event.trial, event.value, reason=event.reason)
         elif change in asked:
             trial = asked[change]
             (own,) = memory._journal.ask(1, in_turn=trial.in_turn, process=None) or []
             assert (own.number, own.arm, own.seed) == (trial.number, trial.arm, trial.seed)
         elif change in given:
             trial = given[change]
-            memory.tell(arm=trial.arm, value=trial.value, key=trial.key)
+            memory.tell(arm=trial.arm, value=trial.first_value, key=trial.key)
         elif closed[change].cause.origin != "unasked":
             trial = closed[change]
             if trial.state == "told":
-                memory.tell(trial.number, trial.value)
+                memory.tell(trial.number, trial.first_value)
             elif trial.state == "failed":
                 memory.fail(trial.number)
             else:

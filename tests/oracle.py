@@ -267,7 +267,9 @@ class Oracle:
             x = math.log(self.m * (K - self.m) / self.delta) / 2
             least = least_over_powers(x)
             return math.sqrt(4 * least + 8 * math.log(4 + math.log(t / 2)))
-        if recipe.threshold == "all_arms":  # the same for the averages of all arms
+        if recipe.threshold == "two_arms_mixture":
+            return math.nan  # every pair has its own
+        if recipe.threshold == "all_arms":  # Kaufmann and Koolen 2021 for the averages of all arms
             least = least_over_powers(confidence / K)
             return math.sqrt(2 * K * (least + 2 * math.log(4 + math.log(1 + t / K))))
         if recipe.threshold == "lucb1":
@@ -344,7 +346,19 @@ class Oracle:
         else:
             pairs = self.Z[:, None, :] - self.Z[None, :, :]
             width = np.sqrt(np.einsum("ijk,ijk->ij", pairs @ inverse, pairs))
-        return means[:, None] - means[None, :] + threshold * self.sigma * width
+        C = threshold
+        if self.recipe.threshold == "two_arms_mixture":
+            C = self.threshold_by_pair(inverse)
+        return means[:, None] - means[None, :] + C * self.sigma * width
+
+    def threshold_by_pair(self, inverse: Array) -> Array:
+        """sqrt(2L (v_i + v_j)/(1/N_i + 1/N_j)), 1/N_a for ‖x_a‖² in V⁻¹."""
+        n, rho = 1 / self.norms(inverse) ** 2, 3.0
+        v = (1 + rho / n) / n
+        level = math.log(self.m * (self.arms - self.m) / self.delta) + np.log(
+            np.sqrt(np.outer(1 + n / rho, 1 + n / rho))
+        )
+        return np.sqrt(2 * level * (v[:, None] + v) / (1 / n[:, None] + 1 / n))
 
     def mth_gaps(self, B: Array) -> dict[int, float]:
         """The m-th largest of B_ij over i ≠ j."""

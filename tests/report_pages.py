@@ -80,7 +80,7 @@ def rejected() -> shortlist.Study:
 
 
 STUDIES: dict[str, Callable[[], shortlist.Study]] = {
-    "stopped": played,  # its features are taken at their word
+    "stopped": played,  # its features are taken as given
     "running": lambda: played(most=150, fail=3),
     "initial pulls": lambda: played(most=20),
     "just made": lambda: played(most=0),
@@ -149,7 +149,7 @@ class Page(HTMLParser):
             self.tables.setdefault(self._section, []).append([])
         if tag in ("td", "th"):
             self.tables[self._section][-1].append("")
-        if tag not in ("meta", "input"):
+        if tag not in ("meta", "input", "link"):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

@@ -19,6 +19,7 @@ ROOMS = [
     "_version",
     "arrays",
     "printable",
+    "notebook",
     "errors",
     "numerics",
     "files",
@@ -40,8 +41,10 @@ ROOMS = [
     "repurposing",
     "report",
     "paper",
+    "serve",
     "cli",
     "testing",
+    "__main__",
 ]
 
 

@@ -30,7 +30,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("NaN", lambda: study(with_entry(np.nan)), errors.InvalidFeatures,
      r"feature 1 of arm '2' is nan: features must be finite \(1 entries are not\)\. Fill or drop"),
     ("inf", lambda: study(with_entry(np.inf)), errors.InvalidFeatures, "feature 1 of arm '2' is inf"),
-    ("a vector", lambda: study(X[:, 0]), errors.InvalidFeatures, r"got shape \(4,\): one row an arm"),
+    ("a vector", lambda: study(X[:, 0]), errors.InvalidFeatures, r"got shape \(4,\): one row per arm"),
     ("no columns", lambda: study(X[:, :0]), errors.InvalidFeatures, r"got shape \(4, 0\)"),
     ("ragged", lambda: study([[1.0, 2.0], [3.0]]), errors.InvalidFeatures, "table of numbers"),
     ("text", lambda: study([["a", "b"], ["c", "d"]]), errors.InvalidFeatures, "table of numbers"),
@@ -38,7 +38,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
      errors.InvalidFeatures, "column 'drug' is not numeric: .* make it the index"),
     ("pandas NA", lambda: study(pd.DataFrame(
         {"x": pd.array([1.0, None, 3.0], dtype="Float64")}, index=["a", "b", "c"])),
-     errors.InvalidFeatures, "feature 0 of arm 'b' is nan"),
+     errors.InvalidFeatures, "'x' of arm 'b' is nan"),
     ("one arm", lambda: study(X[:1]), errors.InvalidFeatures, "at least 2 arms .* got 1"),
     ("duplicate names", lambda: study(arms=["a", "b", "c", "b"]), errors.InvalidFeatures,
      "the name 'b' is given to more than one arm: rename"),
@@ -101,7 +101,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
      errors.InvalidSetting, "start must be a whole number, at least 0, got -1"),
     ("theta too short",
      lambda: shortlist.instances.from_arrays(np.eye(3), theta=[1.0], m=1, sigma=1.0),
-     errors.InvalidFeatures, "theta must be 3 numbers, one a feature"),
+     errors.InvalidFeatures, "theta must be 3 numbers, one per feature"),
     ("means in words",
      lambda: shortlist.instances.from_arrays(np.eye(2), means=["a", "b"], m=1, sigma=1.0),
      errors.InvalidFeatures, "means must be numbers"),
@@ -112,7 +112,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("compare: max_samples", lambda: shortlist.compare("LUCB", instance(), runs=1, max_samples=2),
      errors.InvalidSetting, "max_samples=2 is below the 4 initial pulls"),
     ("instance: means and theta", lambda: shortlist.instances.from_arrays(
-        X, m=1, sigma=1.0, means=[1, 2, 3, 4], theta=[1, 2]), errors.InvalidSetting, "either means or theta"),
+        X, m=1, sigma=1.0, means=[1, 2, 3, 4], theta=[1, 2]), errors.InvalidSetting, "exactly one of means and theta"),
     ("instance: number of means", lambda: shortlist.instances.from_arrays(
         X, m=1, sigma=1.0, means=[1, 2]), errors.InvalidFeatures, r"4 finite numbers.* got shape \(2,\)"),
     ("instance: Bernoulli range", lambda: shortlist.instances.from_arrays(
@@ -120,7 +120,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("instance: noise", lambda: shortlist.instances.from_arrays(
         X, m=1, sigma=0.5, means=[0, 0, 0, 1], noise="gausian"), errors.UnknownName, "'gaussian'"),
     ("instance: recorded shape", lambda: shortlist.instances.recorded(
-        X, np.ones((3, 2)), m=1, sigma=1.0), errors.InvalidFeatures, r"one column an arm \(4\)"),
+        X, np.ones((3, 2)), m=1, sigma=1.0), errors.InvalidFeatures, r"one column per arm \(4\)"),
     ("instance: recorded NaN", lambda: shortlist.instances.recorded(
         X, np.full((3, 4), np.nan), m=1, sigma=1.0), errors.InvalidFeatures, "must be finite"),
     ("instance: tied means", lambda: shortlist.compare("LUCB", shortlist.instances.from_arrays(

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import shortlist
-from shortlist.errors import InvalidFeatures
+from shortlist.errors import InvalidFeatures, StudyMismatch
 from shortlist.problem import Problem
 from shortlist.simulation import instances
 
@@ -112,7 +112,7 @@ def test_a_frame_of_several_types() -> None:
     frame["i"] = frame["i"].astype("Int64")
     assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
     frame.loc[2, "i"] = pd.NA
-    with pytest.raises(InvalidFeatures, match="feature 0 of arm '2' is nan"):
+    with pytest.raises(InvalidFeatures, match=r"^'i' of arm '2' is nan"):
         Problem.of(frame, 1, sigma=1.0)
 
 
@@ -120,11 +120,61 @@ def test_bad_files_are_explained(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_text("no")
     (tmp_path / "x.npy").write_text("no")
     (tmp_path / "x.csv").write_text("no")
+    (tmp_path / "x.xlsx").write_text("no")
     for name, words in (
         ("x.parquet", "cannot be read"),
         ("x.npy", "cannot be read"),
-        ("x.csv", "neither a .parquet nor a .npy"),
+        ("x.csv", "a name is expected, then numbers"),
+        ("x.xlsx", "no .csv, .tsv, .parquet or .npy file"),
         ("none.npy", "no file"),
     ):
         with pytest.raises(InvalidFeatures, match=words):
             Problem.of(tmp_path / name, 1, sigma=1.0)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_a_file_gives_the_features_their_columns_and_the_names(ending: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"lr": [0.1, 0.2, 0.3], "depth": [3.0, 4.0, 9.0]}, index=["a", "b", "c"])
+    file = tmp_path / f"features.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(file)
+    else:
+        frame.to_csv(file, sep="\t" if ending == "tsv" else ",", index_label="name")
+    for given in (file, str(file)):
+        problem = shortlist.Study(given, m=1, sigma=1.0).problem
+        assert problem.names == ("a", "b", "c")
+        assert problem.columns == ("lr", "depth")
+        assert np.array_equal(problem.features, frame.to_numpy())
+
+
+def test_a_file_without_names_has_row_numbers_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "features.csv"
+    file.write_text("lr,depth\n1.25,3\n0.5,4\n0.75,9\n")
+    caplog.set_level("INFO", logger="shortlist")
+    problem = Problem.of(file, 1, sigma=1.0)
+    assert problem.names == ("0", "1", "2")
+    assert problem.features[:, 0].tolist() == [1.25, 0.5, 0.75]
+    assert "has no column of names" in caplog.text
+
+
+def test_errors_name_the_column() -> None:
+    frame = pd.DataFrame({"lr": [0.1, np.inf], "depth": [1.0, 2.0]}, index=["a", "b"])
+    with pytest.raises(InvalidFeatures, match=r"^'lr' of arm 'b' is inf"):
+        Problem.of(frame, 1, sigma=1.0)
+    with pytest.raises(InvalidFeatures, match=r"^feature 0 of arm '1' is inf"):
+        Problem.of(frame.to_numpy(), 1, sigma=1.0)
+    uneven = pd.DataFrame({"lr": [0.001, 0.002, 0.005], "depth": [300.0, 100.0, 100.0]})
+    words = " ".join(finding.words for finding in shortlist.Study(uneven, sigma=1.0).health())
+    assert "Column 'depth' is " in words
+    assert "times as large as 'lr'" in words
+
+
+def test_a_changed_feature_is_named_by_its_column(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"lr": [0.1, 0.2, 0.4], "depth": [1.0, 2.0, 9.0]})
+    settings = {"m": 1, "sigma": 1.0, "seed": 0, "storage": tmp_path / "study.db"}
+    shortlist.Study(frame, **settings)
+    frame.loc[1, "lr"] = 0.3
+    with pytest.raises(StudyMismatch, match=r"'lr' of arm '1' was 0\.2, not 0\.3"):
+        shortlist.Study(frame, **settings)

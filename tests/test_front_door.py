@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -61,20 +63,44 @@ def test_a_second_start_is_quick() -> None:
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+class Tracker:
+    """Stands for a tracker of experiments that is not installed: takes every call, and keeps it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[object, ...]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., AbstractContextManager[None]]:
+        def call(*words: object, **named: object) -> AbstractContextManager[None]:
+            self.calls.append((name, words))
+            return nullcontext()
+
+        return call
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
+@pytest.mark.parametrize("page", pages(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S)
     if page.name in {"README.md", "quickstart.md", "adding-a-rule.md"}:
         assert blocks, f"{page.name} has no example"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    trackers = {name: Tracker() for name in ("mlflow", "wandb")}
+    for name, tracker in trackers.items():
+        monkeypatch.setitem(sys.modules, name, tracker)  # type: ignore[arg-type]
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks:
         exec(compile(block, str(page), "exec"), namespace)
+    if page.name == "other-tools.md":
+        for name, told in (("mlflow", "log_metric"), ("wandb", "log")):
+            calls = [words for what, words in trackers[name].calls if what == told]
+            assert len(calls) > 2, name
+        assert ("log_text", "guarantee.txt") in [
+            (what, words[-1]) for what, words in trackers["mlflow"].calls if words
+        ]
 
 
 def test_readme_names_what_exists() -> None:

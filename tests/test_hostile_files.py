@@ -12,10 +12,10 @@ import pytest
 
 import shortlist
 from shortlist import repurposing
-from shortlist.cli.plate import read_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import DamagedStorage, ShortlistError
 from shortlist.repurposing.expression.readers import read_expression
+from shortlist.study.plate import read_plate
 
 DIGITS = "9" * 5000
 

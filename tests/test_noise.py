@@ -201,7 +201,7 @@ def test_classical_widths_are_those_of_each_arm() -> None:
 
 
 def test_the_lower_bound_with_noise_by_arm() -> None:
-    # Two arms of which nothing is known: pulls go as σ_a, and T* = 2(σ_1 + σ_2)²/Δ².
+    # Two arms about which nothing is known: pulls go as σ_a, and T* = 2(σ_1 + σ_2)²/Δ².
     instance = shortlist.instances.from_arrays(np.eye(2), means=[1.0, 0.5], m=1, sigma=[0.2, 0.6])
     bound = shortlist.theory.lower_bound(instance)
     assert bound.t_star == pytest.approx(2 * 0.8**2 / 0.25, rel=2e-3)
@@ -213,7 +213,7 @@ def test_the_lower_bound_with_noise_by_arm() -> None:
 
 
 def test_shares_go_as_the_noise() -> None:
-    # Two arms of which nothing is known: all that track w* pull them as σ_a.
+    # Two arms about which nothing is known: all that track w* pull them as σ_a.
     instance = shortlist.instances.from_arrays(np.eye(2), means=[0.2, 0.0], m=1, sigma=[0.25, 1.0])
     shares = {}
     for name in TRACKING:
@@ -284,7 +284,7 @@ def test_results_outside_the_range_are_refused() -> None:
             study.tell(first, wrong)
         with pytest.raises(errors.InvalidInput, match="nothing was told"):
             study.tell(arm="a", value=wrong)
-    with pytest.raises(errors.InvalidInput, match="start anew with a wider range"):
+    with pytest.raises(errors.InvalidInput, match="start a new study with a wider range"):
         study.tell_many([(first, 0.5), (second, 1.5)])
     assert study.fingerprint == before
     study.tell_many([(first, 0.0), (second, 1.0)])
@@ -668,4 +668,4 @@ def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them(
     found = study.problem.noise.found
     assert found == bound_from_replicates(first, 0.2 * DELTA)
     page = (Path(__file__).parents[1] / "docs" / "noise.md").read_text()
-    assert "data nobody asked for) do not count for SS" not in page
+    assert "unrequested data) do not count for SS" not in page

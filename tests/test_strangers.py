@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 
 import shortlist
 from shortlist.cli.app import app
-from shortlist.cli.plate import match, read_plate, write_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
 from shortlist.files.cells import csv_of
 from shortlist.printable import CONTROL, on_one_line, printable
+from shortlist.study.plate import match, read_plate, write_plate
 from shortlist.study.running.progress import describe
 from shortlist.study.storage.address import check_address, shown, without_secrets
 from shortlist.study.storage.opening import study_names

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shortlist.plans.guide import Guided as Guided
     from shortlist.plans.halving import XYHalving as XYHalving
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
+    from shortlist.plans.top_two import TopTwo as TopTwo
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
@@ -32,6 +33,7 @@ __all__ = [
     "Guided",
     "MisLid",
     "Study",
+    "TopTwo",
     "XYHalving",
     "algorithms",
     "compare",
@@ -65,6 +67,7 @@ _HOMES = {
     "Guided": "shortlist.plans.guide",
     "MisLid": "shortlist.plans.mislid.algorithm",
     "Study": "shortlist.study.study",
+    "TopTwo": "shortlist.plans.top_two",
     "XYHalving": "shortlist.plans.halving",
     "compare": "shortlist.simulation.comparison",
     "rule": "shortlist.rules.rule",

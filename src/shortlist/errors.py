@@ -63,7 +63,7 @@ class UnhealthyFeatures(UserWarning):
 
 
 class GuaranteeInDoubt(UserWarning):
-    """Results that speak against what the guarantee assumes."""
+    """Results that contradict what the guarantee assumes."""
 
 
 class LinearityRejected(ShortlistError, GuaranteeInDoubt):
@@ -75,7 +75,7 @@ class IndistinguishableArms(InvalidFeatures):
 
 
 class UnknownName(InvalidInput):
-    """No algorithm, rule or threshold goes by this name."""
+    """No algorithm, rule or threshold has this name."""
 
 
 class InvalidSetting(InvalidInput):
@@ -107,11 +107,11 @@ class StudyStopped(ShortlistError):
 
 
 class BudgetSpent(ShortlistError):
-    """Every evaluation of the budget is told or under way: none is left to be asked for."""
+    """Every evaluation of the budget is told or pending: none is left to ask for."""
 
 
 class StorageError(ShortlistError):
-    """A study could not be kept or found; nothing was changed (but see :class:`OutcomeUnknown`)."""
+    """A study could not be stored or found; nothing was changed (but see ``OutcomeUnknown``)."""
 
 
 class OutcomeUnknown(StorageError):
@@ -139,7 +139,7 @@ class NewerSchema(StorageError):
 
 
 class SingularDesign(ShortlistError):
-    """The evaluations so far do not span the features, and no regularisation makes up for it."""
+    """The evaluations so far do not span the features, and there is no regularisation."""
 
 
 class InferenceFailed(ShortlistError):

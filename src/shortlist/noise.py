@@ -1,4 +1,4 @@
-"""What is known of the noise: σ, the same for all arms or arm by arm, and where it comes from.
+"""What is known about the noise: σ, the same for all arms or arm by arm, and where it comes from.
 
 σ from replicates: an upper bound that normal noise exceeds with a chosen probability.
 
@@ -112,7 +112,7 @@ class Noise:
 
     @property
     def written(self) -> float | list[Any]:
-        """Plain data from which :meth:`read` makes the same noise, without its estimate."""
+        """Plain data from which ``read`` makes the same noise, without its estimate."""
         if self.each is not None:
             return list(self.each.tolist())
         if self.range is not None:
@@ -123,7 +123,7 @@ class Noise:
 
     @classmethod
     def read(cls, written: Any, names: Sequence[str]) -> Noise:
-        """The noise that :attr:`written` was made from.
+        """The noise that ``written`` was made from.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class Noise:
             raise InvalidInput(
                 f"a result must lie in reward_range=({low:g}, {high:g}), got {value!r}: nothing "
                 "was told. σ is half the range, and a result outside voids the guarantee. If it is "
-                "right, start anew with a wider range; to drop it or cut it off would bias the "
+                "right, start a new study with a wider range; to drop it or cut it off would bias the "
                 "mean."
             )
 

@@ -1,8 +1,15 @@
-"""Text that is safe to print: control characters are shown, not sent to the terminal."""
+"""Text for people that is safe to print, and values as JSON has them.
+
+Control characters are shown, not sent to the terminal.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 # C0 without line feed and tab, DEL, C1; marks that change the direction of text; surrogates.
 CONTROL = re.compile(
@@ -34,6 +41,55 @@ def on_one_line(text: object) -> str:
     """
     escapes = {"\n": "\\n", "\t": "\\t", "\u2028": "\\u2028", "\u2029": "\\u2029"}
     return re.sub("[\n\t\u2028\u2029]", lambda found: escapes[found[0]], printable(text))
+
+
+def count(number: int, what: str) -> str:
+    """A number and its noun.
+
+    Examples
+    --------
+    >>> count(1, "result"), count(1200, "trial")
+    ('1 result', '1,200 trials')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def few(names: Iterable[str], most: int = 5) -> str:
+    """The first of many names, and an ellipsis for the rest."""
+    names = list(names)
+    return ", ".join(map(on_one_line, names[:most])) + (" …" if len(names) > most else "")
+
+
+def iso(seconds: float | None) -> str | None:
+    """Seconds since 1970 as ISO 8601 in UTC.
+
+    Examples
+    --------
+    >>> iso(1e9)
+    '2001-09-09T01:46:40+00:00'
+    """
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it; numbers that are not finite become null.
+
+    Examples
+    --------
+    >>> plain({"statistic": float("nan"), "names": ("a", "b")})
+    {'statistic': None, 'names': ['a', 'b']}
+    """
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
 
 
 def _escaped(found: re.Match[str]) -> str:

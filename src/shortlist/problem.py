@@ -36,6 +36,7 @@ from shortlist.posterior.posterior import LOST, in_own_units, reduce_to_rank
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
+DIRECTIONS = ("maximize", "minimize")
 TINY = 1e-140  # of the largest feature in each column: the squares of smaller ones underflow
 
 
@@ -46,17 +47,22 @@ class Problem:
     Attributes
     ----------
     features : array, K × N
-        One row an arm; the identity for a classical bandit.
+        One row per arm; the identity for a classical bandit.
     names : tuple of str
         What the arms are called.
     m : int
         How many to find.
     noise : Noise
-        What is known of the noise.
+        What is known about the noise.
     delta, epsilon : float
         Risk and slack.
     S : float or None
         A bound on ‖θ‖, if one is known.
+    direction : {"maximize", "minimize"}
+        Whether the best arms are those of largest or of smallest mean. Only what people see follows
+        it: algorithms always look for the largest (see ``AlgorithmOnProblem.turned``).
+    columns : tuple of str or None
+        What the features are called, if they have names.
 
     Examples
     --------
@@ -72,6 +78,8 @@ class Problem:
     delta: float
     epsilon: float
     S: float | None
+    direction: str = "maximize"
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -85,9 +93,10 @@ class Problem:
         epsilon: float = 0.0,
         S: float | None = None,
         arms: Sequence[Any] | None = None,
+        direction: str = "maximize",
     ) -> Problem:
         """Check the input and make a problem of it."""
-        matrix, names = features_and_names(features, arms)
+        matrix, names, columns = features_and_names(features, arms)
         problem = cls(
             features=matrix,
             names=names,
@@ -96,6 +105,8 @@ class Problem:
             delta=_delta(delta),
             epsilon=_epsilon(epsilon),
             S=_bound(S),
+            direction=_direction(direction),
+            columns=columns,
         )
         if features is not None:
             problem._check_distinguishable()
@@ -106,6 +117,11 @@ class Problem:
         features = self.features.view()
         features.flags.writeable = False
         return replace(self, features=features)
+
+    @property
+    def minimizes(self) -> bool:
+        """Whether the best arms are those of smallest mean."""
+        return self.direction == "minimize"
 
     @property
     def arms(self) -> int:
@@ -242,7 +258,7 @@ class Problem:
         if len(zero):
             raise IndistinguishableArms(
                 f"arm {self.names[zero[0]]!r} has only zeros as features: the linear model says "
-                "that its mean is exactly 0 and that evaluating it teaches nothing. Remove it, or "
+                "that its mean is exactly 0 and that evaluating it reveals nothing. Remove it, or "
                 "add a constant column to the features."
             )
         self._check_sizes()
@@ -302,6 +318,15 @@ def _epsilon(epsilon: object) -> float:
     if not (value >= 0.0 and math.isfinite(value)):
         raise InvalidSetting(f"epsilon, the slack in the means, must be 0 or more, got {value}.")
     return value
+
+
+def _direction(direction: object) -> str:
+    if direction not in DIRECTIONS:
+        raise InvalidSetting(
+            f"direction must be 'maximize' or 'minimize', got {direction!r}: are the best arms those "
+            "of largest or of smallest mean?"
+        )
+    return str(direction)
 
 
 def _bound(S: object) -> float | None:

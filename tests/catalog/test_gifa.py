@@ -249,8 +249,8 @@ def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
     linear = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
     few, many = (Problem.of(arms=[str(k) for k in range(arms)], m=2, sigma=1.0) for arms in (4, 50))
     assert chosen(linear) == "pilot"
-    assert chosen(few) == "pilot"
-    assert chosen(many) == chosen(many, indices="individual") == "two_arms"
+    assert chosen(few) == "two_arms_mixture"
+    assert chosen(many) == chosen(many, indices="individual") == "two_arms_mixture"
     spared = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, S=2.0)
     assert chosen(spared, initialization=None) == "determinant"
     with pytest.raises(errors.InvalidSetting, match="none that is proven"):

@@ -98,12 +98,63 @@ def test_help_is_complete_and_fits_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERMINAL_WIDTH", "80")
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 14
     said = run(command, "--help").stdout
     assert f"Usage: shortlist {command}" in said
     assert "--json" in said
     assert max(len(line.rstrip()) for line in said.splitlines()) <= 80
     assert f"│ {command} " in run("--help").stdout
+
+
+EVERY = [[each.name] for each in app.registered_commands] + [
+    ["data", each] for each in ("fetch", "list", "path")
+]
+
+
+@pytest.mark.parametrize("command", EVERY, ids=" ".join)
+def test_help_shows_an_example_and_flags_as_flags(command: list[str]) -> None:
+    said = run(*command, "--help").stdout
+    assert f"shortlist {' '.join(command)}" in said.partition("Examples")[2]
+    assert "<bool>" not in said
+
+
+def test_python_m_is_the_same_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "shortlist", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"shortlist {shortlist.__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_a_shell(shell: str) -> None:
+    said = run("completion", shell).stdout
+    assert "_SHORTLIST_COMPLETE" in said
+    assert f"complete_{shell}" in said
+
+
+def test_completion_is_of_known_shells() -> None:
+    done = run("completion", "tcsh")
+    assert done.exit_code == 2
+    assert "Known: bash, zsh, fish" in done.stderr
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    program = tmp_path / "shortlist"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m shortlist "$@"\n')
+    program.chmod(0o755)
+    script = """
+    eval "$(shortlist completion bash)"
+    for words in "shortlist stat" "shortlist status --js"; do
+        COMP_WORDS=($words); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()
+        _shortlist_completion shortlist
+        echo "${COMPREPLY[@]}"
+    done
+    """
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], env=path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["status", "--json"]
 
 
 def test_exit_codes_are_in_the_help_and_in_the_docs() -> None:
@@ -170,20 +221,20 @@ def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
 @pytest.mark.slow
 def test_every_command_twice(screen: Path) -> None:
     again = does("new", "screen.toml").stdout
-    assert "is there already, in screen.db, with 0 evaluations. Nothing was changed." in again
+    assert "already exists, in screen.db, with 0 evaluations. Nothing was changed." in again
     does("ask", "screen.toml", "-n", 4, "--out", "plate.csv")
     before = fingerprint()
-    fails(run("ask", "screen.toml", "-n", 4, "--out", "plate.csv"), 2, "plate.csv is there already")
+    fails(run("ask", "screen.toml", "-n", 4, "--out", "plate.csv"), 2, "plate.csv already exists")
     assert fingerprint() == before
     assert does("tell", "screen.toml", "plate.csv").stdout.startswith(
-        "0 results taken, 4 left blank."
+        "0 results recorded, 4 left blank."
     )
     fill("plate.csv")
-    assert does("tell", "screen.toml", "plate.csv").stdout.startswith("4 results taken.")
+    assert does("tell", "screen.toml", "plate.csv").stdout.startswith("4 results recorded.")
     before = fingerprint()
     for _ in range(2):
         said = does("tell", "screen.toml", "plate.csv").stdout
-        assert said.startswith("0 results taken, 4 known already.")
+        assert said.startswith("0 results recorded, 4 already known.")
     for command in ("status", "list", "export", "why"):
         words = ["why", "screen.toml", 0] if command == "why" else [command, "screen.toml"]
         assert does(*words).stdout == does(*words).stdout

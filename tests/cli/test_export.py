@@ -52,7 +52,7 @@ def test_export_before_the_first_trial(screen: Path) -> None:
 
 def test_export_refuses_to_overwrite_and_unknown_formats(plated: Path) -> None:
     before = Path("plate.csv").read_text()
-    fails(run("export", "screen.toml", "--out", "plate.csv"), 2, "plate.csv is there already")
+    fails(run("export", "screen.toml", "--out", "plate.csv"), 2, "plate.csv already exists")
     fails(run("export", "screen.toml", "--out", "trials.xlsx"), 2, "unknown format '.xlsx'", ".csv")
     assert Path("plate.csv").read_text() == before
     does("export", "screen.toml", "--out", "plate.csv", "--force")
@@ -83,15 +83,15 @@ def test_only_a_page_of_the_same_study_is_replaced(plated: Path) -> None:
         Path("other", file).write_text(Path(file).read_text().replace("seed = 0", "seed = 1"))
     does("new", "other/screen.toml")  # of the same name, too
     kept = Path("report.html").read_bytes()
-    fails(run("report", "other/screen.toml"), 2, "report.html is there already", "--force")
+    fails(run("report", "other/screen.toml"), 2, "report.html already exists", "--force")
     assert Path("report.html").read_bytes() == kept
     does("report", "other/screen.toml", "--force")
-    fails(run("report", "screen.toml"), 2, "report.html is there already")
+    fails(run("report", "screen.toml"), 2, "report.html already exists")
 
 
 def test_a_file_that_is_no_report_is_left_alone(plated: Path) -> None:
     Path("notes.html").write_text("precious")
-    fails(run("report", "screen.toml", "--out", "notes.html"), 2, "notes.html is there already")
+    fails(run("report", "screen.toml", "--out", "notes.html"), 2, "notes.html already exists")
     assert Path("notes.html").read_text() == "precious"
     Path("folder.html").mkdir()
     fails(run("report", "screen.toml", "--out", "folder.html"), 2, "folder.html")

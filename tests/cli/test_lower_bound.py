@@ -74,7 +74,7 @@ def test_names_in_the_files_are_used_and_matched(classic: Any) -> None:
 
 
 BAD_MEANS = {
-    "means.csv has 2 numbers where 4 are expected: one an arm": "1\n2\n",
+    "means.csv has 2 numbers where 4 are expected: one per arm": "1\n2\n",
     "means.csv is a table of 2 × 3 numbers where one column or one line": "1,2,3\n4,5,6\n",
     "there is no file means.csv": None,
 }
@@ -106,5 +106,5 @@ def test_bad_settings_of_bound(classic: Any) -> None:
     neither = run("bound", "--features", "X.csv", "-m", 2)
     for result in (both, neither):
         assert result.exit_code == 2
-        assert "either --theta or --means" in result.stderr
+        assert "exactly one of --theta" in result.stderr
     assert run("bound", "--theta", "theta.csv", "-m", 2).exit_code == 2

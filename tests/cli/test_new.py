@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import shortlist
-from command_line import EFFECTS, asked, does, fails, mean, run, write
+from command_line import EFFECTS, asked, does, fails, mean, run, tell_two, write
 from shortlist.simulation import outlook
 
 THETA = list(EFFECTS.values())
@@ -73,7 +73,7 @@ def test_without_a_pilot_only_the_initial_pulls_are_known(
 ) -> None:
     write(algorithm=algorithm)
     said = " ".join(does("new", "screen.toml").stdout.split())
-    assert f"first {words}, whatever comes out; there is no answer before that." in said
+    assert f"first {words}, whatever the results; there is no answer before that." in said
     assert "how far apart the means of ranks 3 and 4 are" in said
     assert asked("new", "screen.toml")["outlook"]["lower_bound"] is None
 
@@ -127,3 +127,31 @@ def test_features_that_differ_in_size_are_counted_from_one(folder: Path) -> None
     said = " ".join(does("new", "screen.toml").stdout.split())
     assert "Feature 2 is 3.92e+03 times as large as feature 1 (" in said
     fails(run("new", "other.toml"), 2, "there is no file other.toml")
+
+
+def test_a_study_may_begin_with_the_results_of_another(screen: Path) -> None:
+    tell_two()
+    text = Path("screen.toml").read_text()
+    Path("wider.toml").write_text(text.replace("seed = 0", "seed = 1"))
+    report = asked("new", "wider.toml", "--from", "screen.db")
+    assert (report["made"], report["carried"], report["evaluations"]) == (True, 2, 2)
+    again = does("new", "wider.toml", "--from", "screen.toml", "--from-study", "screen").stdout
+    assert "with 2 evaluations. Nothing was changed." in again
+    study, old = shortlist.Study.load("wider.db"), shortlist.Study.load("screen.db")
+    assert [(t.name, t.value) for t in study.taken] == [(t.name, t.value) for t in old.taken]
+    assert {trial.cause.origin for trial in study.trials} == {"carried"}
+    old.tell(old.ask(), 0.3)
+    assert (
+        "1 result of 'screen' taken over" in does("new", "wider.toml", "--from", "screen.db").stdout
+    )
+
+
+def test_results_of_arms_that_are_not_there_are_refused_and_nothing_is_written(
+    screen: Path,
+) -> None:
+    tell_two()
+    Path("other.toml").write_text('arms = ["C10", "C11"]\nm = 1\nsigma = 0.1\n')
+    result = run("new", "other.toml", "--from", "screen.toml")
+    fails(result, 2, "the study 'screen' has results of 'C14', which this study does not know")
+    assert not Path("other.db").exists()
+    fails(run("new", "other.toml", "--from", "nothing.db"), 2, "nothing.db")

@@ -119,7 +119,7 @@ def test_reproduce_needs_a_name_and_a_run(paper: Paper) -> None:
             2,
             "pip install 'shortlist[plot]'",
         ),
-        (KeyboardInterrupt(), 130, "run it again to go on"),
+        (KeyboardInterrupt(), 130, "run it again to continue"),
     ],
 )
 def test_failures_are_one_line_and_an_exit_code(

@@ -46,7 +46,7 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     for word in (
         "8 drugs, 5 patients",
         "reverser 1",
-        "In doubt: the results speak against what is assumed (fit)",
+        "In doubt: the results contradict what is assumed (fit)",
         "baseline's",
         "HR@2",
         "AUC",
@@ -84,7 +84,7 @@ def test_the_command_overwrites_another_answer_only_by_force(
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     other = run(*files, "--epsilon", 0.4)
     assert other.exit_code == 2
-    assert "drugs.csv is there already" in other.stderr
+    assert "drugs.csv already exists" in other.stderr
     assert "--force" in other.stderr
     assert before.items() >= {(p.name, p.read_bytes()) for p in out.iterdir() if p.suffix != ".csv"}
     assert (out / "drugs.csv").read_bytes() == before["drugs.csv"]
@@ -100,7 +100,7 @@ def test_the_command_leaves_files_alone_that_are_not_of_a_screen(
     mine.write_text("precious")
     refused = run(*files)
     assert refused.exit_code == 2
-    assert "drugs.csv is there already" in refused.stderr
+    assert "drugs.csv already exists" in refused.stderr
     assert [path.name for path in mine.parent.iterdir()] == ["drugs.csv"]
     assert mine.read_text() == "precious"
 
@@ -121,7 +121,7 @@ def test_the_command_stops_early_and_without_features(files: list[object]) -> No
     assert result.exit_code == 0, result.output
     assert "50 evaluations, not stopped" in result.stdout
     assert "No guarantee yet" in result.stdout
-    assert "nothing is assumed of them" in result.stdout
+    assert "nothing is assumed about them" in result.stdout
 
 
 @pytest.mark.slow

@@ -46,8 +46,8 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: seed must be a whole number": {"seed": -1},
     "screen.toml: lease must be a number and a unit (s, min, h or days)": {"lease": "7"},
     "screen.toml: lease must be text in quotes, got 7": {"lease": 7},
-    "screen.toml: give either features": {"features": None},
-    "screen.toml: give either features (a file": {"arms": ["a", "b"]},
+    "screen.toml: give exactly one of features": {"features": None},
+    "screen.toml: give exactly one of features (a file": {"arms": ["a", "b"]},
     "screen.toml: arms must be a list of names or the name of a file": {
         **{"features": None, "arms": 3}
     },
@@ -55,7 +55,7 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
         **{"features": None, "arms": ["a", "a", "b", "c"], "m": 1}
     },
     "there is no file nothing.csv": {"features": "nothing.csv"},
-    "features.csv, line 1 has 5 cells: one name a line is expected": {
+    "features.csv, line 1 has 5 cells: one name per line is expected": {
         **{"features": None, "arms": "features.csv"}
     },
     "there is no file nothing.csv: check the path.": {"pilot": "nothing.csv"},
@@ -167,6 +167,120 @@ def test_what_is_wrong_with_features_is_said_once(folder: Path) -> None:
     result = does("new", "screen.toml")
     assert result.stdout.count("nearly like another") == 1
     assert result.stderr == ""
+
+
+NAMELESS = "lr,depth\n1.25,3\n0.5,4\n0.75,9\n0.25,1\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_features_without_names_are_named_by_their_rows_and_new_says_so(
+    folder: Path, ending: str
+) -> None:
+    Path("features.csv").write_text(NAMELESS)
+    pd.read_csv("features.csv").to_parquet("features.parquet")
+    write(features=f"features.{ending}", m=1)
+    said = " ".join(does("new", "screen.toml").stdout.split())
+    assert "4, each with 2 features: 0, 1, 2, 3" in said
+    assert "holds no names, so the arms are named by their rows" in said
+    study = shortlist.Study.load("screen.db")
+    assert study.problem.features[0].tolist() == [1.25, 3.0]
+    assert asked("ask", "screen.toml")["trials"]
+
+
+def test_a_study_that_took_numbers_for_names_still_opens(folder: Path) -> None:
+    Path("features.csv").write_text("lr,depth,width\n1.25,3,1\n0.5,4,1\n0.75,9,2\n0.25,1,2\n")
+    features = pd.read_csv("features.csv", index_col=0)
+    shortlist.Study(features, m=1, sigma=0.1, seed=0, storage="screen.db", name="screen")
+    write(m=1)
+    assert asked("ask", "screen.toml")["trials"][0]["arm"] in ("1.25", "0.5", "0.75", "0.25")
+
+
+@pytest.mark.parametrize("heading", ["name", "", "Compound"])
+def test_numbers_under_a_heading_of_names_are_names(folder: Path, heading: str) -> None:
+    Path("features.csv").write_text(f"{heading},x,y\n1.5,1,0\n2.5,0,1\n3.5,2,1\n")
+    write(m=1)
+    does("new", "screen.toml")
+    assert shortlist.Study.load("screen.db").problem.names == ("1.5", "2.5", "3.5")
+
+
+def test_direction_is_a_key(folder: Path) -> None:
+    write(direction="minimize", features=None, arms=["a", "b"], m=1)
+    report = asked("new", "screen.toml")
+    assert report["direction"] == "minimize"
+    assert "above the true mean of rank 1, the smallest first" in report["guarantee"]
+    assert "1 of smallest mean" in does("new", "screen.toml").stdout
+    asked("ask", "screen.toml")
+    write(features=None, arms=["a", "b"], m=1)
+    fails(run("ask", "screen.toml"), 2, "direction = 'minimize'")
+    write(direction="down", features=None, arms=["a", "b"], m=1, name="other")
+    fails(run("new", "screen.toml"), 2, "direction must be 'maximize' or 'minimize'")
+
+
+def test_a_sqlite_url_is_a_path_beside_the_screen_file(folder: Path) -> None:
+    write(storage="sqlite:///kept.db")
+    does("new", "screen.toml")
+    assert (folder / "kept.db").exists()
+    assert asked("status", "sqlite:///kept.db")["study"] == "screen"
+    write(storage="sqlite://")
+    fails(run("new", "screen.toml"), 5, "names no file")
+
+
+def with_commas(file: str) -> None:
+    """As a spreadsheet with decimal commas saves it."""
+    text = Path(file).read_text()
+    Path(file).write_text(text.replace(",", ";").replace(".", ","))
+
+
+@pytest.mark.slow
+def test_decimal_commas_in_features_and_pilot_make_the_same_study(folder: Path) -> None:
+    outlook = asked("new", "screen.toml")["outlook"]
+    with_commas("features.csv")
+    with_commas("pilot.csv")
+    assert "C01;1;-0,36;1,2;1,4" in Path("features.csv").read_text()
+    again = asked("new", "screen.toml")
+    assert again["made"] is False  # to the last digit, or it would be refused
+    assert again["outlook"]["lower_bound"] == outlook["lower_bound"]
+    does("status", "screen.toml")
+
+
+BAD_DECIMALS = {
+    "features.csv, line 1, column 2: '1,234' may be 1.234 or 1234. Write one of these.": (
+        "a;1,234;1\nb;2,345;2\nc;3;4\n"
+    ),
+    "features.csv, line 2, column 2: '0,5' has a comma, and '1.5' (features.csv, line 1, column 3)": (
+        "a;1;1.5\nb;0,5;2\nc;3;4\n"
+    ),
+    "features.csv, line 2, column 3: '1.234,5' is not a finite number": (
+        "a;1,5;1\nb;2;1.234,5\nc;3;4\n"
+    ),
+    "features.csv, line 1, column 2: '1.234,5' is not a finite number": (  # no heading, and no arm lost
+        "a;1.234,5;2.345,6\nb;2;1\nc;3;4\n"
+    ),
+    "features.csv, line 2, column 2: '1_0' is not a finite number": "a,1,1\nb,1_0,2\nc,3,4\n",
+    "features.csv, line 2, column 3: 'inf' is not a finite number": "a,1,1\nb,1,inf\nc,3,4\n",
+    "features.csv, line 1, column 2: 'nan' is not a finite number": "a,nan,nan\nb,1,2\nc,3,4\n",
+    "features.csv, line 2 has 4 cells and line 1 has 3": "name,x,y\na,0,5,1\nb,1,2\nc,3,4\n",
+    "A comma within a cell needs quotes": "name,x,y\na,0,5,1\nb,1,2\nc,3,4\n",
+    "features.csv has commas between the cells of its first line and semicolons in all others": (
+        "name,x\na;0,5\nb;1,5\nc;2,5\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("message", BAD_DECIMALS)
+def test_half_a_number_and_an_unclear_one_are_refused(folder: Path, message: str) -> None:
+    write(m=1)
+    Path("features.csv").write_text(BAD_DECIMALS[message])
+    fails(run("new", "screen.toml"), 2, message)
+    assert not Path("screen.db").exists()
+
+
+def test_a_pilot_cut_within_its_numbers_is_refused(folder: Path) -> None:
+    write(pilot="pilot.csv")
+    Path("pilot.csv").write_text("C01,0,34\nC04,0,59\n")
+    fails(run("new", "screen.toml"), 2, "pilot.csv has 3 columns where 2 are", "A decimal comma")
+    Path("pilot.csv").write_text("C01;1,234\nC04;2,345\n")
+    fails(run("new", "screen.toml"), 2, "pilot.csv, line 1, column 2: '1,234' may be 1.234 or 1234")
 
 
 def test_features_guide_a_screen_that_says_so(folder: Path) -> None:

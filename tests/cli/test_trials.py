@@ -16,7 +16,7 @@ import pytest
 
 import forks
 import shortlist
-from command_line import GOOD, asked, does, fails, fill, fingerprint, run, told, write
+from command_line import GOOD, asked, does, fails, fill, fingerprint, run, tell_two, told, write
 from shortlist.cli import trials as commands
 
 
@@ -163,7 +163,7 @@ def test_a_result_with_a_key_counts_once(screen: Path) -> None:
     assert asked(*result)["taken"] == [0]
     again = asked(*result)
     assert (again["taken"], again["known"]) == ([], [0])
-    assert "0 results taken, 1 known already." in does(*result).stdout
+    assert "0 results recorded, 1 already known." in does(*result).stdout
     assert asked(*result[:-1], "plate 3, well B8")["taken"] == [1]
     assert told() == [0.5, 0.5]
     changed = ("tell", "screen.toml", "--arm", "C07", "--value", "0.6", "--key", "plate 3, well B7")
@@ -189,8 +189,8 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
 @pytest.mark.parametrize(
     ("algorithm", "first_words", "later_words"),
     [
-        ("m-LinGapE", "is an initial pull", "was asked for to tell"),
-        ("Phased", "is part of the first plan", "is part of a plan to tell arms apart, above all"),
+        ("m-LinGapE", "is an initial pull", "was chosen to compare"),
+        ("Phased", "is part of the first plan", "is part of a plan to compare arms, above all"),
     ],
 )
 def test_why_says_it_in_words_and_in_json(
@@ -206,7 +206,7 @@ def test_why_says_it_in_words_and_in_json(
     assert does("why", "screen.toml", 0).stdout == f"Trial 0: '{arms[0]}' {first_words}.\n"
     said = " ".join(does("why", "screen.toml", 60).stdout.split())
     assert f"'{arms[60]}' {later_words}" in said
-    assert "from its challenger" in said
+    assert "with its challenger" in said
     assert "the study stops when" in said
     first, last = asked("why", "screen.toml", 0, 60)["trials"]
     assert (first["trial"], first["gap"]) == (0, None)
@@ -243,7 +243,7 @@ def test_a_trial_that_is_told_while_others_are_failed_is_named(
         run("fail", "screen.toml", 2, 3, 4),
         2,
         f"trial {overtaken} (",
-        "is told and cannot be failed (0.75 is stored and final)",
+        "is told and cannot be failed (0.75 is stored; `shortlist correct` puts a wrong one right)",
         before,
     )
     states = [trial.state for trial in shortlist.Study.load("screen.db").trials[2:]]
@@ -283,3 +283,29 @@ def test_of_a_thousand_names_only_the_nearest_are_printed(folder: Path) -> None:
     result = run("new", "screen.toml")
     fails(result, 2, "pilot.csv: unknown arm 'CMP-1001'", "There are 1,000 arms.")
     assert result.stderr.count("'CMP-") == 4
+
+
+def test_correct_says_both_values_and_is_safe_to_repeat(screen: Path) -> None:
+    tell_two()
+    words = ("correct", "screen.toml", 0, "--value", "-0,5", "--reason", "sign forgotten")
+    assert "Trial 0 (C10): -0.5 in place of 0.5." in does(*words).stdout
+    assert "Trial 0 (C10) is -0.5 already." in does(*words).stdout
+    report = asked("export", "screen.toml")["rows"][0]
+    assert (report["value"], report["first_value"]) == (-0.5, 0.5)
+    assert report["correction"] == "sign forgotten"
+    does("ask", "screen.toml")
+    for given, message in (
+        ((2, "--value", 1, "--reason", "x"), "is pending: only a told result can be corrected"),
+        ((99, "--value", 1, "--reason", "x"), "there is no trial '99'"),
+        ((0, "--value", "high", "--reason", "x"), "'high' is not a number"),
+        ((0, "--value", 1, "--reason", " "), "a correction needs a reason"),
+    ):
+        fails(run("correct", "screen.toml", *given), 2, message)
+
+
+def test_correct_takes_the_study_from_the_environment(
+    screen: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_two()
+    monkeypatch.setenv("SHORTLIST_STUDY", "screen.toml")
+    assert asked("correct", 1, "--value", 0.3, "--reason", "typo")["was"] == 0.25

@@ -208,7 +208,7 @@ def test_a_program_ended_half_way_leaves_no_half_file(
     assert not (cache / "tiny.csv").exists()
     if how == signal.SIGINT:
         assert program.returncode == 130
-        assert said.strip() == "shortlist: interrupted: run it again to go on."
+        assert said.strip() == "shortlist: interrupted: run it again to continue."
         assert kept(cache) == []
     else:
         assert program.returncode == -signal.SIGKILL

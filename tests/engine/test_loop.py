@@ -40,6 +40,7 @@ SPANNED = (
     "self_normalized",
     "pilot",
     "two_arms",
+    "two_arms_mixture",
     "all_arms",
     "levels",
 )  # need initial pulls that do
@@ -197,7 +198,7 @@ def compositions(count: int) -> list[Composition]:
             ("paired", "individual"),
             (
                 *("self_normalized", "determinant", "frequentist", "lucb1"),
-                *("two_arms", "all_arms", "heuristic", "pilot", "levels"),
+                *("two_arms", "two_arms_mixture", "all_arms", "heuristic", "pilot", "levels"),
             ),
             (None, "each", "span"),
             (None, 0.0, 0.4),

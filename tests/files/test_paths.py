@@ -9,10 +9,10 @@ import pytest
 
 import shortlist
 from shortlist import repurposing
-from shortlist.cli.plate import read_plate
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import DataUnavailable, InvalidSetting, ShortlistError
 from shortlist.repurposing.expression.readers import read_expression, read_gctx
+from shortlist.study.plate import read_plate
 
 
 def written(path: Path, text: str) -> Path:

@@ -93,7 +93,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_name_that_is_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     place = tmp_path / "a"
-    with pytest.raises(InvalidSetting, match="there already"):  # noqa: SIM117
+    with pytest.raises(InvalidSetting, match="already exists"):  # noqa: SIM117
         with new_file(place, replace=False):
             place.write_text("theirs")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]

@@ -52,7 +52,9 @@ def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
     assert again.shortlist.names == study.shortlist.names
     extended = Planned(name="Lazy", extends="it is proven for two arms", **own)
     words = extended.bind(INSTANCE.problem(0.05, 0.0)).guarantee()
-    assert words.startswith("Extension without a theorem: it is proven for two arms. Meant is: no")
+    assert words.startswith(
+        "Extension without a theorem: it is proven for two arms. The intended claim is: no"
+    )
     assert not extended.bind(INSTANCE.problem(0.05, 0.0)).proven
     with pytest.raises(errors.InvalidSetting, match="defined for m = 1, got m = 2"):
         Planned(name="One", only_m=1, **own).bind(INSTANCE.problem(0.05, 0.0))

@@ -126,7 +126,7 @@ class TestContract:
             study.tell(trial, results_for(name)(trial))
         assert study.statistic is not None
         words = str(study.why(study.ask()))
-        assert "is part of a plan to tell arms apart, above all" in words
+        assert "is part of a plan to compare arms, above all" in words
         assert "challenger" in words
 
     @pytest.mark.slow
@@ -358,10 +358,8 @@ def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     strategy: Any = study.round.strategy
     counted = strategy._pulls if isinstance(name, MisLid) else strategy._contrasts.pulls
     assert counted.tolist() == plan.tolist()
-    assumed = dict(conditions(study))["Data nobody asked for"]
+    assumed = dict(conditions(study))["Unrequested data"]
     assert "Whether and when they were told did not depend" in assumed
     page = (DOCS / "algorithms-phased.md").read_text()
-    assert "data that nobody asked for, enter the table of means, but no bound" not in page
-    assert (
-        "data that nobody asked for (`study.tell(arm=…, value=…)`) take places of the plan" in page
-    )
+    assert "unrequested data, enter the table of means, but no bound" not in page
+    assert "Unrequested data (`study.tell(arm=…, value=…)`) take places in the plan" in page

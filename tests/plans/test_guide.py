@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from error_rates import shown_below
 
 import shortlist
+from error_rates import shown_below
 from shortlist import Guided, Study, errors
 from shortlist.plans.guide import combined, copied, predicted
 from shortlist.report.assumptions import assumptions
@@ -286,7 +286,9 @@ def test_a_model_must_be_given_again_and_is_named_where_it_is_missing(tmp_path: 
     place = tmp_path / "own.db"
     study = begin(model=Mean(), storage=place)
     tell(study, 60)
-    with pytest.raises(errors.InvalidSetting, match=r"\(Mean\).*pass the same model= to Study.load"):
+    with pytest.raises(
+        errors.InvalidSetting, match=r"\(Mean\).*pass the same model= to Study.load"
+    ):
         Study.load(place)
     with pytest.raises(errors.StudyMismatch, match="Scattered"):
         Study.load(place, model=Scattered())

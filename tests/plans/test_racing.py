@@ -20,7 +20,6 @@ import shortlist
 from bisection import highest_by_bisection
 from shortlist import errors
 from shortlist.catalog.names import find_algorithm
-from shortlist.cli.plate import Row, match
 from shortlist.numerics.kl import highest_mean, relative_entropy
 from shortlist.plans import racing
 from shortlist.plans.algorithm import Planned
@@ -46,6 +45,7 @@ from shortlist.report.methods import cited, methods
 from shortlist.report.reading import Reading
 from shortlist.report.sections import specification
 from shortlist.simulation.instances import Instance
+from shortlist.study.plate import Row, match
 
 BOUNDED = ["KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"]
 RACES = ["KL-Racing", "KL-Racing (mixture)", "Racing", "Racing (paired)"]

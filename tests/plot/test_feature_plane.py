@@ -42,7 +42,7 @@ def test_features_of_one_dimension_and_none() -> None:
     assert "no second one" in ax.get_ylabel()
     assert set(np.asarray(ax.collections[0].get_offsets())[:, 1]) == {0.0}
     classical = shortlist.Study(arms=["a", "b", "c"], sigma=1.0, algorithm="LUCB")
-    assert "nothing is known of these arms" in texts(plot.plane(classical))
+    assert "nothing is known about these arms" in texts(plot.plane(classical))
     same = study(ONCE, np.ones((3, 2)), m=1, epsilon=0.5)
     assert "same features" in texts(plot.plane(same))
     assert "does not look at the features" in texts(plot.plane(tell_some(study("LUCB"), 30)))

@@ -178,7 +178,7 @@ def test_why_in_a_pilot_promises_no_stop() -> None:
         trial = study.ask()
         study.tell(trial, float(instance.means[trial.arm]))
     reason = study.why(study.ask())
-    assert str(reason).endswith("; it was part of the pilot, in which the stop is not looked for.")
+    assert str(reason).endswith("; it was part of the pilot, during which the study does not stop.")
     assert "nan" not in str(reason)
     assert reason.gap is not None
     assert reason.gap > 0.0

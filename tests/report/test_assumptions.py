@@ -16,7 +16,7 @@ def test_assumptions_are_those_of_the_study() -> None:
     plain = of()
     assert "σ = 0.3" in plain["Noise"]
     assert "N = 4 features (rank 4): θ·x" in plain["Model"]
-    assert "No result was taken in before one that was asked for earlier" in plain["Order"]
+    assert "No result was processed before one that was asked for earlier" in plain["Order"]
     assert set(plain) == {"Noise", "Model", "Independence", "Order"}
     assert "S = 2" in of(threshold="determinant", S=2.0)["Size of θ"]
     assert "Size of θ" not in of(S=2.0)
@@ -38,4 +38,4 @@ def test_results_out_of_order_are_said_to_be() -> None:
     study.tell(first, 0.0)
     assert dict(assumptions(study))["Order"] == overtaken
     study.tell(arm=0, value=1.0)
-    assert "without having been asked for: 1." in dict(assumptions(study))["Data nobody asked for"]
+    assert "without having been asked for: 1." in dict(assumptions(study))["Unrequested data"]

@@ -80,7 +80,7 @@ def test_the_methods_hold_what_was_written_down(kind: str, most: int | None) -> 
         lost, unasked = 4, screen.unasked
         conditions = [unasked, lost] if unasked else [lost]
         assert figures_in(worth)[-len(conditions) :] == conditions
-    # Where the spread of the results speaks against σ, that is said first.
+    # Where the spread of the results contradicts σ, that is said first.
     claim = "with probability at least" + worth.partition("with probability at least")[2]
     claimed = figures_in(claim)[: 3 if given["epsilon"] else 2]
     assert claimed == [0.9, 3, *([given["epsilon"]] if given["epsilon"] else [])]
@@ -128,7 +128,9 @@ def test_the_order_of_completion_is_said(order: Any) -> None:
         study.run(
             slow_first, executor=pool, batch=3, order=order, max_evaluations=9, progress=False
         )
-    said = "Results were taken in as they came, some before others that had been asked for earlier."
+    said = (
+        "Results were processed as they came, some before others that had been asked for earlier."
+    )
     assert (said in methods(study)) == (order == "completion")
 
 

@@ -269,7 +269,7 @@ def test_the_tables_hold_what_numpy_says(kind: str, most: int | None) -> None:
     assert f"after {screen.stop} evaluations" in page.captions["answer"]
 
     where = dict(row for row in page.tables["progress"] if len(row) == 2)
-    assert where["Results taken in"] == str(len(screen.told))
+    assert where["Results processed"] == str(len(screen.told))
     assert where["Failed"].startswith("32 × broken1 × dropped")  # 3, and then the reasons
     assert where["Cancelled"] == "1"
     assert where["Pending"] == ("2" if most else "0")

@@ -112,7 +112,7 @@ def test_why() -> None:
     assert reason.gap is not None
     assert f"{reason.gap:.4g}" in str(reason)
     extra = s.tell(arm="doum", value=0.4)
-    assert "nobody asked for" in str(s.why(extra))
+    assert "unrequested data" in str(s.why(extra))
 
 
 def test_pending_trials_shrink_widths_and_leave_means_alone() -> None:
@@ -453,3 +453,27 @@ def test_what_is_handed_out_cannot_be_used_to_change_a_study(stored: bool, tmp_p
     pd.testing.assert_frame_equal(touched.shortlist.table, untouched.shortlist.table)
     with pytest.raises(ValueError, match="read-only"):
         touched.problem.features[0, 0] = 1.0
+
+
+def test_a_request_with_a_key_asks_once_also_from_another_process(tmp_path: Path) -> None:
+    place = str(tmp_path / "study.db")
+    study = shortlist.Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=0, storage=place)
+    first = [trial.number for trial in study.ask(3, key="plate 1")]
+    assert [trial.number for trial in study.ask(2, key="plate 2")] == [3, 4]
+    other = shortlist.Study.load(place)
+    assert [trial.number for trial in other.ask(3, key="plate 1")] == first == [0, 1, 2]
+    study.tell(0, 0.5)
+    assert [trial.state for trial in other.ask(3, key="plate 1")] == ["told", "pending", "pending"]
+    assert len(other.trials) == 5
+    assert other.ask().number == 5  # nobody else's are given out
+    with pytest.raises(errors.InvalidInput, match="1 to 200 characters"):
+        study.ask(1, key="")
+
+
+def test_a_trial_given_to_somebody_else_is_no_longer_the_first_asker_s() -> None:
+    study = shortlist.Study(arms=["a", "b"], m=1, sigma=0.1, seed=0, lease=1e-6)
+    [first] = study.ask(1, key="plate 1")
+    assert study.ask(1, key="plate 2")[0].number == first.number
+    assert study.ask(1, key="plate 2")[0].number == first.number
+    assert study.ask(1, key="plate 1")[0].number == first.number  # over once more, and its again
+    assert [trial.worker for trial in study.trials] == ["key plate 1"]

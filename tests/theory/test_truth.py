@@ -35,7 +35,7 @@ def test_instances_that_cannot_be_used(ask: Any) -> None:
             ask(given_as(np.eye(4), fine, m))  # type: ignore[arg-type]
     with pytest.raises(InvalidFeatures, match="not finite"):
         ask(given_as(np.eye(4), [0.9, np.nan, 0.5, 0.1], 1))
-    with pytest.raises(InvalidFeatures, match="one an arm"):
+    with pytest.raises(InvalidFeatures, match="one per arm"):
         ask(given_as(np.eye(4), fine[:3], 1))
     with pytest.raises(InvalidSetting, match="sigma"):
         ask(given_as(np.eye(4), fine, 1, -1.0))

@@ -53,7 +53,7 @@ FLAT, CROWDED = 0, -1
 
 @dataclass(frozen=True, eq=False)
 class Pieces(Record):
-    """Scratch of the matrix game: a row a piece, a column an arm."""
+    """Scratch of the matrix game: one row per piece, one column per arm."""
 
     payoffs: Table
     tableau: Table

@@ -44,21 +44,21 @@ class GIFA:
     candidates, ambiguous, selection, stopping, indices : str, Rule or function
         The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
     threshold : str, Threshold, Rule or function
-        C_{t,δ}; ``"auto"`` takes, of those that are proven for the problem, the one expected to ask
-        for least.
+        C_{t,δ}; ``"auto"`` takes, among those proven for the problem, the one expected to need the
+        fewest evaluations.
     allocation : {None, "game", "game_as_published", "frank_wolfe", "lazy"}
-        What says how many pulls every arm should have; for the selection rule ``tracking`` only.
+        How many pulls every arm should have; only for the selection rule ``tracking``.
     regularization : float or function of σ, optional
-        λ_V; by default what the threshold is meant to be used with.
+        λ_V; by default the one that belongs to the threshold.
     initialization : {"auto", "each", "span", None}
         Pulls before the first round: every arm once, a spanning set of arms once, or none;
-        ``auto`` is ``each`` while K ≤ 4 rank X, else ``span``, as many times over as the threshold
-        profits from (ten for ``self_normalized``, five for ``levels``, for ``pilot`` until there
-        are twenty, once for the others).
+        ``auto`` is ``each`` if K ≤ 4 rank X, otherwise ``span``, repeated as the threshold needs it
+        (ten times for ``self_normalized``, five for ``levels``, until there are twenty for
+        ``pilot``, once for the others).
     elimination : bool
-        Whether a difference that was once bounded stays so (see ``eliminating``).
+        Whether to use the smallest bound so far of every difference (see ``eliminating``).
     classical : bool
-        Forget the features: every arm is its own dimension.
+        Ignore the features: every arm is its own dimension.
     only_m : int, optional
         The only m it is defined for.
     name, summary : str

@@ -7,12 +7,14 @@ from shortlist.catalog.gifa import ALIASES, GIFA
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans import guess_and_verify, phased, racing, uniform
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.budget import Budgeted
 from shortlist.plans.guide import Guided
-from shortlist.plans.halving import NAME as WITH_BUDGET
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.plans.top_two import TopTwo
 
-Algorithm = GIFA | Planned | Guided | MisLid | XYHalving
+Algorithm = GIFA | Planned | Guided | MisLid | Budgeted
+WITH_BUDGET: dict[str, type[Budgeted]] = {each.name: each for each in (TopTwo, XYHalving)}
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **tracking.ALGORITHMS,
@@ -26,7 +28,7 @@ ALGORITHMS: dict[str, Algorithm] = {
 def algorithms() -> dict[str, str]:
     """The names of all algorithms, with a line about each.
 
-    MisLid is not among them: a name does not say its c. It is ``shortlist.MisLid``. Nor is
+    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
     ``shortlist.Guided``, which may have a model of yours.
 
     Examples
@@ -38,7 +40,7 @@ def algorithms() -> dict[str, str]:
 
 
 def find_algorithm(choice: str | Algorithm) -> Algorithm:
-    """The algorithm of that name; one that is composed already is returned.
+    """The algorithm of that name; an algorithm object is returned as it is.
 
     Examples
     --------
@@ -63,10 +65,10 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
             "Guided is chosen by what is trusted: pass trust='guide' to Study, write "
             'trust = "guide" in a screen.toml, or pass shortlist.Guided() to compare.'
         )
-    if choice == WITH_BUDGET:
+    if choice in WITH_BUDGET:
         raise InvalidSetting(
-            f"{WITH_BUDGET} needs a budget: pass budget=… to Study, or "
-            "shortlist.XYHalving(budget=…) to compare."
+            f"{choice} needs a budget: pass budget=… to Study, or "
+            f"shortlist.{WITH_BUDGET[choice].__name__}(budget=…) to compare."
         )
     name = ALIASES.get(choice, choice)
     if name not in ALGORITHMS:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from shortlist.catalog.gifa import AUTO, GIFA
-from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
+from shortlist.catalog.names import ALGORITHMS, WITH_BUDGET, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
 from shortlist.engine.many_arms.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.plans.budget import Budgeted
 from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
 from shortlist.plans.guide import Guided
-from shortlist.plans.halving import NAME as WITH_BUDGET
-from shortlist.plans.halving import XYHalving
+from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 
 # For more arms than a strategy has tables for.
@@ -98,7 +98,7 @@ def meant(
 ) -> tuple[str | Algorithm, Any]:
     """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
 
-    Where nothing is named it is ``"auto"``: with a budget XY-halving; with a threshold m-LinGapE,
+    Where nothing is named it is ``"auto"``: with a budget top-two sampling; with a threshold m-LinGapE,
     as strategies have bounds of their own; else what is ``recommended``.
 
     Examples
@@ -180,11 +180,15 @@ def by_trust(
 
 
 def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
-    """XY-halving, the only algorithm that works on a budget; raises if another was named."""
-    halving = XYHalving(budget=budget)  # type: ignore[arg-type]  # it is checked there
-    if choice is None or is_auto(choice) or choice in (WITH_BUDGET, halving):
-        return halving
-    if isinstance(choice, XYHalving):
+    """Top-two sampling, or the one that was named; raises if that does not work on a budget."""
+    own = TopTwo(budget=budget)  # type: ignore[arg-type]  # it is checked there
+    if choice is None or is_auto(choice):
+        return own
+    if isinstance(choice, str) and choice in WITH_BUDGET:
+        return WITH_BUDGET[choice](budget=own.budget)
+    if isinstance(choice, Budgeted):
+        if choice.budget == own.budget:
+            return choice
         raise InvalidSetting(
             f"budget={budget} was given, and an algorithm with a budget of {choice.budget}: leave "
             "out one of the two."
@@ -192,15 +196,16 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     name = find_algorithm(choice).name
     raise InvalidSetting(
         f"budget={budget} and algorithm={name!r} contradict each other: {name} stops when it is "
-        f"certain enough, and only {WITH_BUDGET} works on a budget. Leave out one of the two."
+        f"certain enough, and only {' and '.join(WITH_BUDGET)} work on a budget. Leave out one of "
+        "the two."
     )
 
 
-def is_left_open(choice: Any, threshold: Any, budget: object) -> bool:
+def is_left_open(choice: Any, threshold: Any) -> bool:
     """Whether nothing was named: a stored study keeps what it was begun with, whatever is
     recommended now.
     """
-    return budget is None and all(each is None or is_auto(each) for each in (choice, threshold))
+    return all(each is None or is_auto(each) for each in (choice, threshold))
 
 
 def is_auto(choice: Any) -> bool:

@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
-from shortlist.cli import export, lower_bound, new, paper, repurpose, studies, trials
+from shortlist.cli import export, lower_bound, new, paper, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
     BudgetSpent,
@@ -26,6 +26,7 @@ from shortlist.errors import (
     StudyMismatch,
     StudyNotFound,
     StudyStopped,
+    unknown_name,
 )
 
 USAGE, NO_DATA, STOPPED, STORAGE, OUTPUT, INTERRUPTED = 2, 3, 4, 5, 6, 130
@@ -42,7 +43,23 @@ CODES: tuple[tuple[type[ShortlistError], int], ...] = (
 )
 
 
-class Commands(TyperGroup):
+class PlainFlags:
+    """Commands whose help shows a flag as a flag, without the type of a value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, as the help lists them."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for each in found:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return found
+
+
+class Command(PlainFlags, TyperCommand):
+    """One command."""
+
+
+class Commands(PlainFlags, TyperGroup):
     """Turns every expected failure of a command into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -58,7 +75,7 @@ class Commands(TyperGroup):
                 raise
             leave(str(error), USAGE)
         except KeyboardInterrupt:
-            leave("interrupted: run it again to go on.", INTERRUPTED)
+            leave("interrupted: run it again to continue.", INTERRUPTED)
 
 
 def leave(message: str, code: int) -> None:
@@ -88,8 +105,8 @@ $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped or cannot stop, or its last
-trials are under way (ask), 5 the storage cannot be used (damaged, foreign, newer, out of
-reach), 6 the output cannot be written, 130 interrupted.""",
+trials are pending (ask), 5 the storage cannot be used (damaged, foreign, newer,
+unreachable), 6 the output cannot be written, 130 interrupted.""",
 )
 
 
@@ -113,9 +130,9 @@ def shortlist(
 
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
+    from shortlist.catalog.names import WITH_BUDGET
     from shortlist.catalog.names import algorithms as catalog
     from shortlist.plans.guide import Guided
-    from shortlist.plans.halving import NAME, SUMMARY
     from shortlist.plans.mislid.algorithm import MisLid
 
     known = catalog()
@@ -128,7 +145,11 @@ def algorithms() -> None:
     say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
     say('\nWith features that only guide, by trust = "guide" in a screen.toml:')
     say(f"{Guided.__name__:{width}}  {Guided.summary}")
-    say(f"\nWith a fixed budget in place of a guarantee (budget = …):\n{NAME}  {SUMMARY}")
+    say(
+        "\nWith a fixed budget in place of a guarantee (budget = …), the first where none is named:"
+    )
+    for name, each in WITH_BUDGET.items():
+        say(f"{name:{width}}  {each.summary}")
     say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:
         say(name)
@@ -151,10 +172,10 @@ def compile_all(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
-    """Compile beforehand, for a container or the image of a cluster.
+    """Compile in advance, for a container or the image of a cluster.
 
-    A study compiles what it uses when that pays, and keeps it: nobody has to
-    run this. The machine code is kept beside the package, or in the user's
+    A study compiles what it uses when that pays, and caches it: you need not
+    run this. The machine code is stored next to the package, or in the user's
     cache folder where that cannot be written to, or in NUMBA_CACHE_DIR. It is
     made for this CPU, and made anew after an upgrade.
     """
@@ -165,28 +186,63 @@ def compile_all(
             say(f"{kind}: compiled")
 
 
-LAB, LOOK_UP, PAPER = "Lab", "Look up", "The paper"
+COMPLETION_EXAMPLES = """[bold]Examples[/bold]
+$ eval "$(shortlist completion bash)"     # for this shell; in ~/.bashrc for all
+$ eval "$(shortlist completion zsh)"      # in ~/.zshrc, after compinit
+$ shortlist completion fish > ~/.config/fish/completions/shortlist.fish"""
+COMPLETE = "_SHORTLIST_COMPLETE"  # set by the shell that wants to know what may come next
+
+
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+) -> None:
+    """Print a script by which a shell completes commands and options."""
+    if shell not in SHELLS:
+        raise unknown_name("shell", shell, SHELLS)
+    from typer.completion import shell_complete
+
+    _know_shells()
+    shell_complete(typer.main.get_command(app), {}, "shortlist", COMPLETE, f"source_{shell}")
+
+
+def _know_shells() -> None:
+    from typer.completion import get_completion_inspect_parameters
+
+    get_completion_inspect_parameters()  # Typer makes its shells known here
+
+
+ALGORITHMS_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist algorithms
+$ shortlist algorithms | grep Phased"""
+
+SHELLS = ("bash", "zsh", "fish")
+LAB, LOOK_UP, PAPER, MACHINE = "Lab", "Look up", "The paper", "This machine"
 for name, panel, command, examples in (
     ("new", LAB, new.new, new.EXAMPLES),
     ("ask", LAB, trials.ask, trials.ASK_EXAMPLES),
     ("tell", LAB, trials.tell, trials.TELL_EXAMPLES),
     ("fail", LAB, trials.fail, trials.FAIL_EXAMPLES),
+    ("correct", LAB, trials.correct, trials.CORRECT_EXAMPLES),
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
-    ("reopen", LAB, studies.reopen, None),
+    ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("without-features", LAB, studies.without_features, studies.CONTINUING_EXAMPLES),
     ("with-misspecification", LAB, studies.with_misspecification, studies.CONTINUING_EXAMPLES),
     ("status", LAB, studies.status, studies.STATUS_EXAMPLES),
-    ("why", LAB, trials.why, None),
-    ("list", LAB, studies.list_studies, None),
+    ("why", LAB, trials.why, trials.WHY_EXAMPLES),
+    ("list", LAB, studies.list_studies, studies.LIST_EXAMPLES),
     ("export", LAB, export.export, export.EXAMPLES),
-    ("report", LAB, export.report, None),
-    ("algorithms", LOOK_UP, algorithms, None),
+    ("report", LAB, export.report, export.REPORT_EXAMPLES),
+    ("serve", LAB, serve.serve, serve.EXAMPLES),
+    ("algorithms", LOOK_UP, algorithms, ALGORITHMS_EXAMPLES),
     ("bound", LOOK_UP, lower_bound.bound, lower_bound.EXAMPLES),
     ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),
     ("reproduce", PAPER, paper.reproduce, paper.REPRODUCE_EXAMPLES),
-    ("compile", "This machine", compile_all, COMPILE_EXAMPLES),
+    ("compile", MACHINE, compile_all, COMPILE_EXAMPLES),
+    ("completion", MACHINE, completion, COMPLETION_EXAMPLES),
 ):
-    app.command(name, rich_help_panel=panel, epilog=examples)(command)
+    app.command(name, cls=Command, rich_help_panel=panel, epilog=examples)(command)
+for each in paper.data_app.registered_commands:
+    each.cls, each.epilog = Command, paper.DATA_EXAMPLES
 app.add_typer(paper.data_app, name="data", rich_help_panel=PAPER, epilog=paper.DATA_EXAMPLES)
 
 
@@ -199,6 +255,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # σ and δ must not end a program in cp1252
             stream.reconfigure(errors="replace")
+    if COMPLETE in os.environ:
+        _know_shells()
     try:
         app(prog_name="shortlist")
     except OSError as error:  # a closed pipe ends silently, within app

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
-from shortlist.cli.output import count, plain, say, say_json
-from shortlist.cli.plate import study_digest
-from shortlist.cli.summary import trial_report
+from shortlist.cli.output import say, say_json
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file
+from shortlist.printable import count, plain
+from shortlist.study.insight.summary import trial_report
+from shortlist.study.plate import study_digest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = [
-    *("trial", "arm", "state", "value", "reason", "asked", "closed", "due", "worker", "seed", "why")
+    *("trial", "arm", "state", "value", "reason", "asked", "closed", "due", "worker", "seed"),
+    *("why", "first_value", "correction", "study"),
 ]
 FORMATS = (".csv", ".json", ".parquet")
 
@@ -32,8 +34,13 @@ $ shortlist export screen.toml --table --out arms.parquet
 $ shortlist export screen.toml > trials.csv
 
 A row a trial: trial, arm, state, value, reason, asked, closed, due (times in
-UTC), worker, seed, why. With --table a row an arm: name, pulls, mean, lower,
-upper, in_shortlist."""
+UTC), worker, seed, why, first_value (before a correction), correction (its
+reason), study. `shortlist tell` takes such a file. With --table a row an arm:
+name, pulls, mean, lower, upper, in_shortlist."""
+
+
+REPORT_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist report screen.toml --out report.html"""
 
 
 def export(
@@ -60,7 +67,10 @@ def export(
     else:
         import pandas as pd
 
-        rows = [{**trial_report(trial), "why": str(opened.why(trial))} for trial in opened.trials]
+        rows = [
+            {"study": opened.mark, **trial_report(trial), "why": str(opened.why(trial))}
+            for trial in opened.trials
+        ]
         frame = pd.DataFrame(rows, columns=COLUMNS)
     if out is not None:
         with new_file(out, replace=force) as file:
@@ -85,7 +95,7 @@ def report(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a page about a study, for those who were not there.
+    """Write a page about a study, for readers who were not involved.
 
     An earlier page of the same study, written by this command, is replaced. Any
     other file is left alone unless --force is given.

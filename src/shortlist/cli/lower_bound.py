@@ -17,8 +17,8 @@ EXAMPLES = """[bold]Examples[/bold]
 $ shortlist bound --features X.csv --theta theta.csv -m 5 --sigma 0.5
 $ shortlist bound --features X.csv --means means.csv -m 5 --sigma 0.5 --json
 
-X.csv has one line an arm and one column a feature; its first column names the
-arms if it is text. theta.csv has one number a feature, means.csv one an arm,
+X.csv has one line per arm and one column per feature; its first column names the
+arms if it is text. theta.csv has one number per feature, means.csv one per arm,
 in a column or in a line."""
 
 SIGMA = """Standard deviation of the noise, taken as normal. There is no default: without it the \
@@ -42,14 +42,14 @@ def bound(
     delta: Annotated[float, about_answer(metavar="δ", help="The risk of a wrong answer.")] = 0.05,
     as_json: Annotated[bool, about_answer("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compute how many evaluations no sure algorithm can do without.
+    """Compute the minimum number of evaluations that any δ-correct algorithm needs.
 
     An algorithm that errs with probability at most δ on every instance makes at
     least kl(δ, 1−δ) · T* evaluations of this one, on average. The allocation is
     how the best of them would share these among the arms.
     """
     if (theta is None) == (means is None):
-        raise typer.BadParameter("give either --theta or --means, not both and not neither.")
+        raise typer.BadParameter("give exactly one of --theta and --means.")
     instance = read_instance(features, theta, means, m, sigma)
     from shortlist import theory
 
@@ -87,16 +87,16 @@ def read_instance(
     features: Path, theta: Path | None, means: Path | None, m: int, sigma: float | None
 ) -> Instance:
     """The instance of a features file, with its θ or its means from another."""
-    from shortlist.cli.csv_files import read_table, read_vector
+    from shortlist.files.csv_files import read_table, read_vector
     from shortlist.simulation import instances
 
     table = read_table(features)
     truth: dict[str, Any] = {}
     if theta is not None:
         count = len(table.values[0])
-        truth["theta"] = read_vector(theta, table.columns, count, "a feature")
+        truth["theta"] = read_vector(theta, table.columns, count, "per feature")
     if means is not None:
-        truth["means"] = read_vector(means, table.rows, len(table.values), "an arm")
+        truth["means"] = read_vector(means, table.rows, len(table.values), "per arm")
     # T* grows as σ²: at σ = 1 it is the answer in units of σ².
     noise = 1.0 if sigma is None else sigma
     return instances.from_arrays(table.values, m=m, sigma=noise, arms=table.rows, **truth)

@@ -10,32 +10,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.opening import JsonOption, naming_the_file, open_screen
-from shortlist.cli.output import count, few, from_here, say, say_entry, say_json
+from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
+from shortlist.cli.output import say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
-from shortlist.cli.summary import findings
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
+from shortlist.files.paths import from_here
+from shortlist.printable import count, few
+from shortlist.study.insight.summary import findings
 
 if TYPE_CHECKING:
     from shortlist.simulation.outlook import Forecast, Outlook
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
-features = "features.csv"   # CSV, TSV, Parquet: a line an arm, its name first
+features = "features.csv"   # CSV, TSV, Parquet: one line per arm, its name first
 m = 3                       # how many are wanted
 sigma = 0.1                 # noise of one evaluation: its standard deviation;
                             # or "estimate", or "bounded" with reward_range
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
+direction = "minimize"      # if small is good; "maximize" if it is left out
 
-In place of delta, budget = 600 ends the screen after so many evaluations,
+In place of delta, budget = 600 ends the screen after this many evaluations,
 without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
 algorithm, threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
-URL), name. Files are sought beside the screen.toml.
+URL), name. File names are relative to the folder of the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml
+$ shortlist new wider.toml --from screen.toml   # with all its results
 $ shortlist ask screen.toml -n 8 --out plate.csv"""
 
 
@@ -43,12 +47,25 @@ def new(
     screen: Annotated[
         Path, typer.Argument(metavar="SCREEN.toml", help="The description of the screen.")
     ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="STUDY",
+            help="Begin with the results of another study: its screen.toml or its storage.",
+        ),
+    ] = None,
+    source_name: Annotated[
+        str | None,
+        typer.Option("--from-study", metavar="NAME", help="Which one, where there are several."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a study from a screen.toml, and say what it will take.
+    """Create a study from a screen.toml, and forecast how long it will take.
 
     Everything is checked before anything is written. Run again, it finds the
     study that is there; a changed setting or features file is refused.
+    Results of another study are taken over once each.
     """
     from shortlist.simulation.outlook import look_ahead
     from shortlist.study.insight.health import examine_features
@@ -58,6 +75,7 @@ def new(
     described = read_screen_file(screen)
     settings = described.settings()
     pilot = described.pilot()
+    old = None if source is None else open_study(source, source_name)
     try:
         made = described.name not in study_names(described.storage)
     except StudyNotFound:  # there is no such file yet
@@ -71,23 +89,30 @@ def new(
             study = open_screen(described, settings)
         with naming_the_file(described, described.beside(described.keys.get("pilot", ""))):
             outlook = look_ahead(study, pilot, settings)
+        if old is not None and made:
+            study.carry_over(old)  # in memory, to see that it can be done
         if made:  # nothing is written before all is known to be right
             with naming_the_file(described):
                 # If somebody was quicker, this goes on with their study.
                 study = Study(**settings, storage=described.storage, name=described.name)
+    before, carried = len(study.trials), 0
+    if old is not None:
+        carried = sum(trial.number >= before for trial in study.carry_over(old))
     found = findings(examine_features(study.problem))
     if as_json:
-        say_json({**_report(study, made), "findings": found, "outlook": asdict(outlook)})
+        report = {**_report(study, made), "carried": carried}
+        say_json({**report, "findings": found, "outlook": asdict(outlook)})
         return
     where = f"in {from_here(study.storage)}"
     evaluations = count(study.evaluations, "evaluation")
+    carried_words = ""
+    if old is not None:
+        carried_words = f" {count(carried, 'result')} of {old.name!r} taken over."
     if made:
-        say(f"Study {study.name!r} made, {where}.\n")
+        say(f"Study {study.name!r} made, {where}.{carried_words}\n")
     else:
-        say(
-            f"Study {study.name!r} is there already, {where}, with {evaluations}. "
-            "Nothing was changed.\n"
-        )
+        changed = carried_words if carried else " Nothing was changed."
+        say(f"Study {study.name!r} already exists, {where}, with {evaluations}.{changed}\n")
     for label, words in _study_entries(study, "features" in described.keys):
         say_entry(label, words)
     for finding in found:
@@ -113,6 +138,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "noise": problem.noise.figure,
         "delta": problem.delta,
         "epsilon": problem.epsilon,
+        "direction": problem.direction,
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.bound.name,
@@ -129,11 +155,18 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     problem, bound = study.problem, study.bound
     about = f", each with {count(problem.dimension, 'feature')}" if has_features else ""
     yield "arms", f"{problem.arms}{about}: {few(problem.names)}"
+    if has_features and problem.names == tuple(map(str, range(problem.arms))):
+        yield (
+            "names",
+            "the first column of the file holds no names, so the arms are named by their rows, "
+            'counted from 0. To name them, put a column "name" first.',
+        )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
     until = f"with risk δ = {problem.delta:g}"
     if study.budget is not None:
         until = f"as well as {count(study.budget, 'evaluation')} can tell"
-    yield "wanted", f"the {problem.m} best{slack}, {until}"
+    best = "of smallest mean" if problem.minimizes else "best"
+    yield "wanted", f"the {problem.m} {best}{slack}, {until}"
     single = " in a single evaluation" if problem.noise.kind == "given" else ""
     yield "noise", problem.noise.figure + single
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
@@ -162,7 +195,7 @@ def _outlook_entries(
         what = "pull" if makes_plans(study) else "initial pull"
         pulls = f"{count(outlook.initial, what)} of {count(outlook.initial_arms, 'arm')}"
         first = f"a plan of {pulls}" if makes_plans(study) else pulls
-        yield "first", f"{first}, whatever comes out; there is no answer before that."
+        yield "first", f"{first}, whatever the results; there is no answer before that."
     with_a_pilot = f'With means of a pilot (pilot = "pilot.csv" in {described.path}) you get'
     # The pilot by its name: the algorithm may make a pilot of its own.
     if_true = (
@@ -172,8 +205,8 @@ def _outlook_entries(
     if study.budget is not None:
         yield (
             "in all",
-            f"{count(study.budget, 'evaluation')}, neither more nor less. Those that fail or are "
-            "cancelled do not count.",
+            f"{count(study.budget, 'evaluation')}, exactly. Those that fail or are cancelled do not "
+            "count.",
         )
         if outlook.errors is None:
             probable = "the study says how probable a wrong shortlist is."
@@ -187,7 +220,7 @@ def _outlook_entries(
             )
         return
     if problem.noise.is_open:
-        yield "then", "σ is estimated, and only then can be said what is left."
+        yield "then", "σ is estimated; only then can the rest be forecast."
         return
     if outlook.misfit is None:
         depends = f"it depends on how far apart the means of ranks {m} and {m + 1} are."
@@ -199,15 +232,15 @@ def _outlook_entries(
     elif problem.epsilon:
         yield (
             "at ε = 0",
-            f"no algorithm that is as sure does with fewer than {outlook.lower_bound:,.0f} "
-            f"evaluations on average; with ε = {problem.epsilon:g} fewer may do. It is a bound, "
+            f"any δ-correct algorithm needs at least {outlook.lower_bound:,.0f} "
+            f"evaluations on average; with ε = {problem.epsilon:g} fewer may be enough. It is a bound, "
             "not a forecast.",
         )
     else:
         yield (
             "at least",
-            f"{outlook.lower_bound:,.0f} evaluations on average: no algorithm that is as sure "
-            "does with fewer. It is a bound, not a forecast.",
+            f"{outlook.lower_bound:,.0f} evaluations on average: the minimum that any δ-correct "
+            "algorithm needs. It is a bound, not a forecast.",
         )
     if outlook.forecast is not None:
         yield "forecast", _forecast_words(outlook.forecast)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from shortlist.study.trial import Trial
 
 VARIABLE = "SHORTLIST_STUDY"
-PROBLEM = ("features", "arms", "m", "delta", "epsilon", "S", "reward_range")  # of Problem.of
+# Those that Problem.of takes.
+PROBLEM = ("features", "arms", "m", "delta", "epsilon", "direction", "S", "reward_range")
 
 StudyArgument = Annotated[
     str | None,
@@ -47,7 +48,7 @@ TrialsArgument = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option("--study", metavar="NAME", help="Which one, where the storage holds several."),
+    typer.Option("--study", metavar="NAME", help="Which study, if the storage holds several."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -110,6 +111,10 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
             f"{screen.path}`."
         ) from None
     storage.close()
+    features = settings.get("features")
+    if features is not None and tuple(map(str, features.index)) != stored.names:
+        # An earlier version took any first column for names.
+        settings = screen.settings(named=True)
     with naming_the_file(screen):
         given = _as_stored(settings, stored)
         _check_features(screen, given, stored)
@@ -137,7 +142,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
         classical="features" not in settings,
         audit=checked_flag("audit", settings.get("audit", True)),
     )
-    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named, budget))
+    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named))
     return given
 
 
@@ -174,6 +179,6 @@ def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[No
     except StudyMismatch as error:
         words = str(error).partition(" Give another name")[0]
         raise StudyMismatch(
-            f"{screen.path}: {words} Put it back as it was, or begin another study with another "
+            f"{screen.path}: {words} Put it back as it was, or start another study with another "
             f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
         ) from None

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import shutil
 import textwrap
+import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shortlist.printable import on_one_line, printable
+from shortlist.printable import on_one_line, plain, printable
+from shortlist.study.insight.summary import study_report, study_words
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+    from shortlist.study.trial import Trial
 
 LABEL = 12  # columns
 UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -64,36 +67,6 @@ def fold(words: str, first: str = "", rest: str = "") -> str:
     )
 
 
-def count(number: int, what: str) -> str:
-    """A number and its noun.
-
-    Examples
-    --------
-    >>> count(1, "result"), count(1200, "trial")
-    ('1 result', '1,200 trials')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def few(names: Iterable[str], most: int = 5) -> str:
-    """The first of many names, and an ellipsis for the rest."""
-    names = list(names)
-    return ", ".join(map(on_one_line, names[:most])) + (" …" if len(names) > most else "")
-
-
-def iso(seconds: float | None) -> str | None:
-    """Seconds since 1970 as ISO 8601 in UTC.
-
-    Examples
-    --------
-    >>> iso(1e9)
-    '2001-09-09T01:46:40+00:00'
-    """
-    if seconds is None:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
 def duration(seconds: float) -> str:
     """A duration in its largest unit.
 
@@ -112,34 +85,39 @@ def say_json(report: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(plain(report), indent=2, ensure_ascii=True, allow_nan=False))
 
 
-def plain(value: Any) -> Any:
-    """The value as JSON has it; numbers that are not finite become null.
+def say_state(study: Study, as_json: bool, done: str = "", **report: Any) -> None:
+    """Print what a command has done, and the state that it leaves the study in."""
+    if as_json:
+        say_json({**report, **study_report(study)})
+        return
+    if done:
+        say(done)
+    say(fold(study_words(study)))
+
+
+def trial_rows(trials: Sequence[Trial]) -> str:
+    """A table of open trials: when each was asked for, and when it is due.
 
     Examples
     --------
-    >>> plain({"statistic": float("nan"), "names": ("a", "b")})
-    {'statistic': None, 'names': ['a', 'b']}
+    >>> from types import SimpleNamespace
+    >>> now = time.time()
+    >>> trial = SimpleNamespace(number=7, name="C01", asked_at=now, expires_at=now + 7300)
+    >>> print(trial_rows([trial]))
+    trial  arm  asked    due
+        7  C01  0 s ago  in 2 h
     """
-    if hasattr(value, "item"):  # a NumPy scalar
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return value
-
-
-def from_here(storage: str | None) -> str | None:
-    """The path of a storage from the current folder, if it is in it; else as given.
-
-    Examples
-    --------
-    >>> from_here(os.path.abspath("screen.db")), from_here("postgresql://db/screens")
-    ('screen.db', 'postgresql://db/screens')
-    """
-    if storage is None or "://" in storage:
-        return storage
-    near = os.path.relpath(storage)
-    return storage if near.startswith(os.pardir) else near
+    now = time.time()
+    rows = [
+        ("trial", "arm", "asked", "due" if any(t.expires_at is not None for t in trials) else "")
+    ]
+    for trial in trials:
+        asked = "" if trial.asked_at is None else f"{duration(now - trial.asked_at)} ago"
+        due = ""
+        if trial.expires_at is not None:
+            left = trial.expires_at - now
+            due = f"in {duration(left)}" if left > 0 else f"{duration(-left)} over"
+        rows.append((f"{trial.number:5}", on_one_line(trial.name), asked, due))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)

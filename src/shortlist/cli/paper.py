@@ -39,9 +39,9 @@ def reproduce(
         bool, typer.Option("--quiet", "-q", help="No progress; print the page's path only.")
     ] = False,
 ) -> None:
-    """Run the paper's experiments again: pictures, tables, and a page to compare them.
+    """Rerun the paper's experiments: pictures, tables, and a page to compare them.
 
-    What is finished is kept: after an interruption, run the same command again.
+    Finished runs are saved: after an interruption, run the same command again.
     """
     from shortlist import paper
 

@@ -27,7 +27,7 @@ Labels: a drug in the first column, 1, -1 or 0 in the last; a column
 drug_name, if there is one, names the drugs.
 
 Same data, same seed: the same pulls. They are kept in FOLDER/pulls.csv,
-and an interrupted run goes on where it stopped. Another
+and an interrupted run continues where it stopped. Another
 answer is not overwritten unless --force is given."""
 
 PULLS = "pulls.csv"
@@ -41,9 +41,9 @@ NETWORK = "A Boolean network; given several times, an ensemble: each pull draws 
 FEATURES = "Features × drugs, for the linear model; the signatures if not given."
 DRUGS = "Only these; [bold]labelled[/bold] for those with a label 1 or -1."
 SIGMA = "The noise. Rewards lie in [0, 1]: 0.5 is proven, less is your claim."
-EPSILON = "The slack in the means. At 0 drugs of equal means are never told apart."
+EPSILON = "The slack in the means. At 0, drugs with equal means can never be separated."
 ALGORITHM = "See `shortlist algorithms`; m-LinGapE, or LUCB if classical."
-CLASSICAL = "Use no features: nothing is assumed of the means."
+CLASSICAL = "Use no features: nothing is assumed about the means."
 REPEATS = "Walks of each drug and patient, to check the answer and for the picture."
 
 
@@ -56,7 +56,7 @@ def repurpose(
         Path | None, data_file(help="Real-valued signatures, for the baseline.")
     ] = None,
     features: Annotated[Path | None, data_file(help=FEATURES)] = None,
-    labels: Annotated[Path | None, data_file(help="What is known of drugs.")] = None,
+    labels: Annotated[Path | None, data_file(help="What is known about drugs.")] = None,
     drugs: Annotated[str | None, about_data(metavar="NAME,NAME", help=DRUGS)] = None,
     synthetic: Annotated[
         bool, about_data("--synthetic", help="A data set made by code, instead of files.")
@@ -68,7 +68,8 @@ def repurpose(
     algorithm: Annotated[str | None, about_question(metavar="NAME", help=ALGORITHM)] = None,
     classical: Annotated[bool, about_question("--classical", help=CLASSICAL)] = False,
     max_evaluations: Annotated[
-        int | None, about_question(min=1, metavar="N", help="Stop then, unsure.")
+        int | None,
+        about_question(min=1, metavar="N", help="Stop after this many, without a guarantee."),
     ] = None,
     seed: Annotated[int, about_answer(min=0, metavar="N", help="Same seed, same pulls.")] = 0,
     repeats: Annotated[int, about_answer(min=1, metavar="N", help=REPEATS)] = 10,
@@ -239,6 +240,6 @@ def _check_free(folder: Path, force: bool) -> None:
     for name in (TABLE, f"{PICTURE}.png", f"{PICTURE}.svg"):
         if not force and not (folder / PULLS).exists() and os.path.lexists(folder / name):
             raise InvalidSetting(
-                f"{folder / name} is there already: name another folder, or pass --force to "
+                f"{folder / name} already exists: name another folder, or pass --force to "
                 "overwrite it."
             )

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.csv_files import read_lines, read_table
-from shortlist.errors import InvalidFeatures, InvalidInput, InvalidSetting, UnknownName, unknown_name
+from shortlist.errors import (
+    InvalidFeatures,
+    InvalidInput,
+    InvalidSetting,
+    UnknownName,
+    unknown_name,
+)
+from shortlist.files.csv_files import may_be_names, read_lines, read_table
 from shortlist.files.paths import checked_path, from_home
 
 if TYPE_CHECKING:
@@ -19,8 +25,8 @@ if TYPE_CHECKING:
 
 # Passed on to Study as they are.
 PLAIN = (
-    *("m", "reward_range", "delta", "epsilon", "S", "budget", "algorithm", "threshold", "seed"),
-    "audit",
+    *("m", "reward_range", "delta", "epsilon", "direction", "S", "budget", "algorithm"),
+    *("threshold", "seed", "audit"),
 )
 FILES = ("features", "arms", "pilot")
 KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "trust", "lease", "storage", "name")
@@ -40,9 +46,9 @@ class ScreenFile:
         """Where the study is stored: a path, or the URL of a database."""
         if "storage" not in self.keys:
             return str(self.path.with_suffix(".db"))
-        from shortlist.study.storage.address import check_address, is_url
+        from shortlist.study.storage.address import check_address, is_url, sqlite_path
 
-        place = str(self.keys["storage"])
+        place = sqlite_path(str(self.keys["storage"]))
         check_address(place)
         return place if is_url(place) else str(self.beside(place))
 
@@ -61,8 +67,11 @@ class ScreenFile:
         """The path of a file that the screen.toml names."""
         return self.path.parent / from_home(checked_path(name, InvalidSetting), InvalidSetting)
 
-    def settings(self) -> dict[str, Any]:
-        """The arguments of ``Study``, with the arms read from their file."""
+    def settings(self, *, named: bool | None = None) -> dict[str, Any]:
+        """The arguments of ``Study``, with the arms read from their file.
+
+        Its first column names them if it is ``named``; by default if it can.
+        """
         settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
         if "misspecification" in self.keys:
             settings["algorithm"] = self._mislid()
@@ -76,19 +85,19 @@ class ScreenFile:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
             raise InvalidSetting(
-                f"{self.path}: give either features (a file: a line an arm, its name first) or "
-                "arms (names alone, if nothing is known of the arms), not both and not neither."
+                f"{self.path}: give exactly one of features (a file: one line per arm, its name first) and "
+                "arms (names alone, if nothing is known about the arms)."
             )
         if "m" not in self.keys:
             raise InvalidSetting(f"{self.path}: m is missing, how many arms are wanted.")
-        arms = self._features() if "features" in self.keys else {"arms": self._arms()}
+        arms = self._features(named) if "features" in self.keys else {"arms": self._arms()}
         return {**arms, **settings}
 
     def titles(self) -> list[str] | None:
         """The headings of the features, where their file has them."""
         if _is_parquet(self.arms_file):
-            return [str(column) for column in _read_parquet(self.arms_file).columns]
-        return read_table(self.arms_file, named=True).columns
+            return [str(column) for column in _read_parquet(self.arms_file, None).columns]
+        return read_table(self.arms_file, named=None).columns
 
     def pilot(self) -> dict[str, float] | None:
         """Means of a pilot, by the name of the arm; not every arm needs one."""
@@ -96,17 +105,19 @@ class ScreenFile:
             return None
         return _by_arm(self.beside(self.keys["pilot"]), "mean")
 
-    def _features(self) -> dict[str, Any]:
-        """The features, and the names of the arms, which are in the first column."""
+    def _features(self, named: bool | None) -> dict[str, Any]:
+        """The features, and the names of the arms if the first column has them."""
+        import pandas as pd
+
         if _is_parquet(self.arms_file):
-            return {"features": _read_parquet(self.arms_file)}
-        names, _, rows = read_table(self.arms_file, named=True)
+            return {"features": _read_parquet(self.arms_file, named)}
+        names, columns, rows = read_table(self.arms_file, named=named)
         if names and "" in names:
             raise InvalidFeatures(
                 f"{self.arms_file}: the arm in row {names.index('') + 1} has no name in the first "
                 "column."
             )
-        return {"features": rows, "arms": names}
+        return {"features": pd.DataFrame(rows, names, columns)}
 
     def _arms(self) -> list[str]:
         arms = self.keys["arms"]
@@ -120,7 +131,7 @@ class ScreenFile:
         for number, cells in lines:
             if len(cells) > 1:
                 raise InvalidFeatures(
-                    f"{self.arms_file}, line {number} has {len(cells)} cells: one name a line is "
+                    f"{self.arms_file}, line {number} has {len(cells)} cells: one name per line is "
                     "expected, in quotes if it has a comma. If the file holds features, write "
                     "features in place of arms."
                 )
@@ -173,7 +184,7 @@ def read_screen_file(path: Path) -> ScreenFile:
     except UnicodeDecodeError:
         raise InvalidSetting(f"{path} is not text in UTF-8: save it as such.") from None
     except RecursionError:
-        raise InvalidSetting(f"{path}: lists or tables stand too deep inside each other.") from None
+        raise InvalidSetting(f"{path}: lists or tables are nested too deeply.") from None
     except (tomllib.TOMLDecodeError, ValueError) as error:  # an endless number is a ValueError
         raise InvalidSetting(
             f'{path}: {error}. A line reads key = number, or key = "text" in quotes.'
@@ -208,7 +219,7 @@ def _is_parquet(file: Path) -> bool:
     return file.suffix.lower() in (".parquet", ".pq")
 
 
-def _read_parquet(file: Path) -> pd.DataFrame:
+def _read_parquet(file: Path, named: bool | None) -> pd.DataFrame:
     import pandas as pd
 
     from shortlist.files.arrow import read_frame, require_pyarrow
@@ -220,7 +231,9 @@ def _read_parquet(file: Path) -> pd.DataFrame:
     if not table.shape[1]:
         raise InvalidFeatures(f"{file} has no columns: a name and numbers are expected.")
     if isinstance(table.index, pd.RangeIndex):  # it only counts the rows, and names nothing
-        table = table.set_index(table.columns[0])
+        first = table.columns[0]
+        if named or may_be_names(str(first), table[first].astype(str).tolist()):
+            table = table.set_index(first)
     for column in table.columns[table.isna().any()]:
         arm = table.index[table[column].isna()][0]
         raise InvalidFeatures(

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, named_place, open_study
-from shortlist.cli.output import count, few, fold, from_here, say, say_entry, say_json
+from shortlist.cli.output import fold, say, say_entry, say_json, say_state, trial_rows
 from shortlist.cli.screen_toml import ScreenFile
-from shortlist.cli.summary import (
+from shortlist.errors import DamagedStorage, InvalidInput, StorageError
+from shortlist.files.paths import from_here
+from shortlist.printable import count, few
+from shortlist.study.insight.summary import (
     findings,
-    say_state,
+    status_report,
     study_report,
     study_words,
     trial_numbers,
-    trial_report,
-    trial_rows,
 )
-from shortlist.errors import DamagedStorage, InvalidInput, StorageError
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -28,13 +28,21 @@ $ shortlist status screen.toml
 $ shortlist status screen.toml --json | jq .shortlist
 $ SHORTLIST_STUDY=screen.toml shortlist status"""
 
+REOPEN_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist reopen screen.toml
+$ shortlist ask screen.toml -n 8 --out plate.csv"""
+
+LIST_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist list screen.db
+$ shortlist list postgresql://ann@db/screens --json"""
+
 CONTINUING_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist without-features screen.db
 $ shortlist with-misspecification screen.db 0.1
 $ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
 
-A new study is made beside the old one, with every result that was told; the
-old one stays as it is. Run again, it finds the study that it made."""
+A new study is created next to the old one, with every result that was told;
+the old one stays as it is. If you run it again, it finds the study that it created."""
 
 SHOWN = 12  # open trials, before the rest is only counted
 
@@ -47,25 +55,13 @@ def status(
     study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
 ) -> None:
     """Show where a study stands: progress, open trials, shortlist."""
-    from shortlist.study.guarantee import worth
-
     opened = open_study(study, name)
-    answer = opened.shortlist
-    health = findings(opened.health())
-    figures = answer.table.drop(columns="in_shortlist")
     if as_json:
-        say_json(
-            {
-                **study_report(opened),
-                "guarantee": answer.guarantee,
-                "worth": worth(opened, answer.error).badge,
-                "table": figures.to_dict(orient="records"),
-                "open": [trial_report(trial) for trial in opened.pending],
-                "waiting_trials": [trial.number for trial in opened.waiting],
-                "health": health,
-            }
-        )
+        say_json(status_report(opened))
         return
+    answer = opened.shortlist
+    figures = answer.table.drop(columns="in_shortlist")
+    health = findings(opened.health())
     say(f"{opened.name} in {from_here(opened.storage)}\n")
     say_entry("state", study_words(opened))
     if not opened.done:
@@ -93,8 +89,8 @@ def status(
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
     """List the studies in a storage, and the state of each.
 
-    One that is damaged is named and does not hide the others; the exit code is
-    5 then.
+    A damaged study is named and does not hide the others; the exit code is then
+    5.
     """
     from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
@@ -128,7 +124,7 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
 def reopen(
     study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
 ) -> None:
-    """Take a stop back, to evaluate more. The guarantee holds at the next stop too."""
+    """Undo a stop, to evaluate more. The guarantee holds at the next stop too."""
     opened = open_study(study, name)
     opened.reopen()
     say_state(opened, as_json)
@@ -140,7 +136,7 @@ def without_features(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with all results, and assume nothing about the means."""
+    """Continue with all results, and assume nothing about the means."""
     _say_continued(open_study(study, name).without_features(name=new_name), as_json)
 
 
@@ -151,7 +147,7 @@ def with_misspecification(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with all results, and assume that means are within C of linear."""
+    """Continue with all results, and assume that means are within C of linear."""
     _say_continued(open_study(study, name).with_misspecification(c, name=new_name), as_json)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.csv_files import read_numbers
 from shortlist.cli.opening import (
     VARIABLE,
     JsonOption,
@@ -20,9 +19,7 @@ from shortlist.cli.opening import (
     open_study,
     open_trials,
 )
-from shortlist.cli.output import count, fold, note, say, say_json
-from shortlist.cli.plate import PlateResults, match, read_plate, write_plate
-from shortlist.cli.summary import say_state, study_words, trial_numbers, trial_report, trial_rows
+from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
@@ -31,7 +28,11 @@ from shortlist.errors import (
     UnknownName,
     unknown_among_many,
 )
+from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
+from shortlist.printable import count
+from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
+from shortlist.study.plate import PlateResults, match, read_plate, write_plate
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -41,20 +42,23 @@ ASK_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist ask screen.toml -n 8 --out plate.csv
 $ shortlist ask screen.toml --again --out plate-again.csv
 
-The plate has a line a trial. Fill in its column [bold]value[/bold] and hand it to
+The plate has one line per trial. Fill in its column [bold]value[/bold] and give it to
 `shortlist tell`. A trial stays open until it is told, failed or cancelled; if
-a plate is lost, --again writes the open trials once more.
-Exit code 4: nothing was asked, as the study has stopped or cannot, or the
-last of its budget or its audit is under way."""
+a plate is lost, --again writes the open trials again.
+Exit code 4: nothing was asked, because the study has stopped or cannot stop, or
+the rest of its budget or its audit is pending."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
-$ shortlist tell screen.toml --arm C07 --value 0.42   # nobody asked for it
+$ shortlist tell screen.toml results.csv              # arm,value: nobody asked
+$ shortlist tell screen.toml old-trials.csv           # as export wrote it
+$ shortlist tell screen.toml --arm C07 --value 0.42
 $ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
 
 A blank value stays open: tell the same file again when it is filled in. What
-was told before is left alone. If a line is wrong it is named, and nothing of
-the file is taken. Files as spreadsheets save them are read: commas,
+was told before is left alone: in a plate by its trial, in a file of arms and
+values by the file's name and the row, or by a column [bold]key[/bold]. If a line is
+wrong it is named, and nothing of the file is taken. Files as spreadsheets save them are read: commas,
 semicolons or tabs between the columns, decimal commas where a comma can mean
 nothing else, and columns of your own."""
 
@@ -63,12 +67,19 @@ $ shortlist fail screen.toml 12 17 --reason "the plate was dropped"
 $ shortlist cancel screen.toml 18"""
 
 
+WHY_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist why screen.toml 12
+$ shortlist why screen.toml 12 13 14 --json"""
+
+
 def ask(
     study: StudyArgument = None,
     n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many trials.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PLATE.csv", help="Write a plate; else print.", show_default=False),
+        typer.Option(
+            metavar="PLATE.csv", help="Write a plate; by default print it.", show_default=False
+        ),
     ] = None,
     semicolons: Annotated[
         bool,
@@ -77,7 +88,7 @@ def ask(
         ),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Ask for nothing new: the open trials once more.")
+        bool, typer.Option("--again", help="Ask for nothing new: write the open trials again.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     name: NameOption = None,
@@ -124,8 +135,8 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
         ) from None
     except LinearityRejected:
         raise LinearityRejected(
-            f"{study_words(study)} Nothing was asked, and nothing told is lost: `shortlist "
-            "without-features` goes on with every result and assumes nothing of the means, "
+            f"{study_words(study)} Nothing was asked, and no result is lost: `shortlist "
+            "without-features` continues with every result and assumes nothing about the means, "
             "`shortlist with-misspecification` assumes that they are within C of linear."
         ) from None
 
@@ -133,7 +144,8 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
 def tell(
     study: StudyArgument = None,
     plate: Annotated[
-        str | None, typer.Argument(metavar="PLATE", help="The filled-in file.", show_default=False)
+        str | None,
+        typer.Argument(metavar="FILE", help="A plate, or other results.", show_default=False),
     ] = None,
     arm: Annotated[
         str | None, typer.Option(metavar="NAME", help="In place of a plate: the arm of a result.")
@@ -144,12 +156,12 @@ def tell(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Names this result: told again, it counts once."),
+        typer.Option(metavar="TEXT", help="Identifies this result: told again, it counts once."),
     ] = None,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what came out: all of a plate or nothing, safe to repeat."""
+    """Record results: all of a plate or nothing, safe to repeat."""
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
     if key is not None and arm is None:
@@ -162,6 +174,7 @@ def tell(
         [result] = read_numbers([value], lambda _: "--value")
         opened = open_study(study, name)
         told = _tell_one(opened, arm, result, key)
+        taken = [number for number, _ in told.results]
     else:
         if plate is None:  # a single word is the plate, if the environment names the study
             study, plate = os.environ.get(VARIABLE), study
@@ -174,21 +187,28 @@ def tell(
         opened = open_study(study, name)
         told = match(Path(plate), rows, opened)
         try:
-            opened.tell_many(told.results)
+            taken = _take(opened, told)
         except TrialClosed:  # somebody told some of these just now: look again
             opened.refresh()
             told = match(Path(plate), rows, opened)
-            opened.tell_many(told.results)
-    known = f", {len(told.known)} known already" if told.known else ""
+            taken = _take(opened, told)
+    known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     say_state(
         opened,
         as_json,
-        f"{count(len(told.results), 'result')} taken{known}{blank}.",
-        taken=[number for number, _ in told.results],
+        f"{count(len(taken), 'result')} recorded{known}{blank}.",
+        taken=taken,
         known=told.known,
         blank=told.blank,
     )
+
+
+def _take(study: Study, told: PlateResults) -> list[int]:
+    """Tell the results of a file; returns the numbers of their trials."""
+    if told.unasked:
+        return [trial.number for trial in study.tell_unasked(told.unasked)]
+    return [trial.number for trial in study.tell_many(told.results)] if told.results else []
 
 
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
@@ -198,8 +218,39 @@ def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateRe
     before = len(study.trials)
     number = study.tell(arm=arm, value=result, key=key).number
     if number < before:  # its key was told before
-        return PlateResults([], [number], [])
-    return PlateResults([(number, result)], [], [])
+        return PlateResults([], [number], [], [])
+    return PlateResults([(number, result)], [], [], [])
+
+
+CORRECT_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist correct screen.toml 12 --value 0.42 --reason "read 4.2 for 0.42"
+$ shortlist why screen.toml 12
+
+Both values stay in the log, and all results are taken in again as if the
+right one had been told: a study that has stopped may have to go on. The
+guarantee says how many results were corrected."""
+
+
+def correct(
+    value: Annotated[str, typer.Option(metavar="X", help="What was measured.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why the told value is wrong.")],
+    study: StudyArgument = None,
+    trial: Annotated[
+        str | None,
+        typer.Argument(metavar="TRIAL", help="The number of the trial.", show_default=False),
+    ] = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a mistyped result right."""
+    [right] = read_numbers([value], lambda _: "--value")
+    opened, [found] = open_trials(study, [] if trial is None else [trial], name)
+    was = found.value
+    corrected = opened.correct(found, right, reason=reason)
+    words = f"Trial {corrected.number} ({corrected.name}): {right!r} in place of {was!r}."
+    if was == right:
+        words = f"Trial {corrected.number} ({corrected.name}) is {right!r} already."
+    say_state(opened, as_json, words, trial=corrected.number, was=was, value=right)
 
 
 def fail(
@@ -211,7 +262,7 @@ def fail(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials came to nothing; no value is made up."""
+    """Record that trials failed; no value is made up."""
     _close(study, trials, name, as_json, "failed", lambda opened, t: opened.fail(t, reason))
 
 
@@ -221,7 +272,7 @@ def cancel(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that trials will not be evaluated."""
+    """Record that trials will not be evaluated."""
     _close(study, trials, name, as_json, "cancelled", lambda opened, t: opened.cancel(t))
 
 
@@ -237,7 +288,9 @@ def _close(
     study, trials = open_trials(place, words or [], name)
 
     def refused(trial: Trial, outcome: str) -> TrialClosed:
-        stored = "" if trial.value is None else f" ({trial.value!r} is stored and final)"
+        stored = ""
+        if trial.value is not None:
+            stored = f" ({trial.value!r} is stored; `shortlist correct` puts a wrong one right)"
         return TrialClosed(
             f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be "
             f"{state}{stored}: {outcome}."

@@ -43,7 +43,7 @@ READINGS = {"own": COLUMNS, "published": PUBLISHED_COLUMNS}
 def drug_instance(*, columns: str = "own", m: int = 5, sigma: float = 0.5) -> Instance:
     """The drug-repurposing instance of the paper (Figure 1c).
 
-    A pull of a drug answers with one of its 18 recorded rewards. The features are the drug's
+    A pull of a drug returns one of its 18 recorded rewards. The features are the drug's
     column of ``epilepsy_signatures.csv``. They have rank 10, as many as there are drugs, so the
     linear model fits any means.
 
@@ -51,7 +51,7 @@ def drug_instance(*, columns: str = "own", m: int = 5, sigma: float = 0.5) -> In
     ----------
     columns : {"own", "published"}
         Whose rewards a drug gets: its own, or those that it got in the published runs, which took
-        the columns of the rewards to be in another order. There eight of the ten drugs carry the
+        the columns of the rewards to be in another order. There eight of the ten drugs have the
         rewards of another drug of their class (antiepileptic or proconvulsant).
     m, sigma
         As in the paper by default; the rewards' true standard deviation is far below σ = 0.5.

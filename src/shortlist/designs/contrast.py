@@ -148,7 +148,7 @@ def contrast_design(
     Parameters
     ----------
     features : array, K × rank
-        One row an arm; they must span all dimensions.
+        One row per arm; they must span all dimensions.
     b, c : array of int, P
         The pairs.
     needs : array, P

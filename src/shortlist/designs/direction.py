@@ -48,7 +48,7 @@ def lightest_weights(features: Table, b: int, c: int, noise: Reals | None = None
     Parameters
     ----------
     features : array, K × r
-        One row an arm.
+        One row per arm.
     b, c : int
         The pair.
     noise : array, K, optional
@@ -112,7 +112,7 @@ def all_weights(features: Table) -> Iterator[Table]:
     Parameters
     ----------
     features : array, K × r
-        One row an arm, of full column rank (see ``reduce_to_rank``).
+        One row per arm, of full column rank (see ``reduce_to_rank``).
 
     Examples
     --------
@@ -194,7 +194,7 @@ def few_weights(
     Parameters
     ----------
     features : array, K × r
-        One row an arm, of full column rank.
+        One row per arm, of full column rank.
     b, c : int
         The pair.
     noise : array, K, optional

@@ -72,7 +72,7 @@ def optimal_design(arms: Reals, directions: Reals, accuracy: float) -> Design:
     Parameters
     ----------
     arms : array, n × r
-        One row an arm; they must span all dimensions.
+        One row per arm; they must span all dimensions.
     directions : array, P × r
         One row a direction y_p.
     accuracy : float

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.errors import InvalidInput
 from shortlist.noise import GIVEN
@@ -15,6 +16,23 @@ from shortlist.rules.thresholds import Setting, Threshold
 
 OWN_INTERVAL = "μ̂ ± Cσ‖x‖"
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
+
+
+def beyond_rank(problem: Problem, which: str = "") -> str:
+    """Where the mean of a wrong arm lies, in words.
+
+    Examples
+    --------
+    >>> beyond_rank(Problem.of(arms=["a", "b", "c"], m=2, sigma=1.0, epsilon=0.1), "true ")
+    'below the true mean of rank 2 minus ε = 0.1'
+    >>> beyond_rank(Problem.of(arms=["a", "b"], sigma=1.0, direction="minimize"))
+    'above the mean of rank 1, the smallest first'
+    """
+    side, sign, first = ("above", "plus", ", the smallest first")
+    if not problem.minimizes:
+        side, sign, first = "below", "minus", ""
+    slack = "" if problem.epsilon == 0 else f" {sign} ε = {problem.epsilon:g}"
+    return f"{side} the {which}mean of rank {problem.m}{first}{slack}"
 
 
 @dataclass(frozen=True)
@@ -74,16 +92,29 @@ class AlgorithmOnProblem:
         return max(lows), min(highs)
 
     def check(self, value: float) -> None:
-        """Raise for a result that cannot be, by the algorithm or by what is known of the noise."""
+        """Raise for a result that cannot be, by the algorithm or by what is known about the noise."""
         if self.reward_range is not None:
             low, high = self.reward_range
             if not low <= value <= high:
                 raise InvalidInput(
                     f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing "
-                    "was told. Start anew with an algorithm that uses σ (LUCB, Racing), or with "
+                    "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or with "
                     "results scaled to this range; to cut one off would bias the mean."
                 )
         self.problem.noise.check(value)
+
+    def turned(self, values: Reals) -> Reals:
+        """Results or means as the algorithm sees them, who looks for the largest; and back again.
+
+        Where the smallest are looked for they are negated. An algorithm for results from 0 to 1 is
+        given them mirrored within that range.
+        """
+        return self.mirrored_at - values if self.problem.minimizes else values
+
+    @property
+    def mirrored_at(self) -> float:
+        """The sum of a result and of what the algorithm sees of it, where the smallest are sought."""
+        return sum(self.reward_range or (0.0, 0.0))
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""
@@ -114,20 +145,19 @@ class AlgorithmOnProblem:
     def guarantee(self) -> str:
         """What the answer is worth, in words."""
         problem = self.problem
-        slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
         bound = "" if problem.S is None else f", S = {problem.S:g}"
         noise = problem.noise.figure if self.reward_range is None else "σ is not used"
         figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {noise}{bound}"
-        claim = f"no arm of the shortlist has a mean below the true mean of rank {problem.m}{slack}"
+        claim = f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
         if self.why_heuristic:
             return (
                 f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "
-                f"Meant is: {claim}, with probability {1 - problem.delta:g} "
+                f"The intended claim is: {claim}, with probability {1 - problem.delta:g} "
                 f"({figures}, threshold {self.threshold.name!r})."
             )
         if self.extends:
             return (
-                f"Extension without a theorem: {self.extends}. Meant is: {claim}, with probability "
+                f"Extension without a theorem: {self.extends}. The intended claim is: {claim}, with probability "
                 f"{1 - problem.delta:g} ({figures}, threshold {self.threshold.name!r}, "
                 f"{self.threshold.source})."
             )

@@ -74,7 +74,7 @@ class Setup:
 
 
 class Estimates(NamedTuple):
-    """What is known of every arm by itself.
+    """What is known about every arm by itself.
 
     ``variances`` are the squares of the widths in units of Cσ; ``intervals`` are the lower and upper
     ends where they are others than μ̂ ± Cσ‖x‖.
@@ -141,7 +141,7 @@ class AnyEngine(Protocol):
         """C at another moment."""
 
     def estimates(self, posterior: Posterior, now: Any) -> Estimates:
-        """What is known of every arm by itself."""
+        """What is known about every arm by itself."""
 
     def gaps(
         self, posterior: Posterior, now: Any, decision: Decision, *, outside_only: bool = False
@@ -164,7 +164,7 @@ class AnyEngine(Protocol):
 
 @dataclass(frozen=True)
 class Runs:
-    """What many replicates gave, one row a run.
+    """What many replicates gave, one row per run.
 
     ``sums`` are those of each arm's results, where there is only one run. Of audited runs, ``audited``
     is how many of the samples tested whether the means are linear in the features, and ``rejected``

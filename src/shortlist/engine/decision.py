@@ -14,7 +14,7 @@ from shortlist.engine.round import ARM, GAP, QUEUED, STATISTIC, THRESHOLD, B, C,
 from shortlist.numerics.records import Reals
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import FLOOR
-from shortlist.rules.indices import paired
+from shortlist.rules.indices import fill_by_pair, paired
 from shortlist.rules.rule import Rule
 
 
@@ -58,22 +58,33 @@ PAIRED = paired.number
 
 
 def differences(
-    indices: Rule, posterior: Posterior, scale: float, now: Round, b: int, c: int
+    indices: Rule,
+    posterior: Posterior,
+    scale: float,
+    now: Round,
+    b: int,
+    c: int,
+    by_pair: Reals | None = None,
 ) -> tuple[Reals, Reals, Reals]:
     """Of each arm: its gap, and the gap indices below and above it.
 
     The gap is that to b for an arm outside, and that from the arm to c for one inside; where c is
-    nobody, it is that to b for all.
+    nobody, it is that to b for all. ``scale`` is Cσ; where every pair has a C of its own it is σ,
+    and ``by_pair`` are the threshold's constants.
     """
     posterior = posterior.copy()  # reading a row may push out another
     means, state = posterior.means, posterior.state
 
     def column(j: int) -> Reals:
         """B_ij over i."""
-        filled = np.empty(len(means))
-        indices(j, means, posterior.variances, posterior.row(j), scale, filled)
-        if indices.number == PAIRED:
-            both, floor = posterior.variances + posterior.variances[j], state.scalars[FLOOR]
+        filled, given = np.empty(len(means)), (means, posterior.variances, posterior.row(j))
+        floor = state.scalars[FLOOR]
+        if by_pair is not None:
+            fill_by_pair(indices.number, j, *given, scale, by_pair, floor, filled)
+        else:
+            indices(j, *given, scale, filled)
+        if indices.number == PAIRED and by_pair is None:
+            both = posterior.variances + posterior.variances[j]
             filled = np.maximum(filled, means - means[j] + scale * np.sqrt(floor * both))
         return np.minimum(filled, now.least[j]) if len(now.least) else filled
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ from shortlist.engine.settings import (
     SINGULAR,
     Settings,
     flags_of,
+    has_threshold_by_pair,
     may_skip_arms,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
@@ -53,6 +54,7 @@ from shortlist.posterior.posterior import Posterior, width_floor
 from shortlist.posterior.state import LAGGING, OBSERVED, WHOLE, State
 from shortlist.rules.initialization import in_units
 from shortlist.rules.rule import OWN, Rule, rule
+from shortlist.rules.thresholds import two_arm_threshold
 
 ENDS = (settings.PULL, settings.STOP)  # returned by a loop that took all its steps
 RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
@@ -101,6 +103,10 @@ class Engine:
         return bits | (settings.SKIPS_ARMS if self._skips_arms else 0)
 
     @cached_property
+    def _by_pair(self) -> bool:
+        return has_threshold_by_pair(self.rules)
+
+    @cached_property
     def _skips_arms(self) -> bool:
         free = self.allocation == NONE and not self.elimination and may_skip_arms(self.rules)
         return free and skips_most_arms(len(self.setup.features), by_gaps=self._by_gaps)
@@ -136,7 +142,10 @@ class Engine:
         return 1
 
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
-        """C at this moment."""
+        """C at this moment; of the pair decided on, where every pair has its own."""
+        if self._by_pair and now is not None and now.pair[B] != NO_ARM:
+            variances = posterior.variances[now.pair[B]], posterior.variances[now.pair[C]]
+            return float(two_arm_threshold(self.constants, *variances))
         if self.setup.has_pilot and not posterior.aside:
             return float(pilot_threshold(posterior.observed, self.constants))
         learnt = posterior.surprise(self.setup.sigma) if self.setup.has_pilot else posterior.log_det
@@ -156,7 +165,14 @@ class Engine:
 
     def estimates(self, posterior: Posterior, now: rounds.Round) -> Estimates:
         """Means and variances by least squares."""
-        return Estimates(posterior.means, posterior.variances)
+        means, variances = posterior.means, posterior.variances
+        if not self._by_pair or not len(means):
+            return Estimates(means, variances)
+        # The interval of an arm from its pair with the arm of most pulls: no other pair's is wider.
+        most, (level, prior, _) = float(variances.min()), self.constants.tolist()
+        grown = level + 0.5 * (np.log1p(1.0 / (prior * variances)) + np.log1p(1.0 / (prior * most)))
+        widths = self.setup.sigma * np.sqrt(2.0 * grown * variances * (1.0 + prior * variances))
+        return Estimates(means, variances, (means - widths, means + widths))
 
     def gaps(
         self,
@@ -170,16 +186,20 @@ class Engine:
         boundary, c = decision.b, decision.c
         if "mth_gaps" in self.rules["stopping"].needs:
             boundary, c = int(np.argmax(np.where(now.inside, now.mth_gaps, -np.inf))), NO_ARM
-        indices, scale = self.rules["indices"], self.threshold(posterior) * self.setup.sigma
+        indices, scale = self.rules["indices"], self.setup.sigma
+        by_pair = self.constants if self._by_pair else None
+        if by_pair is None:
+            scale *= self.threshold(posterior)
+        read = partial(differences, indices, posterior, scale, now, by_pair=by_pair)
         symmetric = "symmetric" in indices.traits and not self.elimination
         if outside_only or c == NO_ARM or symmetric:
-            gap, lower, upper = differences(indices, posterior, scale, now, boundary, NO_ARM)
+            gap, lower, upper = read(boundary, NO_ARM)
         else:
-            gap, lower, upper = differences(indices, posterior, scale, now, boundary, c)
+            gap, lower, upper = read(boundary, c)
         if symmetric and not (outside_only or c == NO_ARM):
             # B_cj − B_jc = 2(μ̂_c − μ̂_j), so c's own column has what would take one column for every
             # candidate j.
-            to_c, below_c, above_c = differences(indices, posterior, scale, now, c, NO_ARM)
+            to_c, below_c, above_c = read(c, NO_ARM)
             at_stop, inside = upper[c], now.inside
             gap[inside], lower[inside] = -to_c[inside], -above_c[inside]
             upper[inside] = -below_c[inside]

@@ -38,6 +38,7 @@ from shortlist.engine.settings import (
     BAD_CANDIDATES,
     BAD_SELECTION,
     BOTH,
+    BY_PAIR,
     CANDIDATES_MAY_STAY,
     CANDIDATES_RULE,
     CHECK_STOP,
@@ -98,7 +99,7 @@ from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.rule import OWN, POINTERS
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
-from shortlist.rules.thresholds import evaluate, remembered
+from shortlist.rules.thresholds import evaluate, remembered, two_arm_threshold
 
 
 @compiled()
@@ -173,6 +174,10 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
     else:
         c = largest_among(now.gaps[slot], now.inside, False, key)
     pair[B], pair[C] = b, c
+    if flags & BY_PAIR:
+        figures[THRESHOLD] = two_arm_threshold(
+            settings.constants, state.variances[b], state.variances[c]
+        )
     if in_pilot:
         gap = state.means[b] - state.means[c]
         figures[GAP] = now.gaps[slot, c]

@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.allocations.allocation import Allocation
 from shortlist.arrays import NO_ARM
 from shortlist.engine.many_arms.state import Memory
-from shortlist.engine.settings import INDICES_RULE, SETTINGS, Settings
+from shortlist.engine.settings import BY_PAIR, INDICES_RULE, SETTINGS, Settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import mth_largest
 from shortlist.numerics.records import (
@@ -30,7 +30,7 @@ from shortlist.numerics.records import (
 from shortlist.posterior.least_squares import OBSERVES
 from shortlist.posterior.rows import row
 from shortlist.posterior.state import FLOOR, STATE, State
-from shortlist.rules.indices import fill_column
+from shortlist.rules.indices import fill_by_pair, fill_column
 
 # Places in ``Round.pair`` and ``Round.figures``.
 B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
@@ -120,17 +120,12 @@ def column(state: State, now: Round, settings: Settings, j: int, since: int, sca
     slot = row(state, j)
     if now.made[slot] != since + j:
         means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
-        fill_column(
-            settings.numbers[INDICES_RULE],
-            settings.indices,
-            j,
-            means,
-            variances,
-            state.rows[slot],
-            scale,
-            floor,
-            now.gaps[slot],
-        )
+        number, own, gaps = settings.numbers[INDICES_RULE], settings.indices, now.gaps[slot]
+        given = means, variances, state.rows[slot]
+        if settings.flags & BY_PAIR:
+            fill_by_pair(number, j, *given, settings.sigma, settings.constants, floor, gaps)
+        else:
+            fill_column(number, own, j, *given, scale, floor, gaps)
         if now.pair[REMEMBERS] == 1:
             for i in range(means.shape[0]):
                 now.least[j, i] = now.gaps[slot, i] = min(now.least[j, i], now.gaps[slot, i])

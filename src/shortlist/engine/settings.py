@@ -21,7 +21,7 @@ STOPPED, EXHAUSTED = 1, 0
 # Bits of ``Settings.flags``.
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, INITIALIZED, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
-SKIPS_ARMS = 2048
+BY_PAIR, SKIPS_ARMS = 1024, 2048
 # Places of the rules in ``Settings.numbers``, and of the allocation.
 INDICES_RULE, THRESHOLD_RULE, CANDIDATES_RULE, AMBIGUOUS_RULE = 0, 1, 2, 3
 SELECTION_RULE, STOPPING_RULE, ALLOCATION_USED = 4, 5, 6
@@ -66,8 +66,14 @@ def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
         BOTH: "both" in traits,
         LAGGED: "lagged" in traits,
         PILOT: "pilot" in traits,
+        BY_PAIR: has_threshold_by_pair(rules),
     }
     return sum(bit for bit, wanted in bits.items() if wanted)
+
+
+def has_threshold_by_pair(rules: Mapping[str, Rule]) -> bool:
+    """Whether every pair of arms has its own C; a user's indices are given one for all."""
+    return "by_pair" in rules["threshold"].traits and rules["indices"].number != OWN
 
 
 def _candidates_may_stay(rules: Mapping[str, Rule]) -> bool:
@@ -85,5 +91,5 @@ def may_skip_arms(rules: Mapping[str, Rule]) -> bool:
         rules["indices"].number == paired.number
         and all(rules[kind].number != OWN for kind in deciding)
         and rules["threshold"].is_compiled
-        and "pilot" not in rules["threshold"].traits
+        and not {"pilot", "by_pair"} & rules["threshold"].traits
     )

@@ -24,7 +24,10 @@ AT_ONCE = 1 << 20  # bytes of the columns read together; while they are decoded 
 BUFFER = 1 << 20  # bytes read ahead of a column, which else is read whole
 
 
-def from_arrow(table: Any) -> tuple[Any, list[str] | None]:
+Read = tuple[Any, list[str] | None, list[str] | None]  # numbers, names of rows and of columns
+
+
+def from_arrow(table: Any) -> Read:
     """The numbers of a Table or RecordBatch, and the arms' names if a column of text has them.
 
     Columns lie apart in memory and rows are wanted, so they are copied, once. A single column of
@@ -33,9 +36,10 @@ def from_arrow(table: Any) -> tuple[Any, list[str] | None]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> matrix, names = from_arrow(pa.table({"name": ["a", "b"], "x": [1.0, 2.0], "y": [3, 4]}))
-    >>> matrix.tolist(), names
-    ([[1.0, 3.0], [2.0, 4.0]], ['a', 'b'])
+    >>> table = pa.table({"name": ["a", "b"], "x": [1.0, 2.0], "y": [3, 4]})
+    >>> matrix, names, columns = from_arrow(table)
+    >>> matrix.tolist(), names, columns
+    ([[1.0, 3.0], [2.0, 4.0]], ['a', 'b'], ['x', 'y'])
     """
     if not hasattr(table, "schema") or not hasattr(table, "column"):
         raise InvalidFeatures(
@@ -46,13 +50,13 @@ def from_arrow(table: Any) -> tuple[Any, list[str] | None]:
     names = None if text is None else [str(name) for name in table.column(text).to_pylist()]
     lists = _rows_of_lists(table, columns)
     if lists is not None:
-        return lists, names
+        return lists, names, None
     matrix = np.empty((table.num_rows, len(columns)))
     _fill(matrix, table, columns)
-    return matrix, names
+    return matrix, names, columns
 
 
-def from_parquet(path: str) -> tuple[Any, list[str] | None]:
+def from_parquet(path: str) -> Read:
     """The numbers and names of a Parquet file; only a few of its columns are in memory besides."""
     try:
         require_pyarrow("features: to read a .parquet file pyarrow is needed")
@@ -76,7 +80,8 @@ def from_parquet(path: str) -> tuple[Any, list[str] | None]:
         path=path,
         take=take,
     )
-    return matrix, answer["names"]
+    columns = answer["columns"]
+    return matrix, answer["names"], columns if len(columns) == matrix.shape[1] else None
 
 
 def require_pyarrow(what: str) -> None:
@@ -130,10 +135,11 @@ def send_numbers(request: dict[str, Any], most: int, send: Send) -> dict[str, An
         schema = file.schema_arrow  # made anew at every access
         columns, text = _columns(schema)
         _send_columns(file, columns, [schema.field(name).type for name in columns], most, send)
-        if text is None:
-            return {"names": None}
-        batches = _batches(file, [text], ROWS)
-        return {"names": [str(w) for _, batch in batches for w in batch.column(text).to_pylist()]}
+        names = None
+        if text is not None:
+            batches = _batches(file, [text], ROWS)
+            names = [str(w) for _, batch in batches for w in batch.column(text).to_pylist()]
+        return {"names": names, "columns": columns}
 
 
 def send_table(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
@@ -198,7 +204,7 @@ def _columns(schema: Any) -> tuple[list[str], str | None]:
         about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         index = [name for name in about.get("index_columns", []) if isinstance(name, str)]
     except (AttributeError, RecursionError, TypeError, ValueError):
-        raise InvalidFeatures("features: what pandas noted of its index is damaged.") from None
+        raise InvalidFeatures("features: pandas' description of the index is damaged.") from None
     text, numbers = [], []
     for field in schema:
         if field.name in index or types.is_string(field.type) or types.is_large_string(field.type):

@@ -125,7 +125,7 @@ def _checked(
             )
         case "died":
             raise error(
-                f"{source}: the library that reads this kind of file came to an end over it "
+                f"{source}: the library that reads this kind of file crashed on it "
                 f"({said}); the file is damaged: fetch it or write it again. If whole files fail "
                 "too, install that library again."
             )

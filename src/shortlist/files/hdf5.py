@@ -282,7 +282,7 @@ def _checked_parts(
     if starts[0] != 0 or starts[-1] > len(data) or (np.diff(starts) < 0).any():
         raise ValueError("indptr does not rise from 0")
     if len(columns) and not (columns.min() >= 0 and columns.max() < width):
-        raise ValueError("an index lies outside its shape")
+        raise ValueError("an index is outside its shape")
     return data.astype(np.float64), columns, starts
 
 

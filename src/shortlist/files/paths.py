@@ -43,3 +43,17 @@ def from_home(path: str | os.PathLike[str], error: type[Exception]) -> Path:
             f"{printable(path)}: it is not known where the folder {printable(first)} is; write the "
             "path out, or begin it with ./ if it is a name."
         ) from None
+
+
+def from_here(storage: str | None) -> str | None:
+    """The path of a storage from the current folder, if it is in it; else as given.
+
+    Examples
+    --------
+    >>> from_here(os.path.abspath("screen.db")), from_here("postgresql://db/screens")
+    ('screen.db', 'postgresql://db/screens')
+    """
+    if storage is None or "://" in storage:
+        return storage
+    near = os.path.relpath(storage)
+    return storage if near.startswith(os.pardir) else near

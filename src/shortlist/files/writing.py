@@ -153,7 +153,7 @@ def _errors_in_words(place: Path, remedy: str) -> Iterator[None]:
         raise
     except FileExistsError:
         raise InvalidSetting(
-            f"{place} is there already: name another file, or pass --force to overwrite it."
+            f"{place} already exists: name another file, or pass --force to overwrite it."
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error  # a NUL in a name is a ValueError

@@ -157,7 +157,7 @@ class Reproduced:
         self.panels[panel.name], self.lines[panel.name] = results, compared(panel, results)
 
     def runs(self) -> pd.DataFrame:
-        """One row a run, of all panels."""
+        """One row per run, of all panels."""
         frames = []
         for panel in self.experiment.panels:
             if panel.name in self.panels:

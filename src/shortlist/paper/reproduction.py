@@ -33,8 +33,8 @@ def reproduce(
 ) -> Path:
     """Run experiments of the paper, and write their runs, pictures and a page.
 
-    Finished runs are kept in ``out/runs``: an interrupted reproduction goes on where it stopped,
-    and one with more runs makes only those that are missing.
+    Finished runs are kept in ``out/runs``: an interrupted reproduction continues where it stopped,
+    and one with more runs makes only the missing ones.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ def reproduce(
     seed : int
         Same seed, same runs.
     out : path
-        A folder, made if it is not there.
+        A folder, created if necessary.
     workers : int, optional
-        Threads; by default one a core.
+        Threads; by default one per core.
     progress : bool
-        Show bars on a terminal, or a line an experiment elsewhere.
+        Show bars on a terminal, or one line per experiment elsewhere.
 
     Returns
     -------
@@ -59,9 +59,10 @@ def reproduce(
     Raises
     ------
     InvalidSetting
-        When a number is not one, or the folder cannot be written to.
+        If a setting is not a valid number, or the folder cannot be written to.
     DataUnavailable
-        When Figure 1c was asked for and its data cannot be had; everything else is written first.
+        If Figure 1c was asked for and its data is neither cached nor downloadable; everything else
+        is written first.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def _wanted(names: str | Iterable[str]) -> list[Experiment]:
 
 
 def _write_rows(reproduced: Reproduced, all_runs: AllRuns, out: Path) -> list[Path]:
-    """One row a run, an instance or a constant, as CSV and as Parquet; none if nothing was run."""
+    """One row per run, instance or constant, as CSV and as Parquet; none if nothing was run."""
     import pandas as pd
 
     experiment = reproduced.experiment
@@ -142,7 +143,7 @@ def _write_rows(reproduced: Reproduced, all_runs: AllRuns, out: Path) -> list[Pa
 
 
 class _Bars:
-    """Two bars on a terminal, of an experiment and of all, or a line an experiment elsewhere.
+    """Two bars on a terminal, of an experiment and of all, or one line per experiment elsewhere.
 
     ``total`` is what all missing runs will cost, in seconds. Nothing is said if it is not wanted.
     """

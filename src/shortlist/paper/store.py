@@ -106,12 +106,12 @@ def finished_runs_are_kept() -> Iterator[None]:
     ...     raise InvalidSetting("results cannot be written (No space left on device).")
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: results cannot be written (No space left on device). Finished runs are kept: run it again to go on.
+    shortlist.errors.InvalidSetting: results cannot be written (No space left on device). Finished runs are kept: run it again to continue.
     """
     try:
         yield
     except InvalidSetting as error:
-        raise InvalidSetting(f"{error} Finished runs are kept: run it again to go on.") from None
+        raise InvalidSetting(f"{error} Finished runs are kept: run it again to continue.") from None
 
 
 def digest(*parts: object) -> str:

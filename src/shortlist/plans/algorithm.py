@@ -26,22 +26,22 @@ class Planned:
         Makes the strategy before its first result from a ``ReducedProblem``: a class, or a function
         that can be pickled.
     threshold : Threshold
-        How wide the strategy's bounds are, and who has proven that it is enough. It is the
-        strategy's own and cannot be replaced.
+        How wide the strategy's bounds are, and the source of the proof. It belongs to the strategy
+        and cannot be replaced.
     name, summary : str
         For tables.
     unproven : tuple of str
         Why no theorem covers the answer; empty if one does.
     extends : str
-        What it carries further than its theorem does; empty if the theorem covers it.
+        How it goes beyond its theorem; empty if the theorem covers it.
     only_m : int, optional
         The only m it is defined for.
     classical : bool
-        Forget the features: every arm is its own dimension.
+        Ignore the features: every arm is its own dimension.
     reward_range : tuple of float, optional
-        Where every result must lie. The bound then rests on it, and σ is not used.
+        The range of all results. The bound then depends on it, and σ is not used.
     interval_words : str
-        What an arm's own interval is, in signs.
+        The formula of an arm's own interval.
     misspecification : float
         How far from linear in the features the means may be.
     uses_noise : bool

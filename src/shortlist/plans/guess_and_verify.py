@@ -30,12 +30,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
+from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import ROUNDING
+from shortlist.plans.contrasts import ROUNDING, one_sided_level
 from shortlist.plans.pairs import Fit, LinearPairs, OwnPairs, Pairs
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy
@@ -53,7 +55,7 @@ HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is tak
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 ALL_ROWS = 512  # arms: with more, only those that were ever held to be among the best have rows
 LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
-LARGEST = 1e4  # for a level that is infinite, in what is shown
+LARGEST = 600.0  # of a level: e^−level must not underflow
 CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 
 NAMED_SETS = strategy_threshold(
@@ -81,9 +83,18 @@ def log_evidence(scores: Reals, information: Reals, prior: Reals, sigma: float) 
     return np.where(known, found, -np.inf)
 
 
-def squared_threshold(level: float, growth: Reals | float) -> Reals | float:
-    """C² at which E reaches e^level, nearly, where I is ``growth`` times ρ."""
-    return (1.0 + 1.0 / growth) * (2.0 * (level - math.log(2.0)) + np.log1p(growth))
+def squared_threshold(level: float, growth: Any) -> Any:
+    """An upper bound on the C² at which E reaches e^level, where I is ``growth`` times ρ.
+
+    Φ(z) is replaced by its value where z is least, at I = 0; see ``one_sided_level``.
+
+    Examples
+    --------
+    >>> round(float(squared_threshold(-np.log(0.03), 6.0)), 2)
+    8.86
+    """
+    level = one_sided_level(math.exp(-min(level, LARGEST)))
+    return (1.0 + 1.0 / growth) * (2.0 * level + np.log1p(growth))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,12 +258,22 @@ class GuessAndVerify(Strategy):
 
     def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
         arms, rank = problem.features.shape
+        left = 1.0 - sum(shares)
+        if min(shares, default=1.0) <= 0.0 or left < -1e-9:
+            raise InvalidSetting(
+                f"shares must be above 0 and add up to 1 at most, got {shares}: more would be a "
+                "larger risk than δ."
+            )
+        if arms > MOST_ARMS:
+            raise InvalidSetting(
+                f"guess-and-verify is for {MOST_ARMS:,} arms at most, got {arms:,}: use m-LinGapE, "
+                "or leave out arms that are known to be bad."
+            )
         self._problem, self._shares = problem, shares
         self._pairs: Pairs = OwnPairs(problem) if rank == arms else LinearPairs(problem)
         self.plan, self._weights = self._pairs.first()
         self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
-        left = 1.0 - sum(shares)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
         self._tables = Tables(rows, Evidence.none(np.zeros((len(rows), arms))), level)
@@ -301,7 +322,7 @@ class GuessAndVerify(Strategy):
         if not information > 0.0:
             return int(b), int(c), math.inf, math.inf
         growth = information / evidence.prior[here]
-        threshold = math.sqrt(max(squared_threshold(min(level, LARGEST), growth), 0.0))
+        threshold = math.sqrt(squared_threshold(level, growth))
         gap = evidence.scores[here] / information
         bound = problem.epsilon - gap + problem.sigma * threshold / math.sqrt(information)
         # A pair that passed once has passed, though its bound may be wider now.
@@ -426,7 +447,7 @@ class GuessAndVerify(Strategy):
         known = information > 0.0
         information, arms = information[known], arms[known]
         gap[arms] = sign * (scores[known] / information - self._problem.epsilon)
-        squared = squared_threshold(min(level, LARGEST), information / evidence.prior[here][known])
+        squared = squared_threshold(level, information / evidence.prior[here][known])
         width[arms] = self._problem.sigma * np.sqrt(squared / information)
         gap[j] = width[j] = 0.0
         return gap, gap - width, gap + width

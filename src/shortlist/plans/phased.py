@@ -2,7 +2,7 @@
 
 A phase is a plan of fixed design, made to tell the arms held to be best from the others. After it,
 the arms whose place is certain leave, and the next phase is designed for the pairs that are left,
-with what is known of their gaps. RAGE bounds each phase by its own results, with a share of δ for
+with what is known about their gaps. RAGE bounds each phase by its own results, with a share of δ for
 each, and forgets the phases before. Here the results of all phases are combined (``contrasts``) at
 one price for any number of them, so phases can be short. The bounds on differences alone prove the
 answer: no design, no length of a phase and no gap estimated on the way can make it wrong.
@@ -19,7 +19,7 @@ from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, ContrastStrat
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.initialization import span
 
-FIRST = 4.0  # pulls a dimension in the first phase
+FIRST = 4.0  # pulls per dimension in the first phase
 QUARTER = 0.25  # of the pulls that still seem to be needed: the length of a phase
 SHORTEST = 0.05  # of the pulls so far: overshoots by half of that, and keeps the phases few
 PAIRS = 400  # how many of the hardest a design is made for

@@ -197,7 +197,7 @@ CANDIDATES, AMBIGUOUS = 0, 1  # what a round's keys are for
 
 @dataclass(frozen=True, eq=False)
 class ArmTable(Record):
-    """What is known of every arm, and which are pulled next.
+    """What is known about every arm, and which are pulled next.
 
     ``worst`` is −L of an arm of J and U of another: what it may contribute to the statistic.
     """

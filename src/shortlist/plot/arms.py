@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shortlist.plot.figure import COLOURS
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 30
 NAME_WIDTH = 28  # letters of a name before its middle is left out; a Chinese character is two wide
+HEAD, TAIL = 7, 6  # letters kept at the ends of a name that differs from others in its middle
 MISSING = "□"
 INSIDE, CHALLENGER, OUTSIDE = COLOURS[0], COLOURS[1], "#666666"
 
@@ -26,23 +29,36 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
     An arm is the nearer to the boundary the larger the gap index that the stopping rule reads of
     it. The shortlist takes two places of three at most.
     """
+    from shortlist.study.answer import best_first
+
     table, by_gap = look.table, look.by_gap
     inside = table["in_shortlist"].to_numpy()
     nearest = by_gap[inside[by_gap]][: 2 * most // 3]
     outside = by_gap[~inside[by_gap]][:most]
     ranked = [look.b, look.c, look.boundary, *nearest, *outside, *by_gap[: 2 * most]]
     chosen = list(dict.fromkeys(int(arm) for arm in ranked))[:most]
-    return sorted(chosen, key=lambda arm: (-table["mean"].iloc[arm], arm))
+    return best_first(table.iloc[sorted(chosen)], look.problem).index.tolist()
 
 
-def label(look: Look, arm: int) -> str:
-    """The name of an arm, with ★ for the shortlist and its role in the boundary pair."""
-    star = "★ " if look.table["in_shortlist"].iloc[arm] else ""
+def labels(look: Look, arms: Sequence[int]) -> list[str]:
+    """The names of arms, with ★ for the shortlist and their roles in the boundary pair."""
     parts = {"b": look.b, "c": look.c, "boundary": look.boundary}
     if look.boundary == look.b:
         del parts["boundary"]
-    roles = ", ".join(word for word, who in parts.items() if who == arm)
-    return f"{star}{drawn(look.table['name'].iloc[arm])}{f' ({roles})' if roles else ''}"
+    found = []
+    for arm, name in zip(arms, drawn(look.table["name"].iloc[list(arms)].tolist()), strict=True):
+        star = "★ " if look.table["in_shortlist"].iloc[arm] else ""
+        roles = ", ".join(word for word, who in parts.items() if who == arm)
+        found.append(f"{star}{name}{f' ({roles})' if roles else ''}")
+    return found
+
+
+def pair_words(look: Look) -> str:
+    """What b, c and the boundary are, as sentences."""
+    words = "b: the arm of the shortlist whose place is least certain. c: its challenger. "
+    if look.boundary != look.b:
+        words += "boundary: the arm of the shortlist that the stopping rule looks at. "
+    return words
 
 
 def colour(look: Look, arm: int) -> str:
@@ -105,30 +121,74 @@ def nothing_yet(study: Study) -> str:
     return f"Nothing to draw yet: intervals come later. {before_the_rounds(study)}"
 
 
-def drawn(name: str, width: int = NAME_WIDTH) -> str:
-    r"""A name on one line, its middle left out if it is long.
+def drawn(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
+    r"""Names on one line each, shortened if they are long, so that different ones stay different.
 
-    The middle, because the names of a series differ at their ends. A character that the font lacks
-    is drawn as a box, unless text stays text (``svg.fonttype``): then the reader's font shows it.
+    The middle of a long name is left out. Names that would then look the same keep the part in
+    which they differ. A character that the font lacks is drawn as a box, unless text stays text
+    (``svg.fonttype``): then the reader's font shows it.
 
     Examples
     --------
-    >>> drawn("a name\nof two lines")
-    'a name of two lines'
-    >>> drawn("N-acetyl-5-methoxytryptamine, batch 17")
-    'N-acetyl-5-met…ine, batch 17'
-    >>> len(drawn(28 * "酸"))
+    >>> drawn(["a name\nof two lines", "N-acetyl-5-methoxytryptamine, batch 17"])
+    ['a name of two lines', 'N-acetyl-5-met…ine, batch 17']
+    >>> drawn([f"N-(4-hydroxyphenyl)-{k}-chloro-propionamide hydrochloride" for k in (2, 3)])
+    ['N-(4-hy…2-chloro-prop…loride', 'N-(4-hy…3-chloro-prop…loride']
+    >>> len(drawn([28 * "酸"])[0])
     14
     """
-    line = " ".join(name.split())
-    if _width(line) > width:
-        tail = (width - 1) // 2
-        line = f"{_start(line, width - 1 - tail)}…{_start(line[::-1], tail)[::-1]}"
+    lines = [" ".join(name.split()) for name in names]
     known = _drawable()
-    return "".join(
-        each if each.isprintable() and (known is None or ord(each) in known) else MISSING
-        for each in line
-    )
+    found = [
+        "".join(
+            each if each.isprintable() and (known is None or ord(each) in known) else MISSING
+            for each in line
+        )
+        for line in _shortened(lines, width)
+    ]
+    seen, times = Counter(found), Counter[str]()
+    for k, name in enumerate(found):
+        if seen[name] > 1:  # nothing that can be drawn tells them apart
+            times[name] += 1
+            found[k] = f"{name} #{times[name]}"
+    return found
+
+
+def _shortened(lines: Sequence[str], width: int) -> list[str]:
+    """The lines without their middles; those that would look the same with what differs."""
+    found = [_without_middle(line, width) for line in lines]
+    alike: dict[str, list[int]] = defaultdict(list)
+    for k, short in enumerate(found):
+        alike[short].append(k)
+    room = width - HEAD - TAIL - 2
+    for places in alike.values():
+        if len(places) == 1 or room < HEAD:
+            continue
+        group = [lines[k] for k in places]
+        start = _shared(group)
+        end = min(_shared([line[::-1] for line in group]), min(map(len, group)) - start)
+        middles = [line[start : len(line) - end] for line in group]
+        if max(map(_width, middles)) <= room:  # what follows helps to read it
+            middles = [_start(line[start:], room) for line in group]
+        else:
+            middles = _shortened(middles, room)
+        for k, line, middle in zip(places, group, middles, strict=True):
+            head = f"{_start(line, HEAD)}…" if start > HEAD else line[:start]
+            found[k] = f"{head}{middle}…{_start(line[::-1], TAIL)[::-1]}"
+    return found
+
+
+def _shared(lines: Sequence[str]) -> int:
+    """How many characters the lines have in common at their start."""
+    pairs = zip(min(lines), max(lines), strict=False)
+    return next((k for k, (one, other) in enumerate(pairs) if one != other), len(min(lines)))
+
+
+def _without_middle(line: str, width: int) -> str:
+    if _width(line) <= width:
+        return line
+    tail = (width - 1) // 2
+    return f"{_start(line, width - 1 - tail)}…{_start(line[::-1], tail)[::-1]}"
 
 
 def _width(line: str) -> int:

@@ -38,7 +38,7 @@ def samples(
     from_zero: bool = True,
     title: str | None = None,
 ) -> Figure:
-    """Evaluations needed, as the paper draws them: a box an algorithm, single runs as dots.
+    """Evaluations needed, as the paper draws them: one box per algorithm, single runs as dots.
 
     Parameters
     ----------

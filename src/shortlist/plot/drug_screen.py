@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shortlist.plot.arms import drawn
 from shortlist.plot.figure import COLOURS, SHARE_ROW, axes_for, box, label_rows
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def rewards(
     title: str = "",
     ax: Any = None,
 ) -> Figure:
-    """Rewards of a drug screen, as the paper draws them: a box a drug, the best mean on top.
+    """Rewards of a drug screen, as the paper draws them: one box per drug, the best mean on top.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def rewards(
     labels : mapping, optional
         Drug → 1 (known to work), −1 (known not to), 0 (unknown): the colour of its box.
     baseline : mapping, optional
-        Drug → its score by another method, drawn as a line with an axis of its own.
+        Drug → its score by another method, drawn as points with an axis of its own.
     shortlist : collection of str
         Drugs to mark with a star.
     title : str
@@ -58,7 +59,11 @@ def rewards(
     places = np.arange(len(drugs), 0, -1)
     for drug, place in zip(drugs, places.tolist(), strict=True):
         box(ax, values[drug], place, LABELS[known[drug]][0], hatched=False)
-    label_rows(ax, [f"★ {drug}" if drug in shortlist else drug for drug in drugs], places)
+    names = drawn(drugs)
+    stars = [
+        f"★ {name}" if drug in shortlist else name for name, drug in zip(names, drugs, strict=True)
+    ]
+    label_rows(ax, stars, places)
     for text, drug in zip(ax.get_yticklabels(), drugs, strict=True):
         text.set_color(LABELS[known[drug]][0])
     handles = [
@@ -68,8 +73,11 @@ def rewards(
     ]
     if baseline is not None:
         other = ax.twiny()
-        line = [baseline.get(drug, np.nan) for drug in drugs]
-        handles += other.plot(line, places, ".-", color=COLOURS[0], linewidth=1, label="baseline")
+        scores = [baseline.get(drug, np.nan) for drug in drugs]
+        points = {"markerfacecolor": "white", "markeredgewidth": 1.5, "markersize": 6}
+        handles += other.plot(
+            scores, places, "o", color=COLOURS[0], label="baseline (upper axis)", **points
+        )
         other.set_xlabel("baseline", color=COLOURS[0])
         other.tick_params(axis="x", colors=COLOURS[0])
         other.spines[["top", "right", "left", "bottom"]].set_visible(False)

@@ -16,8 +16,9 @@ from shortlist.plot.arms import (
     colour,
     drawn,
     headline,
-    label,
+    labels,
     look_of,
+    pair_words,
 )
 from shortlist.plot.figure import axes_for, say, write_around
 
@@ -72,7 +73,7 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     places, shares = components(study.problem.features)
     _, ax = axes_for(ax, 9 if shares[1] else 4)
     if study.problem.is_classical:
-        why = "nothing is known of these arms, so none is nearer to another."
+        why = "nothing is known about these arms, so none is nearer to another."
         return say(ax, f"No plane to draw: {why}")
     if not shares.any():
         return say(ax, "No plane to draw: all arms have the same features.")
@@ -122,7 +123,7 @@ def _boundary(ax: Any, places: np.ndarray, look: Look) -> str:
     ax.scatter(*places[inside].T, s=size, edgecolor=INSIDE, rasterized=pixels, **style)
     ax.scatter(*places[[look.c]].T, s=size, edgecolor=CHALLENGER, marker="s", **style)
     ax.plot(*places[[look.b, look.c]].T, "--", color=CHALLENGER, linewidth=1.3, zorder=2)
-    return "Rings: the shortlist. Dashes: from b to its challenger c (square). "
+    return f"Rings: the shortlist. Dashes: from b to c (square). {pair_words(look)}"
 
 
 def _axes(ax: Any, shares: np.ndarray) -> None:
@@ -152,7 +153,7 @@ def _names(ax: Any, places: np.ndarray, names: list[str], look: Look | None) -> 
     return place_names(
         ax,
         places[chosen],
-        [drawn(names[arm]) if look is None else label(look, arm) for arm in chosen],
+        drawn([names[arm] for arm in chosen]) if look is None else labels(look, chosen),
         [OUTSIDE if look is None else colour(look, arm) for arm in chosen],
         others=others,
         needed=0 if look is None else 2,

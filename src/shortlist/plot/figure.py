@@ -39,6 +39,8 @@ def panels_for(
         layout="constrained",
         squeeze=False,
     )
+    if "inline" in load_pyplot().get_backend().lower():
+        load_pyplot().close(figure)  # a notebook would show it a second time at the cell's end
     return figure, list(axes.flat)
 
 
@@ -167,10 +169,11 @@ def write_around(
     # No mathematics: the name of an arm may hold a dollar sign.
     plain: dict[str, Any] = {"parse_math": False}
     if above_all:
-        _fill(figure.suptitle("", fontsize=10, **plain), [title], 0.96 * figure.bbox.width)
+        above, room = figure.suptitle("", fontsize=10, **plain), 0.96 * figure.bbox.width
     else:
         above = panels[0].set_title("", fontsize=10, **plain)
-        _fill(above, [title], panels[0].get_window_extent().width)
+        room = panels[0].get_window_extent().width
+    _fill(above, [title], room)
     for ax, parts in zip(panels, captions, strict=True):
         below = ax.set_xlabel("", fontsize=9, **plain)
         _fill(below, [part for part in parts if part], ax.get_window_extent().width)
@@ -180,9 +183,25 @@ def write_around(
 def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
     """Break paragraphs so that no line is wider than the room, in pixels."""
     for width in range(LONGEST, SHORTEST, -2):
-        text.set_text("\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs))
+        text.set_text("\n".join(_evenly(paragraph, width) for paragraph in paragraphs))
         if text.get_window_extent().width <= room:
             return
+
+
+def _evenly(text: str, longest: int) -> str:
+    """A text in as few lines as it takes, all about equally long: no word stands alone.
+
+    Examples
+    --------
+    >>> print(_evenly("the 5 best of 20, 460 evaluations, stopped", 38))
+    the 5 best of 20, 460
+    evaluations, stopped
+    """
+    lines = len(textwrap.wrap(text, longest))
+    width = 1 + len(text) // max(lines, 1)
+    while len(textwrap.wrap(text, width)) > lines:
+        width += 1
+    return textwrap.fill(text, width)
 
 
 def number(value: float, form: str = ".4g") -> str:

@@ -12,11 +12,12 @@ from shortlist.plot.arms import (
     colour,
     drawn,
     headline,
-    label,
+    labels,
     left_out,
     look_of,
     most_contested,
     nothing_yet,
+    pair_words,
 )
 from shortlist.plot.figure import FRAME, label_rows, number, panels_for, say, write_around
 
@@ -71,7 +72,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
-    words = _stop(study, look, alone) + left_out(len(arms), look.table)
+    words = _stop(study, look, arms) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
@@ -104,32 +105,43 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
         ax.plot([low[arm], high[arm]], [place, place], color=shade, linewidth=2.5, zorder=2)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     colours = [colour(look, arm) for arm in arms]
-    label_rows(ax, [label(look, arm) for arm in arms], places, colours)
+    label_rows(ax, labels(look, arms), places, colours)
 
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
-    """Shade the band from L_j that is as wide as the statistic: B_ij = U_i − L_j."""
+    """Shade the band from L_j (where the smallest are sought, U_j) as wide as the statistic."""
     if not study.bound.engine.setup.lagged:
-        end = look.table["lower"].iloc[look.boundary]
-        ax.axvspan(end, end + look.statistic, color="#FBE3D6", zorder=1)
+        column, width = ("lower", look.statistic)
+        if study.problem.minimizes:
+            column, width = "upper", -look.statistic
+        end = look.table[column].iloc[look.boundary]
+        ax.axvspan(*sorted([end, end + width]), color="#FBE3D6", zorder=1)
         ax.axvline(end, color=INSIDE, linestyle=":", zorder=1.9)
-        ax.axvline(end + look.statistic, color=CHALLENGER, linestyle=":", zorder=1.9)
+        ax.axvline(end + width, color=CHALLENGER, linestyle=":", zorder=1.9)
 
 
-def _stop(study: Study, look: Look, alone: bool) -> str:
+def _stop(study: Study, look: Look, arms: list[int]) -> str:
     """What stops the study, as sentences."""
     setup, m = study.bound.engine.setup, study.problem.m
+    alone = setup.alone
     verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
     if setup.stop == "ugape":
         name = drawn(look.table["name"].iloc[look.boundary])
-        rows = "" if alone else f"Every row is the arm minus {name}. "
+        turned = study.problem.minimizes
+        rows = f"Every row is {f'{name} minus the arm' if turned else f'the arm minus {name}'}. "
         upper = f"the m-th largest upper end (m = {m})"
-        upper += f" of the other arms minus the lower end of {name}" if alone else ""
+        if alone:
+            rows = ""
+            upper += f" of the other arms minus the lower end of {name}"
+            if turned:
+                upper = f"the upper end of {name} minus the m-th smallest lower end (m = {m})"
         return f"{rows}The study {verb} when {upper} {figure} {until}"
     rows = "★: c minus the arm; others: the arm minus b. "
+    if study.problem.minimizes:
+        rows = "★: the arm minus c; others: b minus the arm. "
     if alone:
         rows = ""
     if setup.budget is not None:
@@ -143,6 +155,8 @@ def _stop(study: Study, look: Look, alone: bool) -> str:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
         return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"
     if setup.stop == "lucb":
-        upper = "U_c − L_b" if alone else "the upper end of c"
+        upper = "the upper end of c"
+        if alone:
+            upper = "U_b − L_c" if study.problem.minimizes else "U_c − L_b"
         return f"{rows}The study {verb} when {upper} {figure} {until}"
     return f"{rows}The study {verb} when the user's own rule {setup.stop!r} {figure} {until}"

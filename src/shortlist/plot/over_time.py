@@ -12,10 +12,11 @@ from shortlist.plot.arms import (
     after_stop,
     colour,
     headline,
-    label,
+    labels,
     left_out,
     most_contested,
     nothing_yet,
+    pair_words,
 )
 from shortlist.plot.figure import WIDTH, panels_for, say, two_and_five, whole, write_around
 
@@ -77,7 +78,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     if study.budget is not None:
         words = words.partition("The stopping rule")[0]
     _bands(panels[0], past, look, arms, near)
-    words += left_out(len(arms), look.table) + mark_stop(panels, study)
+    words += pair_words(look) + left_out(len(arms), look.table) + mark_stop(panels, study)
     captions = [("evaluations" if len(panels) == 1 else "", words)]
     if len(panels) == 2:
         captions.append(("evaluations", _difference(panels[1], study, past)))
@@ -99,9 +100,11 @@ def mark_stop(panels: Sequence[Any], study: Study) -> str:
 
 
 def _nearest(look: Look) -> list[int]:
-    """The boundary pair and the candidates of lowest mean, up to ``BANDS`` arms."""
-    table = look.table[look.table["in_shortlist"]].sort_values("mean", kind="stable")
-    ranked = [look.b, look.c, look.boundary, *table.index.tolist()]
+    """The boundary pair and the candidates of worst mean, up to ``BANDS`` arms."""
+    from shortlist.study.answer import best_first
+
+    candidates = best_first(look.table[look.table["in_shortlist"]][::-1], look.problem)
+    ranked = [look.b, look.c, look.boundary, *candidates.index.tolist()[::-1]]
     return list(dict.fromkeys(ranked))[:BANDS]
 
 
@@ -123,8 +126,8 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
             ax.plot(times, mean[:, k], mark, color=shade, linewidth=0.9, zorder=1.6)
             ax.fill_between(times, low[:, k], high[:, k], color="0.96", zorder=0.6)
     _time_axis(ax, times)
-    ends = [(label(look, arm), float(mean[-1, place[arm]]), colour(look, arm)) for arm in near]
-    _name_lines(ax, ends)
+    ends = [(float(mean[-1, place[arm]]), colour(look, arm)) for arm in near]
+    _name_lines(ax, labels(look, near), ends)
     ax.set_ylabel("mean", fontsize=9)
 
 
@@ -173,14 +176,14 @@ def _time_axis(ax: Any, times: np.ndarray) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _name_lines(ax: Any, lines: list[tuple[str, float, str]]) -> None:
+def _name_lines(ax: Any, names: list[str], ends: list[tuple[float, str]]) -> None:
     """Write each line's name at its end, moved where it would cover another."""
     low, high = ax.get_ylim()
     points = 72.0 * ax.get_window_extent().height / ax.get_figure(root=True).dpi
     apart = LINE * (high - low) / points
-    heights = spread([height for _, height, _ in lines], apart)
+    places = spread([height for height, _ in ends], apart)
     where = ("axes fraction", "data")
-    for (name, height, shade), place in zip(lines, heights, strict=True):
+    for name, (height, shade), place in zip(names, ends, places, strict=True):
         ax.annotate(
             name,
             (1.0, height),

@@ -47,6 +47,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     told [1, 0]
     pending [2, 2]
     """
+    from shortlist.study.answer import best_first
+
     counts = {}
     for state in STATES:
         pulled = [trial.arm for trial in study.trials if trial.state == state]
@@ -57,7 +59,7 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         return say(ax, "Nothing to draw yet: no evaluation has been asked for.")
     table = study.table()
     arms = _shown(total, table["in_shortlist"].to_numpy())
-    arms = arms[np.argsort(-table["mean"].to_numpy()[arms], kind="stable")]
+    arms = best_first(table.iloc[arms], study.problem).index.to_numpy()
     inside = table["in_shortlist"].to_numpy()[arms]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
     _, ax = axes_for(ax, len(arms), PULLS_ROW)
@@ -73,8 +75,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         where = {"textcoords": "offset points", "va": "center"}
         ax.annotate(f"{told:,}", (end, place), (3, 0), fontsize=8, color="0.3", **where)
     labels = [
-        f"★ {drawn(name)}" if star else drawn(name)
-        for name, star in zip(table["name"].iloc[arms], inside, strict=True)
+        f"★ {name}" if star else name
+        for name, star in zip(drawn(table["name"].iloc[arms].tolist()), inside, strict=True)
     ]
     label_rows(ax, labels, places, colours)
     ax.set_xlim(0, 1.08 * max(ends.max(), 1))

@@ -149,9 +149,9 @@ class Posterior:
     Parameters
     ----------
     features : array, K × r
-        One row an arm, of full column rank (see ``reduce_to_rank``).
+        One row per arm, of full column rank (see ``reduce_to_rank``).
     regularization : float, optional
-        λ_V of V = λ_V I + Σ x xᵀ. With 0, nothing is known before :meth:`refresh` has been called
+        λ_V of V = λ_V I + Σ x xᵀ. With 0, nothing is known before ``refresh`` has been called
         on evaluations that span the features.
     shift : float, optional
         s of the tracked ln det(I + A/s), A = Σ x xᵀ; 0 tracks none.
@@ -161,7 +161,7 @@ class Posterior:
         Whether the shift is the first of a grid, and rises.
     resident : int, optional
         How many rows of G to keep; by default all for few arms, else 16. With 0 the estimates in
-        ``state`` are not kept current, and :attr:`means` and :attr:`variances` are made when asked for.
+        ``state`` are not kept current, and ``means`` and ``variances`` are made when asked for.
     noise : array, K, optional
         (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
         of arm a counts 1/noise[a] times: weighted least squares.
@@ -271,7 +271,7 @@ class Posterior:
 
     @property
     def observed(self) -> int:
-        """How many evaluations have been taken in."""
+        """How many evaluations have been processed."""
         return int(self.state.clock[OBSERVED])
 
     @property
@@ -283,6 +283,16 @@ class Posterior:
         """Take in one evaluation."""
         observe = OBSERVE[self.state.layout].sparing(len(self.pulls) ** 2)
         observe(self.state, int(arm), float(value))
+
+    def mirror(self, total: float) -> None:
+        """Be what it would be if every result were ``total`` minus it, without a look at the order."""
+        state = self.state
+        for sums, pulls in ((state.sums, state.pulls), (state.pilot_sums, state.pilot)):
+            sums[:] = total * pulls - sums
+        state.means[:] = total - state.means
+        if state.layout == LAGGING:  # of arms with features, where the total is 0
+            state.lagging.theta[:] *= -1.0
+        self._made = None
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""

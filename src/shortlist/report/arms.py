@@ -12,6 +12,7 @@ from markupsafe import Markup
 from shortlist.report.reading import Reading
 from shortlist.report.rendering import displayable
 from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
+from shortlist.study.answer import best_first
 
 FEW = 20  # so many arms are found without a search
 MOST = 5_000_000  # bytes of names and numbers: of more, those of the first arms are written
@@ -23,7 +24,7 @@ def arms(reading: Reading) -> dict[str, Any]:
     everyone, first, order = reading.study.table(), 0, ""
     K, m = reading.study.problem.arms, reading.study.problem.m
     if reading.study.statistic is not None:
-        everyone = everyone.sort_values("mean", ascending=False, kind="stable")
+        everyone = best_first(everyone, reading.study.problem)
         first = max(0, min(m - ROWS_SHOWN // 2, K - ROWS_SHOWN))
         order = ", best estimated mean first"
     shown = everyone[first : first + ROWS_SHOWN]

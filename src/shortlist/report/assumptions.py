@@ -33,7 +33,7 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     )
     if not out_of_order(study):
         found["Order"] = (
-            "No result was taken in before one that was asked for earlier, so it does not matter "
+            "No result was processed before one that was asked for earlier, so it does not matter "
             "which were ready first."
         )
     return [*found.items(), *conditions(study)]

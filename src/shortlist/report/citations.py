@@ -19,8 +19,11 @@ class Work:
 _ENTRIES = tomllib.loads(files("shortlist.report").joinpath("works.toml").read_text("utf-8"))
 _WORKS = {key: Work(each["short"], each["full"], each["bibtex"]) for key, each in _ENTRIES.items()}
 REDA = _WORKS["reda"]
-# XY-halving was published by nobody; these are the nearest algorithms that have a theorem.
-NEAREST = (_WORKS["yang"], _WORKS["azizi"], _WORKS["katz"])
+# What spends a budget was published by nobody; these are the nearest algorithms that were.
+NEAREST = {
+    "XYHalving": (_WORKS["yang"], _WORKS["azizi"], _WORKS["katz"]),
+    "TopTwo": (_WORKS["russo"],),
+}
 ALGORITHMS = {name: _WORKS[key] for key in _WORKS for name in _ENTRIES[key].get("algorithms", ())}
 SOURCES = {name: _WORKS[key] for key in _WORKS for name in _ENTRIES[key].get("sources", ())}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
+from shortlist.plans.budget import BudgetBound
 from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, works
 from shortlist.report.reading import Reading
 from shortlist.report.rendering import displayable
@@ -55,8 +56,22 @@ def methods(reading: Reading) -> str:
 def cited(study: Study) -> list[Work]:
     """The works that the text names."""
     if study.budget is not None:
-        return [REDA, *NEAREST]
+        return [REDA, *NEAREST[_budgeted(study)]]
     return works(study.bound.name, study.bound.threshold.source)
+
+
+# How an algorithm with a budget spends it, by the name of its class.
+SPENT = {
+    "XYHalving": "phases of equal length, each with half the challengers of the one before and pulls "
+    "by the XY-optimal design, over all arms, for telling them from the candidates",
+    "TopTwo": "the means were drawn from their posterior until two draws disagreed on the best, and "
+    "the pull went to the arm, of all arms, that told most about a pair on which they disagreed",
+}
+
+
+def _budgeted(study: Study) -> str:
+    assert isinstance(study.bound, BudgetBound)
+    return type(study.bound.algorithm).__name__
 
 
 def named(words: str) -> str:
@@ -79,6 +94,8 @@ def plain(name: str) -> str:
 def _design(study: Study) -> list[str]:
     problem, bound = study.problem, study.bound
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
+    if problem.minimizes:
+        wanted += " (smallest mean)"
     c = bound.misspecification
     guide = f"the features were used to guess, by {plain(bound.guide)}, and not to verify"
     model = (
@@ -92,10 +109,9 @@ def _design(study: Study) -> list[str]:
             f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification "
             f"({REDA.short}) with a fixed budget of T = {study.budget:,} evaluations.",
             model,
-            f"The algorithm was {plain(bound.name)}: phases of equal length, each with half the "
-            "challengers of the one before and pulls by the XY-optimal design, over all arms, for "
-            "telling them from the candidates; estimates by least squares on all results. It is an "
-            f"extension without a theorem of {', '.join(work.short for work in NEAREST)}.",
+            f"The algorithm was {plain(bound.name)}: {SPENT[_budgeted(study)]}; estimates by least "
+            "squares on all results. It is an extension without a theorem of "
+            f"{', '.join(work.short for work in NEAREST[_budgeted(study)])}.",
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
@@ -127,7 +143,7 @@ def _course(reading: Reading) -> list[str]:
     words = _origins(study)
     if out_of_order(study):
         words.append(
-            "Results were taken in as they came, some before others that had been asked for "
+            "Results were processed as they came, some before others that had been asked for "
             "earlier."
         )
     kinds = study.all_steps().kinds
@@ -156,6 +172,10 @@ def _course(reading: Reading) -> list[str]:
             f"Failed: {states['failed']:,}; cancelled: {states['cancelled']:,}; no value was made "
             "up for these."
         )
+    corrected = sum(bool(trial.corrections) for trial in study.trials)
+    if corrected:
+        results = _counted(corrected, "result")
+        words.append(f"{results} {_were(corrected)} corrected after being told.")
     names = [plain(name) for name in study.shortlist.names]
     if 0 < len(names) <= NAMES_LISTED:
         between = "; " if any("," in name for name in names) else ", "

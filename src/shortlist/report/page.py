@@ -35,12 +35,12 @@ def html(study: Study) -> str:
     Parameters
     ----------
     study : Study
-        In whatever state.
+        In any state.
 
     Returns
     -------
     str
-        The page: no external request, no script but its own, every name escaped.
+        The page. It loads nothing, runs no script but its own, and escapes every name.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def write(study: Study, path: str | PathLike[str]) -> Path:
     Parameters
     ----------
     study : Study
-        In whatever state.
+        In any state.
     path : path
-        The HTML file. It is replaced when the new page is complete, so a reader never sees half.
+        The HTML file. It is replaced when the new page is complete, so a reader never sees half a page.
 
     Returns
     -------

@@ -68,7 +68,7 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
             "Towards the stop",
             "The statistic that must fall to ε, over the evaluations."
             if study.budget is None
-            else "How much better the challenger may still be, after each phase of the budget.",
+            else "How much better the challenger may still be, each time the results were looked at.",
             lambda: plot.stopping(study, projection=reading.remaining, history=reading.past),
         )
         yield (

@@ -38,7 +38,7 @@ class Reading:
 
     @property
     def warned(self) -> list[str]:
-        """The assumptions that the data speak against."""
+        """The assumptions that the data contradict."""
         return [finding.name for finding in self.findings if finding.level == "warning"]
 
     @cached_property

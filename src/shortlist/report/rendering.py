@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 # Characters that no HTML page may hold, or that UTF-8 cannot encode.
@@ -26,8 +26,8 @@ def displayable(words: object) -> str:
     return _FORBIDDEN.sub("\ufffd", str(words))
 
 
-def environment(package: str) -> Environment:
-    """The HTML templates of a package: what they print is made displayable and escaped.
+def environment(*packages: str) -> Environment:
+    """The HTML templates of packages: what they print is made displayable and escaped.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def environment(package: str) -> Environment:
     '<p>&lt;img src=x onerror=alert(1)&gt;</p>'
     """
     return Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         finalize=lambda value: value if isinstance(value, Markup) else displayable(value),
         keep_trailing_newline=True,

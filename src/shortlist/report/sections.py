@@ -96,7 +96,7 @@ def progress(reading: Reading) -> list[tuple[str, Any]]:
     """What was told, is pending, failed and was cancelled, and how long it may still take."""
     study = reading.study
     cancelled = sum(trial.state == "cancelled" for trial in study.trials)
-    rows: list[tuple[str, Any]] = [("Results taken in", f"{study.evaluations:,}")]
+    rows: list[tuple[str, Any]] = [("Results processed", f"{study.evaluations:,}")]
     audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{audited:,} of them"))
@@ -176,7 +176,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Slack, ε", f"{problem.epsilon:g}"),
         ("Noise, σ", sigma),
         ("Bound on ‖θ‖, S", S),
-        ("Arms to find, m", f"{problem.m:,}"),
+        ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
         ("Arms, K", f"{problem.arms:,}"),
         ("Features, N", "none used" if bound.setting.classical and not bound.guide else features),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),

@@ -234,12 +234,12 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
     ]
     if setting.classical:
         used = "features only helped to guess" if study.bound.guide else "no features were used"
-        return [*words, f"Means: nothing is assumed of them; {used}."]
+        return [*words, f"Means: nothing is assumed about them; {used}."]
     if problem.rank == problem.arms:
         return [
             *words,
             f"Means: the features have rank {problem.rank}, as many as there are drugs. The linear "
-            "model fits any means: it assumes nothing, and one drug teaches nothing about another.",
+            "model fits any means: it assumes nothing, and one drug says nothing about another.",
         ]
     text = (
         f"Means: they are taken to be linear in {problem.rank} features. Nothing makes a "
@@ -265,7 +265,7 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
                 "so the assumption does not hold, and not by far less than "
                 f"ε = {problem.epsilon:g}: do not rely on the guarantee"
             )
-    return [*words, text + ". Without features nothing is assumed of the means (classical)."]
+    return [*words, text + ". Without features nothing is assumed about the means (classical)."]
 
 
 def hit_rate(scores: pd.Series[float], hits: pd.Series[bool], r: int) -> float:

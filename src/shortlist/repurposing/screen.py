@@ -354,7 +354,7 @@ def checked_features(features: pd.DataFrame | None, signatures: pd.DataFrame) ->
     if missing:
         raise InvalidFeatures(
             f"{len(missing)} of {signatures.shape[1]} drugs have no features, {missing[0]!r} "
-            "first: expected one column a drug and one row a feature. Leave these drugs out of the "
+            "first: expected one column per drug and one row per feature. Leave these drugs out of the "
             "signatures, or add their features."
         )
     return table[list(signatures.columns)]

@@ -10,6 +10,7 @@ import numpy as np
 from shortlist.numerics.jit import compiled
 from shortlist.posterior.state import LEAST_SHARE
 from shortlist.rules.rule import rule
+from shortlist.rules.thresholds import two_arm_threshold
 
 
 @compiled()
@@ -70,6 +71,30 @@ def individual(
     for i in range(means.shape[0]):
         own = math.sqrt(max(variances[i], 0.0))
         column[i] = means[i] - mean + scale * (own + width)
+
+
+@compiled()
+def fill_by_pair(
+    number: int,
+    j: int,
+    means: np.ndarray,
+    variances: np.ndarray,
+    row: np.ndarray,
+    sigma: float,
+    constants: np.ndarray,
+    floor: float,
+    column: np.ndarray,
+) -> None:
+    """B_ij over i by the rule of this number, paired or individual, with a C for each pair."""
+    mean, variance = means[j], variances[j]
+    for i in range(means.shape[0]):
+        scale = sigma * two_arm_threshold(constants, variances[i], variance)
+        if number == 0:
+            square = square_of(variances[i] + variance, row[i], floor)
+            column[i] = paired_index(means[i], mean, square, scale)
+        else:
+            widths = math.sqrt(max(variances[i], 0.0)) + math.sqrt(max(variance, 0.0))
+            column[i] = means[i] - mean + scale * widths
 
 
 @compiled()

@@ -71,7 +71,7 @@ def _by_passes(features: Features, basis: Features) -> NDArray[np.int64]:
 
 
 def auto(features: Features) -> NDArray[np.int64]:
-    """Every arm once while that costs at most four pulls a dimension, else a spanning set.
+    """Every arm once while that costs at most four pulls per dimension, else a spanning set.
 
     Examples
     --------

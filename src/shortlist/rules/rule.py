@@ -53,7 +53,7 @@ class Rule:
     Attributes
     ----------
     kind, name, summary : str
-        Where it fits, what it is called, and what it does in a line.
+        What kind of rule it is, its name, and what it does in one line.
     function : callable
         The compiled function, or the plain one if it does not compile.
     py_func : callable
@@ -130,7 +130,7 @@ def rule(
     traits: Iterable[str] = (),
     number: int = OWN,
 ) -> Callable[[Callable[..., Any]], Rule]:
-    """Make a rule of a function.
+    """Turn a function into a rule.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ def rule(
         ``indices``, ``candidates``, ``ambiguous``, ``selection``, ``stopping``, ``threshold`` or
         ``reward``; ``SIGNATURES`` says what a function of each kind takes and returns.
     needs : iterable of str, optional
-        What the loop must prepare; by default all that a rule of this kind may look at.
+        What the loop must prepare; by default everything that a rule of this kind may use.
     traits : iterable of str, optional
         How the loop treats it.
     number : int, optional
-        For the rules of this package, which are compiled into the loop and known by name.
+        Only for the rules of this package, which are compiled into the loop.
 
     Examples
     --------

@@ -175,6 +175,10 @@ def deviation(x: float) -> float:
 INFLATION = 0.1  # u of the self-normalised bound
 LEVELS_INFLATION = 0.3  # u of the same over a grid
 PILOT_AT_LEAST = 20
+TINY = float(np.finfo(float).tiny)
+TWO_ARM_PRIOR = (
+    3.0  # pulls of an arm that the prior of its mixture is worth: MisLid's, with 20 arms
+)
 
 
 def published_regularization(sigma: float) -> float:
@@ -236,6 +240,27 @@ def all_arms(t: int, log_det: float, constants: np.ndarray) -> float:
     """sqrt(2c + 4K ln(4 + ln(1 + t/K))), c = K𝒞(ln(1/δ)/K): a mixture for the averages of all arms."""
     arms = constants[1]
     return math.sqrt(2.0 * (constants[0] + 2.0 * arms * math.log(4.0 + math.log(1.0 + t / arms))))
+
+
+@compiled()
+def two_arm_threshold(constants: np.ndarray, variance_i: float, variance_j: float) -> float:
+    """C for two arms whose averages have these variances, in units of σ²: 1/N without features.
+
+    C²(1/N_i + 1/N_j) = 2L(v_i + v_j), L = ln(m(K−m)/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ),
+    v_a = (1 + ρ/N_a)/N_a (docs/thresholds.md).
+    """
+    one, other, prior = max(variance_i, TINY), max(variance_j, TINY), constants[1]
+    level = constants[0]
+    level += 0.5 * (math.log1p(1.0 / (prior * one)) + math.log1p(1.0 / (prior * other)))
+    excess = prior * (one * one + other * other) / (one + other)
+    return math.sqrt(2.0 * level * (1.0 + excess))
+
+
+@rule("threshold", traits=("by_time", "by_pair"), number=9)
+def two_arms_mixture(t: int, log_det: float, constants: np.ndarray) -> float:
+    """sqrt(2(1 + ρ/n)(ln(m(K−m)/δ) + ln(1 + n/ρ))) for two arms of n pulls each, ρ = 3."""
+    each = constants[2] / t  # as if all arms had been pulled alike; indices have a C for each pair
+    return two_arm_threshold(constants, each, each)
 
 
 def _bias(setting: Setting, ridge: float) -> float:
@@ -355,6 +380,19 @@ THRESHOLDS: dict[str, Threshold] = {
             broken=_classical,
         ),
         Threshold(
+            two_arms_mixture,
+            lambda s, ridge: [
+                math.log(s.m * (s.arms - s.m) / s.delta),
+                TWO_ARM_PRIOR,
+                float(s.arms),
+            ],
+            proven=True,
+            assumptions="the noise is σ-sub-Gaussian",
+            source="Robbins 1970, for two arms",
+            needs_span=True,
+            broken=_classical,
+        ),
+        Threshold(
             all_arms,
             lambda s, ridge: [s.arms * deviation(math.log(1.0 / s.delta) / s.arms), s.arms],
             proven=True,
@@ -439,6 +477,8 @@ def evaluate(
         return levels(t, log_det, constants)
     if number == 8:
         return all_arms(t, log_det, constants)
+    if number == 9:
+        return two_arms_mixture(t, log_det, constants)
     return own(t, log_det, constants)
 
 
@@ -459,11 +499,11 @@ def remembered(
     return table[t]
 
 
-HORIZON = 100  # evaluations a dimension: neither an easy problem nor a hard one
+HORIZON = 100  # evaluations per dimension: neither an easy problem nor a hard one
 
 
 def expected_evidence(threshold: Threshold, setting: Setting) -> float:
-    """About what Z must reach at a stop after ``HORIZON`` evaluations a dimension.
+    """About what Z must reach at a stop after ``HORIZON`` evaluations per dimension.
 
     Every dimension is taken to be explored alike. A pilot's own share is counted in.
 

@@ -61,7 +61,7 @@ def compare(
     algorithms : str, GIFA, Planned, MisLid or several of them
         By name (see ``shortlist.algorithms``) or composed.
     instance : Instance
-        What they are run on.
+        The bandit they are run on.
     runs : int
         Replicates of each; replicate k has the same seed for every algorithm.
     delta : float
@@ -69,29 +69,28 @@ def compare(
     epsilon : float
         Slack in the means.
     seed : int
-        Results depend on it and on nothing else: not on the number of workers, nor on where they
-        are.
+        The results depend only on it, not on the number or the place of the workers.
     start : int
         The number of the first run: runs ``start`` to ``start + runs − 1`` of a longer comparison.
     max_samples : int
-        A run that has not stopped by then is cut, and counted as unfinished.
+        A run that has not stopped by then is cut off, and counted as unfinished.
     workers : int, optional
-        Threads; by default one a core. With an ``executor``: how many workers to cut the runs for;
-        by default as many as a Dask client has, or one a core.
+        Threads; by default one per core. With an ``executor``: for how many workers to split the
+        runs; by default as many as a Dask client has, or one per core.
     executor : concurrent.futures.Executor or Dask client, optional
-        Where to run, in place of threads made for the purpose. Runs that it loses are sent again.
+        Where to run, instead of in new threads. Runs that it loses are sent again.
     threshold : optional
-        Used by all in place of each algorithm's own.
+        Used by all algorithms in place of their own.
     S : float, optional
-        The bound on ‖θ‖ that thresholds are told; by default the instance's own ‖θ‖.
+        The bound on ‖θ‖ for thresholds that need one; by default the instance's own ‖θ‖.
     sigma, reward_range : optional
-        What the algorithms are told of the noise, as for ``Study``; by default the instance's own
-        σ. The simulated noise stays the same, and nothing checks it against what is told.
+        What the algorithms are told about the noise, as for ``Study``; by default the instance's
+        own σ. The simulated noise stays the same, and is not checked against it.
     audit : bool
         Audit every answer that assumes means linear in the features, as ``Study`` does at its stop:
-        the evaluations count, and the columns ``audited`` and ``rejected`` are added. By default it
-        is off, as the truth is known here. The evaluations that a study makes for it before its
-        stop are left to the stop.
+        the evaluations count, and the columns ``audited`` and ``rejected`` are added. It is
+        off by default, since the true means are known here. The audit evaluations that a study
+        would make before its stop are made at the stop.
     progress : bool
         Show a bar.
 

@@ -28,17 +28,17 @@ class Instance:
     label : str
         For tables and pictures.
     features : array, K × N
-        One row an arm.
+        One row per arm.
     means : array, K
         True means.
     m : int
         How many arms are wanted.
     sigma : float or array, K
-        The noise that the algorithms are told, one for all arms or arm by arm.
+        The σ that the algorithms are told, one for all arms or one per arm.
     names : tuple of str
         Of the arms.
     reward : Rule
-        How a pull is answered.
+        How a result is drawn.
     parameters : array
         Of the reward model.
     S : float or None
@@ -168,7 +168,7 @@ def from_arrays(
     """An instance from its features and either its means or its θ.
 
     ``sigma`` is the standard deviation of normal noise, one number or one for every arm, and what
-    algorithms are told of it.
+    algorithms are told about it.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def from_arrays(
     'instance'
     """
     if (means is None) == (theta is None):
-        raise InvalidSetting("give either means or theta, not both and not neither.")
+        raise InvalidSetting("give exactly one of means and theta.")
     problem, told = _problem(features, m, sigma, arms)
     norm = None
     if theta is None:
@@ -185,13 +185,13 @@ def from_arrays(
         coefficients = _numbers("theta", theta)
         if coefficients.shape != (problem.dimension,):
             raise InvalidFeatures(
-                f"theta must be {problem.dimension} numbers, one a feature, got shape "
+                f"theta must be {problem.dimension} numbers, one per feature, got shape "
                 f"{coefficients.shape}."
             )
         truth, norm = problem.features @ coefficients, float(np.linalg.norm(coefficients))
     if truth.shape != (problem.arms,) or not np.all(np.isfinite(truth)):
         raise InvalidFeatures(
-            f"means must be {problem.arms} finite numbers, one an arm, got shape {truth.shape}."
+            f"means must be {problem.arms} finite numbers, one per arm, got shape {truth.shape}."
         )
     if noise == "gaussian":
         deviations = np.broadcast_to(told, truth.shape)
@@ -218,14 +218,14 @@ def recorded(
     arms: Sequence[Any] | None = None,
     label: str = "recorded",
 ) -> Instance:
-    """An instance that answers a pull with one of the arm's recorded rewards.
+    """An instance in which a pull returns one of the arm's recorded rewards.
 
     Parameters
     ----------
     features : array, K × N
-        One row an arm.
+        One row per arm.
     rewards : array, n × K
-        One column an arm; a pull draws a row.
+        One column per arm; a pull draws a row.
     m, sigma, arms, label
         As for ``from_arrays``.
 
@@ -238,7 +238,7 @@ def recorded(
     table = np.ascontiguousarray(rewards, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != problem.arms or len(table) == 0:
         raise InvalidFeatures(
-            f"recorded rewards must have one column an arm ({problem.arms}), got shape "
+            f"recorded rewards must have one column per arm ({problem.arms}), got shape "
             f"{table.shape}."
         )
     if not np.all(np.isfinite(table)):

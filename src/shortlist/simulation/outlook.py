@@ -12,7 +12,7 @@ import pandas as pd
 from shortlist.catalog.gifa import AUTO
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
 from shortlist.numerics.jit import notice
-from shortlist.plans.halving import XYHalving
+from shortlist.plans.budget import BudgetBound
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
 from shortlist.simulation.results import clopper_pearson
@@ -132,7 +132,7 @@ def _pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, fl
         if name not in problem.names:
             raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
-    means = np.array(list(pilot.values()))
+    means = study.bound.turned(np.array(list(pilot.values())))
     known = problem.reduced[rows]
     rank = int(np.linalg.matrix_rank(known))
     if rank < problem.rank:
@@ -187,9 +187,9 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    halving = XYHalving(budget=study.budget or 0)
+    assert isinstance(study.bound, BudgetBound)
     began, runs, wrong = time.monotonic(), 0, 0
     while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
-        frame = _simulated(study, halving, instance, runs=RUNS, start=runs)
+        frame = _simulated(study, study.bound.algorithm, instance, runs=RUNS, start=runs)
         runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
     return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))

@@ -14,8 +14,8 @@ import numpy as np
 from shortlist.catalog.names import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
 from shortlist.numerics.jit import compile_at_once
-from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.plans.top_two import TopTwo
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import from_arrays
 from shortlist.study.study import Study
@@ -81,5 +81,5 @@ KINDS: dict[str, Callable[[], None]] = {
     "misspecified": lambda: _use(MisLid(misspecification=0.1)),
     "plans": lambda: _use("Phased"),
     "classical": lambda: _use("KL-LUCB", noise="bernoulli"),
-    "budgets": lambda: _use(XYHalving(budget=RESULTS)),
+    "budgets": lambda: _use(TopTwo(budget=RESULTS)),
 }

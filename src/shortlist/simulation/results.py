@@ -9,9 +9,11 @@ from os import PathLike
 
 import pandas as pd
 
+from shortlist import notebook
 from shortlist.errors import InvalidSetting
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file, write_file
+from shortlist.printable import printable
 from shortlist.simulation.instances import Instance
 from shortlist.theory.lower_bound import lower_bound
 
@@ -20,8 +22,8 @@ QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """One row a run in ``frame``: algorithm, run, seed, samples, stopped, correct, recommendation
-    (names) and pulls (one number an arm).
+    """One row per run in ``frame``: algorithm, run, seed, samples, stopped, correct, recommendation
+    (names) and pulls (one number per arm).
     """
 
     frame: pd.DataFrame
@@ -29,14 +31,26 @@ class Results:
     delta: float
     epsilon: float
 
+    def __repr__(self) -> str:
+        return printable(self._shown().to_string(index=False, float_format="{:.4g}".format))
+
+    def _repr_html_(self) -> str:
+        shown = self._shown()
+        return notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
+
+    def _shown(self) -> pd.DataFrame:
+        """The summary, without the bound, which may take long."""
+        columns = ["runs", "unfinished", "mean", *QUANTILES, "error_rate"]
+        return self.summary(lower_bound=False)[columns].reset_index()
+
     @cached_property
     def lower_bound(self) -> float:
-        """kl(δ, 1 − δ)·T*: what an algorithm needs on average if it errs with probability ≤ δ.
+        """kl(δ, 1 − δ)·T*: the minimum that any δ-correct algorithm needs on average.
 
-        It is the bound for normal noise of the declared σ: where the noise is another one, as with
-        recorded or Bernoulli rewards, fewer may do. NaN where it is not defined: for ε > 0, for
-        δ ≥ ½, where the means are not linear in the features or are equal but for rounding at the
-        ranks m and m + 1.
+        It is the bound for normal noise with the declared σ; with other noise, such as recorded or
+        Bernoulli rewards, fewer may be enough. NaN if it is not defined: for ε > 0, for δ ≥ ½, if
+        the means are not linear in the features, or if those of ranks m and m + 1 are equal up to
+        rounding.
         """
         if self.epsilon > 0.0 or self.delta >= 0.5 or self.instance.S is None:
             return math.nan
@@ -46,7 +60,7 @@ class Results:
             return math.nan
 
     def summary(self, *, lower_bound: bool = True) -> pd.DataFrame:
-        """One row an algorithm: samples needed, and errors with their 95 % interval.
+        """One row per algorithm: samples needed, and errors with their 95 % interval.
 
         Parameters
         ----------
@@ -56,12 +70,12 @@ class Results:
 
         Notes
         -----
-        ``ratio`` is the mean over ``lower_bound``. It lies below 1 only by chance, or where the
-        bound does not apply: an algorithm that errs more often than δ on some instance, or noise
-        that is not normal with the declared σ.
+        ``ratio`` is the mean divided by ``lower_bound``. It is below 1 only by chance, or if the
+        bound does not apply: if an algorithm errs more often than δ on some instance, or if the
+        noise is not normal with the declared σ.
 
-        Runs that were cut by ``max_samples`` are counted as ``unfinished``; their samples are
-        what they had used, so the mean is then too small.
+        Runs that were cut off by ``max_samples`` are counted as ``unfinished``. Their samples are
+        those used until then, so the mean is too small.
         """
         rows = {}
         bound = self.lower_bound if lower_bound else math.nan

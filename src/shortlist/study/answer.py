@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shortlist import notebook
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
+from shortlist.problem import Problem
 
 EVERY = slice(None)
 
@@ -28,11 +30,11 @@ class Shortlist:
     table : DataFrame
         name, pulls, mean, lower, upper of each.
     evaluations : int
-        How many it took.
+        How many evaluations it took.
     final : bool
         Whether the study has stopped; before that there is no guarantee.
     guarantee : str
-        What the answer is worth.
+        Whether the answer is proven, under which assumptions, or why it is not.
     error : float or None
         With a budget, the estimated probability that the list is wrong; None without one, and
         until the initial pulls are in.
@@ -65,12 +67,24 @@ class Shortlist:
             figures = "No shortlist yet: the first results are not all in."
         return printable(f"{figures}\n{self.effort}\n{self.guarantee}")
 
+    def _repr_html_(self) -> str:
+        shown = self.table.drop(columns="in_shortlist")
+        figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
+        if not len(self):
+            figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
+        return figures + notebook.paragraph(self.effort) + notebook.paragraph(self.guarantee)
+
     @property
     def effort(self) -> str:
         """How many evaluations it took, and whether the study has stopped."""
         tested = f" ({self.audited} of them to test linearity)" if self.audited else ""
         state = "stopped" if self.final else "not stopped"
         return f"{self.evaluations} evaluations{tested}, {state}"
+
+
+def best_first(table: pd.DataFrame, problem: Problem) -> pd.DataFrame:
+    """The rows of a table of arms, the best estimated mean first."""
+    return table.sort_values("mean", ascending=problem.minimizes, kind="stable")
 
 
 def arm_table(
@@ -92,6 +106,9 @@ def arm_table(
         means = known.means.copy()
         width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
         lower, upper = known.intervals or (means - width, means + width)
+        means, lower, upper = map(bound.turned, (means, lower, upper))
+        if problem.minimizes:
+            lower, upper = upper, lower
         inside = now.inside.copy()
     return pd.DataFrame(
         {

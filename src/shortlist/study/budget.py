@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
+from shortlist.engine.algorithm_on_problem import beyond_rank
 from shortlist.numerics.linear import solve_lower
-from shortlist.plans.halving import EXTENSION, no_guarantee
+from shortlist.plans.budget import BudgetBound, no_guarantee
 from shortlist.study.view import View
 
 
@@ -35,16 +36,17 @@ def no_room(study: View) -> str:
     return (
         f"the budget of {study.budget:,} evaluations is spent, and the arms evaluated do not span "
         f"the features, which have {study.problem.rank} dimensions: results were told that nobody "
-        "had asked for. There is no answer; begin a study with a larger budget."
+        "had asked for. There is no answer; start a study with a larger budget."
     )
 
 
 def worth_of_budget(study: View, error: float | None) -> str:
     """What the answer is worth: the estimated probability that it is wrong, and what that is."""
+    assert isinstance(study.bound, BudgetBound)
+    assert study.bound.algorithm is not None
     if error is None:
         return study.bound.guarantee()
     problem = study.problem
-    slack = "" if problem.epsilon == 0 else f" minus ε = {problem.epsilon:g}"
     linear = (
         ""
         if study.bound.setting.classical
@@ -54,8 +56,8 @@ def worth_of_budget(study: View, error: float | None) -> str:
         f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: "
         f"{rounded(error)}. It is an estimate, "
         f"not a bound: of {DRAWS:,} draws of the true means, as these results leave them open, that "
-        f"share has an arm of the shortlist below the mean of rank {problem.m}{slack}. It supposes "
-        f"normal noise with σ = {problem.sigma:g}{linear}. {EXTENSION}"
+        f"share has an arm of the shortlist {beyond_rank(problem)}. It supposes "
+        f"normal noise with σ = {problem.sigma:g}{linear}. {study.bound.algorithm.extension}"
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, TypeGuard
 
@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
+from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.tall import blocks
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.budget import Budgeted
 from shortlist.plans.guide import Guided
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 from shortlist.rules.registry import RULES, find_threshold
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
@@ -42,11 +45,14 @@ class Definition:
         The arms'.
     features : array or None
         None for a classical study.
+    columns : tuple of str or None
+        What the features are called, for people: no part of what defines the study.
     """
 
     choices: dict[str, Any]
     names: tuple[str, ...]
     features: NDArray[np.float64] | None
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -73,10 +79,15 @@ class Definition:
             "lease": lease,
             "audit": audit,
         }
-        return cls(choices, problem.names, None if classical else problem.features)
+        if problem.minimizes:  # settings without it maximize, and their digest is an older one's
+            choices["direction"] = problem.direction
+        features = None if classical else problem.features
+        return cls(choices, problem.names, features, problem.columns)
 
     @classmethod
-    def read(cls, choices: str, names: str, features: bytes | None) -> Definition:
+    def read(
+        cls, choices: str, names: str, features: bytes | None, columns: str | None = None
+    ) -> Definition:
         """The definition that :attr:`written` gave."""
         try:
             read, listed = json.loads(choices), tuple(json.loads(names))
@@ -87,7 +98,8 @@ class Definition:
             if features is not None:
                 flat = np.frombuffer(features, "<f8").astype(np.float64, copy=False)
                 matrix = flat.reshape(len(listed), -1)
-            return cls(read, listed, matrix)
+            titles = None if columns is None else tuple(map(str, json.loads(columns)))
+            return cls(read, listed, matrix, titles)
         except (ValueError, TypeError, RecursionError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
 
@@ -98,17 +110,21 @@ class Definition:
 
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
+        budgets = [each.choices["algorithm"].get("budget") for each in (self, stored)]
         if "audit" not in stored.choices:
             self.choices.pop("audit", None)
-        algorithm = algorithm and "budget" not in stored.choices["algorithm"]
+        algorithm = algorithm and budgets[0] == budgets[1]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
 
     def problem(self) -> Problem:
         """The problem of the study."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
+        asked["direction"] = self.choices.get("direction", "maximize")
         noise = Noise.read(self.choices["sigma"], self.names)
-        return Problem.of(self.features, arms=self.names, sigma=noise, **asked)
+        problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
+        width = 0 if self.features is None else self.features.shape[1]
+        return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
 
     @property
     def written(self) -> tuple[str, str, bytes | None]:
@@ -139,8 +155,9 @@ class Definition:
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
-        for key, value in self.choices.items():
-            was = stored.choices.get(key)
+        given, kept = ({"direction": "maximize", **each.choices} for each in (self, stored))
+        for key, value in given.items():
+            was = kept.get(key)
             if was != value:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with {key} = {_shown(was)}, and was now given "
@@ -217,6 +234,25 @@ def checked_patience(patience: object) -> float:
     return float(patience)
 
 
+def checked_timeout(timeout: object) -> float:
+    """Seconds after which a run asks for nothing more; infinite if there are none.
+
+    Examples
+    --------
+    >>> checked_timeout("1 h")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: timeout must be a number of seconds above 0, or None, got '1 h'.
+    """
+    if timeout is None:
+        return math.inf
+    if not _is_number(timeout) or not timeout > 0:
+        raise InvalidSetting(
+            f"timeout must be a number of seconds above 0, or None, got {timeout!r}."
+        )
+    return float(timeout)
+
+
 def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -240,8 +276,10 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as names and numbers; ``OWN`` stands for what is the user's code."""
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
-    if isinstance(algorithm, XYHalving):
-        return {"name": algorithm.name, "budget": algorithm.budget}
+    if isinstance(algorithm, Budgeted):
+        # XY-halving was the only one at first, and is stored without the name of its class.
+        kind = {} if isinstance(algorithm, XYHalving) else {"kind": type(algorithm).__name__}
+        return {"name": algorithm.name, "budget": algorithm.budget, **kind}
     if isinstance(algorithm, Guided):
         return {"name": Guided.__name__, "model": algorithm.model_name}
     if isinstance(algorithm, MisLid):
@@ -267,6 +305,9 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
+BUDGETED: dict[str, type[Budgeted]] = {each.__name__: each for each in (XYHalving, TopTwo)}
+
+
 def _algorithm(described: dict[str, Any]) -> str | Algorithm:
     if len(described) == 1:
         return str(described["name"])
@@ -275,8 +316,11 @@ def _algorithm(described: dict[str, Any]) -> str | Algorithm:
             return Guided()
         if described.get("name") == MisLid.__name__:
             return MisLid(**{key: value for key, value in described.items() if key != "name"})
-        return XYHalving(**described) if "budget" in described else GIFA(**described)
-    except TypeError as error:
+        if "budget" in described:
+            given = {key: value for key, value in described.items() if key != "kind"}
+            return BUDGETED[described.get("kind", XYHalving.__name__)](**given)
+        return GIFA(**described)
+    except (KeyError, TypeError) as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
 
 
@@ -303,7 +347,7 @@ def _difference(given: Definition, stored: Definition) -> str:
         return f"{stored.features.shape[1]} columns, not {given.features.shape[1]}"
     arm, column = np.argwhere(given.features != stored.features)[0]
     return (
-        f"feature {column} of arm {given.names[arm]!r} was "
+        f"{column_name(given.columns, int(column))} of arm {given.names[arm]!r} was "
         f"{float(stored.features[arm, column])!r}, not "
         f"{float(given.features[arm, column])!r}"
     )

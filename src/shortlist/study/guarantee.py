@@ -31,7 +31,7 @@ class Worth(NamedTuple):
     badge : str
         In a word or two.
     level : {"good", "plain", "warn"}
-        Good only where a theorem covers the answer and nothing speaks against what it assumes.
+        Good only where a theorem covers the answer and nothing contradicts what it assumes.
     words : str
         In full.
     """
@@ -73,7 +73,7 @@ def worth(study: View, error: float | None = None) -> Worth:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
         names = _named(warnings)
-        doubt = f"In doubt: the results speak against what is assumed ({names}). {against}"
+        doubt = f"In doubt: the results contradict what is assumed ({names}). {against}"
         return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
         return Worth("Heuristic", "warn", " ".join(words))
@@ -87,7 +87,7 @@ def _with_budget(study: View, error: float | None) -> Worth:
     words = worth_of_budget(study, error)
     warnings = doubts(study)
     if warnings:
-        words = f"{words} The results speak against what is supposed: {_named(warnings)}."
+        words = f"{words} The results contradict what is supposed: {_named(warnings)}."
     if study.done:
         words = " ".join([words, *(sentence for _, sentence in conditions(study))])
     else:
@@ -118,7 +118,7 @@ def _unfinished(study: View, claim: str) -> Worth:
         words += f" {untested(study)}"
     warnings = doubts(study)
     if warnings:
-        words += f" The results speak against what is assumed: {_named(warnings)}."
+        words += f" The results contradict what is assumed: {_named(warnings)}."
         return Worth(badge, "warn", words)
     return Worth(badge, level, words)
 
@@ -148,7 +148,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
         found.append(
             (
                 "Order",
-                "Some results were taken in before others that had been asked for earlier. So how "
+                "Some results were processed before others that had been asked for earlier. So how "
                 "long an evaluation takes must not depend on its value.",
             )
         )
@@ -156,7 +156,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
     if unasked:
         found.append(
             (
-                "Data nobody asked for",
+                "Unrequested data",
                 f"Results told without having been asked for: {unasked:,}. Whether and when they "
                 "were told did not depend on their values.",
             )
@@ -168,6 +168,16 @@ def conditions(study: View) -> list[tuple[str, str]]:
                 "Carried over",
                 f"Results carried over from an earlier study: {carried:,}, all that it had, each "
                 "arm's in their order. What an arm gives does not depend on which study asks.",
+            )
+        )
+    corrected = sum(bool(trial.corrections) for trial in taken)
+    if corrected:
+        found.append(
+            (
+                "Corrections",
+                f"Results corrected after they had been told: {corrected:,}. The values now are "
+                "those that were measured, and a result would have been corrected whatever its "
+                "right value was.",
             )
         )
     lost = sum(
@@ -186,7 +196,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
 
 
 def out_of_order(study: View) -> bool:
-    """Whether a result was taken in before one that was asked for earlier."""
+    """Whether a result was processed before one that was asked for earlier."""
     taken, until = _answer(study)
     numbers = [trial.number for trial in taken]
     earlier = study.trials[: max(numbers, default=0)]

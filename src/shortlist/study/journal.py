@@ -1,6 +1,6 @@
 """The log of a study: every trial and every change, in step with the model and with the storage.
 
-The :class:`Ledger` holds the trials and counts their changes. The :class:`Journal` makes every
+The ``Ledger`` holds the trials and counts their changes. The ``Journal`` makes every
 change one transaction, on top of what others have done: ledger, model and storage change together
 or not at all.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import logging
 import numbers
 import struct
 import threading
@@ -34,6 +35,7 @@ from shortlist.study.storage.process import has_ended, worker
 from shortlist.study.trial import (
     ORIGINS,
     Cause,
+    Correction,
     Origin,
     State,
     Trial,
@@ -43,7 +45,8 @@ from shortlist.study.trial import (
     set_field,
 )
 
-Event = Literal["renewed", "reopened"]
+LOGGER = logging.getLogger(__name__)
+Event = Literal["renewed", "reopened", "corrected"]
 Mark = tuple[Any, ...]  # what a ledger was at one moment
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
 Result = TypeVar("Result")
@@ -57,12 +60,28 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
 ONE_CHANGE = struct.Struct("<4qd")
-ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED = range(6)
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED = range(7)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
-EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED}
+EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED, "corrected": CORRECTED}
 SEEDS_AT_ONCE = 64
+LONGEST_MARK = 150  # characters
 NEVER = int(np.iinfo(np.int64).max)
+
+
+class Logged(NamedTuple):
+    """A change of a study that neither opened nor closed a trial.
+
+    ``value`` and ``reason`` are those of a correction.
+    """
+
+    change: int
+    kind: Event
+    trial: int
+    at: float
+    worker: str
+    value: float | None = None
+    reason: str | None = None
 
 
 class Checkpoint(NamedTuple):
@@ -96,7 +115,7 @@ class Transaction:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def news(self, known: Known) -> tuple[Sequence[Row], list[tuple[int, Event, int]]]:
+    def news(self, known: Known) -> tuple[Sequence[Row], list[Logged]]:
         """The trials changed since then, by number, and the events since."""
         return [], []
 
@@ -114,7 +133,7 @@ class Transaction:
     def update(self, trial: Trial, change: int) -> None:
         """Keep what this change has made of a trial."""
 
-    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
+    def note(self, event: Logged) -> None:
         """Keep an event."""
 
     def seal(self, standing: Checkpoint) -> None:
@@ -165,8 +184,9 @@ class Ledger:
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         self._reopened: list[int] = []
-        self._events: list[tuple[int, Event, int]] = []
+        self._events: list[Logged] = []
         self.has_news = False  # for the model
+        self.is_rewritten = False  # a result that the model has taken in is another one now
         self._one_step = Steps.empty(1)
         self._touched: list[tuple[Trial, tuple[Any, ...]]] = []  # the last mark's
 
@@ -197,13 +217,14 @@ class Ledger:
         return (
             (len(self.trials), len(self.taken), len(self._events)),
             (self._moves, len(self._moves), self._reopened, len(self._reopened)),
-            (self.seconds, self.unsettled, self._hash.copy(), self.changes, self.has_news),
+            (self.seconds, self.unsettled, self._hash.copy(), self.changes),
+            (self.has_news, self.is_rewritten),
             self._touched,
         )
 
     def restore(self, mark: Mark) -> None:
         """Be what it was at the last mark, and so every trial. If cut short, it is called again."""
-        (trials, taken, events), (moves, moved, reopened, times), others, touched = mark
+        (trials, taken, events), (moves, moved, reopened, times), others, flags, touched = mark
         for trial, before in reversed(touched):
             put_back(trial, before)
         for trial in self.trials[trials:]:
@@ -211,7 +232,8 @@ class Ledger:
                 self.keyed.pop(trial.key, None)
         del self.trials[trials:], self.taken[taken:], self._events[events:]
         self._moves, self._reopened = moves[:moved], reopened[:times]
-        self.seconds, unsettled, digest, self.changes, self.has_news = others
+        self.seconds, unsettled, digest, self.changes = others
+        self.has_news, self.is_rewritten = flags
         self._hash = digest.copy()
         known = unsettled.items()  # trials may have been added to it since
         self.unsettled = {number: trial for number, trial in known if number < trials}
@@ -239,7 +261,7 @@ class Ledger:
         trial = make_trial(
             *(number, arm, self._names[arm], seeds[number - first]),
             *("pending", None, None, at, None, expires, worker, process, in_turn),
-            *(cause, self.changes, None, key),
+            *(cause, self.changes, None, key, ()),
         )
         self._enter(trial)
         self._note(_asked(trial), number, arm, _besides(trial))
@@ -256,7 +278,12 @@ class Ledger:
     ) -> None:
         """End a pending trial."""
         if trial.state != "pending":
-            remedy = " Pass if_told='ignore' to import twice." if trial.state == "told" else ""
+            remedy = ""
+            if trial.state == "told":
+                remedy = (
+                    " Pass if_told='ignore' to import twice; study.correct(trial, value, reason=…) "
+                    "puts a wrong result right."
+                )
             raise TrialClosed(
                 f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
             )
@@ -270,25 +297,56 @@ class Ledger:
         self.has_news = True
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
 
-    def renew(self, trial: Trial, worker: str, process: str | None, expires: float | None) -> int:
+    def correct(self, trial: Trial, value: float, reason: str, at: float, worker: str) -> Logged:
+        """Put a told result right; what it was stays in the log."""
+        self.changes += 1
+        event = Logged(self.changes, "corrected", trial.number, at, worker, value, reason)
+        self._log(event)
+        self._apply(event)
+        return event
+
+    def _apply(self, event: Logged) -> None:
+        """Give a trial the value of a correction."""
+        trial = self.trials[event.trial]
+        if trial.value is None or event.value is None:
+            raise DamagedStorage(
+                f"trial {trial.number} is stored as corrected to {event.value!r}, and was told "
+                f"{trial.value!r}: it was altered; restore it from a copy."
+            )
+        self._touched.append((trial, all_fields(trial)))
+        correction = Correction(
+            trial.value, event.value, event.reason or "", event.at, event.worker
+        )
+        set_field(trial, "value", event.value)
+        set_field(trial, "corrections", (*trial.corrections, correction))
+        self.has_news = self.is_rewritten = True
+
+    def _log(self, event: Logged) -> None:
+        arm = NO_ARM if event.trial == NO_ARM else self.trials[event.trial].arm
+        self._events.append(event)
+        self._note(EVENTS[event.kind], event.trial, arm, event.value or 0.0)
+
+    def renew(
+        self, trial: Trial, worker: str, process: str | None, expires: float | None, at: float
+    ) -> Logged:
         """Note who has a pending trial now that it was given out again, or back."""
         self._touched.append((trial, all_fields(trial)))
         set_field(trial, "worker", worker)
         set_field(trial, "process", process)
         set_field(trial, "expires_at", expires)
         self.changes += 1
-        self._events.append((self.changes, "renewed", trial.number))
-        self._note(RENEWED, trial.number, trial.arm, 0.0)
-        return self.changes
+        event = Logged(self.changes, "renewed", trial.number, at, worker)
+        self._log(event)
+        return event
 
-    def reopen(self) -> int:
+    def reopen(self, at: float, worker: str) -> Logged:
         """Count that the stop was taken back."""
         self.changes += 1
-        self._events.append((self.changes, "reopened", NO_ARM))
+        event = Logged(self.changes, "reopened", NO_ARM, at, worker)
+        self._log(event)
         self._reopened.append(self.changes)
         self.has_news = True
-        self._note(REOPENED, NO_ARM, NO_ARM, 0.0)
-        return self.changes
+        return event
 
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
@@ -307,17 +365,17 @@ class Ledger:
 
     # Changes of others
 
-    def take_over(
-        self, rows: Sequence[Row], events: Sequence[tuple[int, Event, int]], changes: int
-    ) -> None:
+    def take_over(self, rows: Sequence[Row], events: Sequence[Logged], changes: int) -> None:
         """Enter what others did since: the trials they changed, by number, and events."""
         try:
             touched = self._enter_rows(rows)
-            noted = [(change, EVENTS[kind], trial) for change, kind, trial in events]
-            records = self._records(self.changes, changes, touched, noted)
-        except (KeyError, OverflowError, TypeError, ValueError, struct.error) as error:
+            records = self._records(self.changes, changes, touched, events)
+            for event in events:
+                if event.kind == "corrected":
+                    self._apply(event)
+        except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
-        self._reopened += [change for change, kind, _ in noted if kind == REOPENED]
+        self._reopened += [event.change for event in events if event.kind == "reopened"]
         self._events += events
         self._hash.update(records)
         self.changes = changes
@@ -347,7 +405,7 @@ class Ledger:
         return touched
 
     def _records(
-        self, before: int, changes: int, touched: list[Trial], events: list[tuple[int, int, int]]
+        self, before: int, changes: int, touched: list[Trial], events: Sequence[Logged]
     ) -> bytes:
         """The changes as they enter the fingerprint, in their order; each must be there once."""
         pack, made = ONE_CHANGE.pack, []
@@ -358,9 +416,11 @@ class Ledger:
                 kind = CLOSED_AS.get(t.state, -1)
                 record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
                 made.append((t.closed, record))
-        for change, kind, trial in events:
-            arm = self.trials[trial].arm if 0 <= trial < len(self.trials) else NO_ARM
-            made.append((change, pack(change, kind, trial, arm, 0.0)))
+        for event in events:
+            known = 0 <= event.trial < len(self.trials)
+            which = event.trial, self.trials[event.trial].arm if known else NO_ARM
+            record = pack(event.change, EVENTS[event.kind], *which, event.value or 0.0)
+            made.append((event.change, record))
         records = dict(made)
         if len(made) != changes - before or len(records) != len(made):
             records = {}
@@ -440,7 +500,7 @@ class Ledger:
         if not 0 <= int(number) < len(self.trials):
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
-                "Use tell(arm=…, value=…) for data that nobody asked for."
+                "Use tell(arm=…, value=…) for unrequested data."
             )
         own = self.trials[int(number)]
         if (
@@ -481,23 +541,34 @@ def _check_state(trial: Trial, arms: int) -> None:
 
 
 def checked_key(key: object) -> str | None:
-    """What tells a result from others.
+    """What tells a result, or a request for trials, from others.
 
     Examples
     --------
     >>> checked_key(7)
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was told.
+    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was changed.
     """
     if key is None:
         return None
     if not isinstance(key, str) or not 1 <= len(key) <= 200 or not is_text(key):
         shown = repr(key)[:100]
         raise InvalidInput(
-            f"key must be a text of 1 to 200 characters, got {shown}: nothing was told."
+            f"key must be a text of 1 to 200 characters, got {shown}: nothing was changed."
         )
     return key
+
+
+def key_of_trial(mark: str, number: int | str) -> str:
+    """The key of a result that comes from another study, or from a file, by the mark of that.
+
+    Examples
+    --------
+    >>> key_of_trial("screen-93a1e6bc", 7)
+    'screen-93a1e6bc, trial 7'
+    """
+    return f"{mark[-LONGEST_MARK:]}, trial {number}"
 
 
 def is_text(words: str) -> bool:
@@ -565,7 +636,7 @@ class Journal:
 
     @property
     def audit(self) -> Audit:
-        """Whether the results speak against means that are linear in the features."""
+        """Whether the results contradict means that are linear in the features."""
         self._mend()
         return self._audit
 
@@ -603,6 +674,16 @@ class Journal:
         self._model = Model(self._bound, self._definition.choices["seed"])
         self._model.take(Steps.supposing([]), self._stop)
         self._take(self._ledger.all_steps())
+
+    def _take_news(self) -> None:
+        """Let model and audit see what is new; from the first result on where one was corrected."""
+        steps = self._ledger.settle()
+        if self._ledger.is_rewritten:
+            self._is_stale = True
+            self._replay()
+            self._ledger.is_rewritten = False
+        else:
+            self._take(steps)
 
     def _take(self, steps: Steps) -> None:
         """Let model and audit see results."""
@@ -649,7 +730,7 @@ class Journal:
                     kept = self._ledger.changes
                     result = act(transaction)
                     if self._ledger.has_news:
-                        self._take(self._ledger.settle())
+                        self._take_news()
                     if self._ledger.changes > kept and self.storage.where is not None:
                         transaction.seal(self.standing)
                 self._mark, self._is_stale = None, False
@@ -688,7 +769,7 @@ class Journal:
                     "had when they were written. They were altered; restore them from a copy."
                 )
             if has_news:
-                self._take(self._ledger.settle())
+                self._take_news()
                 own = self.standing
                 if own.machine == stored.machine and own.posterior != stored.posterior:
                     raise DamagedStorage(
@@ -700,14 +781,20 @@ class Journal:
                 gc.enable()
         return has_news or is_earlier
 
-    def ask(self, count: int, *, in_turn: bool, process: str | None) -> list[Trial] | None:
+    def ask(
+        self, count: int, *, in_turn: bool, process: str | None, key: str | None = None
+    ) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        A budget or an audit may allow fewer than were asked for, or none.
+        A budget or an audit may allow fewer than were asked for, or none. With a key that was used
+        before, the trials that were asked for with it.
         """
 
         def act(transaction: Transaction) -> list[Trial] | None:
-            model, ledger, me = self._model, self._ledger, worker()
+            model, ledger = self._model, self._ledger
+            me = worker() if key is None else f"key {key}"
+            if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
+                return asked
             if self.is_rejected or (model.stopped and not self._audit.is_open):
                 return None
             now, lease = transaction.now, self._definition.choices["lease"]
@@ -721,6 +808,9 @@ class Journal:
             ]
             if new:
                 transaction.insert(new)
+            if LOGGER.isEnabledFor(logging.DEBUG):
+                for trial in again + new:
+                    LOGGER.debug("trial %d (%s) asked", trial.number, trial.name)
             return again + new
 
         return self.change(act)
@@ -773,24 +863,23 @@ class Journal:
         return decision.arm, Cause.of(decision)
 
     def add(
-        self,
-        results: list[tuple[int, float]],
-        origin: Origin = "unasked",
-        key: str | None = None,
+        self, results: Sequence[tuple[int, float, str | None]], origin: Origin = "unasked"
     ) -> list[Trial]:
-        """Results that nobody asked for, all or none; one with a key is added once."""
+        """Unrequested results, all or none; one with a key is added once."""
 
         def act(transaction: Transaction) -> list[Trial]:
             added = []
-            for arm, value in results:
+            for arm, value, key in results:
                 known = None if key is None else self._ledger.keyed.get(key)
-                if known is not None and (known.arm, known.value) == (arm, value):
-                    return [known]
+                if known is not None and known.arm == arm and known.was_told(value):
+                    added.append(known)
+                    continue
                 if known is not None:
                     raise TrialClosed(
                         f"key={known.key!r} was told before as trial {known.number}, with value "
                         f"{known.value!r} for arm {known.name!r}, and now comes with {value!r} for "
-                        f"row {arm}: nothing was told. Give another result a key of its own."
+                        f"row {arm}: nothing was told. Give another result a key of its own; "
+                        "study.correct puts a wrong one right."
                     )
                 trial = self._ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
                 transaction.insert([trial])
@@ -847,6 +936,11 @@ class Journal:
     ) -> None:
         """End a pending trial."""
         self._ledger.close(trial, state, value, at=transaction.now, reason=reason)
+        if state == "failed":
+            LOGGER.warning("trial %d (%s) failed: %s", trial.number, trial.name, reason)
+        elif LOGGER.isEnabledFor(logging.DEBUG):
+            words = "" if value is None else f": {value!r}"
+            LOGGER.debug("trial %d (%s) %s%s", trial.number, trial.name, state, words)
         transaction.update(trial, self._ledger.changes)
 
     def release(self, trials: list[Trial]) -> None:
@@ -867,17 +961,42 @@ class Journal:
         process: str | None,
         expires: float | None,
     ) -> None:
-        change = self._ledger.renew(trial, whose, process, expires)
-        transaction.note(change, "renewed", trial.number, worker())
-        transaction.update(trial, change)
+        event = self._ledger.renew(trial, whose, process, expires, transaction.now)
+        transaction.note(event._replace(worker=worker()))
+        transaction.update(trial, event.change)
 
     def reopen(self) -> None:
         """Take a stop back."""
 
         def act(transaction: Transaction) -> None:
-            transaction.note(self._ledger.reopen(), "reopened", NO_ARM, worker())
+            transaction.note(self._ledger.reopen(transaction.now, worker()))
 
         self.change(act)
+
+    def correct(self, trial: Trial | int, value: float, reason: str) -> Trial:
+        """Put a told result right, and take all results in again; nothing if it is right already."""
+
+        def act(transaction: Transaction) -> Trial:
+            found = self._ledger.find(trial)
+            if found.state != "told":
+                raise TrialClosed(
+                    f"trial {found.number} ({found.name!r}) is {found.state}: only a told result can "
+                    "be corrected. "
+                    + (
+                        "Tell it."
+                        if found.state == "pending"
+                        else "tell(arm=…, value=…) takes a result without a trial."
+                    )
+                )
+            if found.value != value:
+                was = found.value
+                event = self._ledger.correct(found, value, reason, transaction.now, worker())
+                transaction.note(event)
+                words = "trial %d (%s) corrected from %r to %r: %s"
+                LOGGER.info(words, found.number, found.name, was, value, reason)
+            return found
+
+        return self.change(act)
 
     def refresh(self) -> None:
         """Take in what others have done."""

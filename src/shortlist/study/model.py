@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ class Decided(NamedTuple):
 
 
 class Model:
-    """The algorithm as it stands after the results taken in so far.
+    """The algorithm as it stands after the results processed so far.
 
     Where σ is to be estimated there is no algorithm before the initial pulls are in. Then it is
     bound to its problem again, with the σ they give, and takes all steps from the first.
@@ -71,6 +72,8 @@ class Model:
 
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
+        if self.bound.problem.minimizes:
+            steps = replace(steps, values=self.bound.turned(steps.values))
         if self._sigma_is_open:
             steps = self._estimate_sigma(steps)
         self._digest = None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from shortlist import notebook
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import by_trust, is_left_open, meant
 from shortlist.errors import (
@@ -30,15 +32,15 @@ from shortlist.errors import (
 from shortlist.noise import Noise
 from shortlist.plans.guide import Guided
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
-from shortlist.study.answer import Shortlist
+from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.insight.health import Finding, advice, doubts, examine, warn_of_features
+from shortlist.study.insight.health import Findings, advice, doubts, examine, warn_of_features
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
-from shortlist.study.journal import Journal, checked_key
+from shortlist.study.journal import Journal, checked_key, key_of_trial
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
@@ -48,14 +50,19 @@ if TYPE_CHECKING:
     from shortlist.study.storage.database import StoredStudy
 
 
+LOGGER = logging.getLogger(__name__)
+logging.getLogger("shortlist").addHandler(logging.NullHandler())  # silent unless asked for
+Callback = Callable[["Study", Trial], object]
+
+
 class Study(View):
     """Find the m best arms by asking for one evaluation after another.
 
     Parameters
     ----------
     features : array K × N, DataFrame or None
-        One row an arm; a DataFrame's index names the arms. None with ``arms`` means a classical
-        bandit: nothing is known of the arms.
+        One row per arm; a DataFrame's index names the arms. None with ``arms`` means a classical
+        bandit: nothing is known about the arms.
     m : int
         How many to find.
     sigma : float, "bounded", "estimate", or a number for every arm
@@ -66,11 +73,13 @@ class Study(View):
         The risk of a wrong answer; with a budget it only sets the width of intervals.
     epsilon : float
         The slack allowed in the means.
+    direction : {"maximize", "minimize"}
+        Whether the best arms are those of largest or of smallest mean.
     S : float, optional
         A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
     budget : int, optional
-        Stop after so many results, neither earlier nor later, and estimate how probable a wrong
-        answer is. Without it the study stops when it is certain enough.
+        Stop after exactly this number of results, and estimate the probability of a wrong answer.
+        Without it the study stops when the answer is certain enough.
     trust : {"linear", "guide"}
         Whether the answer may rest on means that are linear in the features. With ``"guide"`` a
         model of the features helps to guess the m best, and the guess is verified without them:
@@ -80,25 +89,26 @@ class Study(View):
         What guesses with ``trust="guide"``: a regressor by scikit-learn's conventions. By default
         least squares.
     algorithm : str, GIFA, Planned or MisLid, optional
-        See ``shortlist.algorithms``; by default ``"auto"``, what is recommended for the problem.
+        See ``shortlist.algorithms``; by default ``"auto"``, the one recommended for the problem.
     threshold : optional
         In place of the algorithm's own.
     seed : int, optional
-        For ties and for the seeds of trials; by default drawn, and kept in ``study.seed``.
+        For ties and for the seeds of trials; by default drawn at random, see ``study.seed``.
     arms : sequence, optional
         Names of the arms.
     storage : path or URL, optional
-        Where to keep the study: a file (SQLite) or ``postgresql://…``. If a study of this name is
+        Where to keep the study: a file (SQLite; also as ``sqlite:///screen.db``) or
+        ``postgresql://…``. If a study of this name is
         there with the same settings and features, it is gone on with; many processes may do so at
         once. By default it is in memory only.
     name : str, optional
-        Of the study in its storage.
+        The name of the study in its storage.
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
-        default never, but for those of a :meth:`run` that has ended on this machine.
+        default never, except for trials of a ``run`` that has ended on this machine.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
-        few fresh evaluations (20, or a tenth of those so far). Where the answer does not assume it,
+        few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
         there is nothing to test. See ``docs/linearity.md``.
 
     Examples
@@ -126,6 +136,7 @@ class Study(View):
         reward_range: tuple[float, float] | None = None,
         delta: float = 0.05,
         epsilon: float = 0.0,
+        direction: Literal["maximize", "minimize"] = "maximize",
         S: float | None = None,
         budget: int | None = None,
         trust: Literal["linear", "guide"] = "linear",
@@ -139,9 +150,17 @@ class Study(View):
         lease: float | None = None,
         audit: bool = True,
     ) -> None:
-        noise: Any = {"sigma": sigma, "reward_range": reward_range}
-        problem = Problem.of(features, m, delta=delta, epsilon=epsilon, S=S, arms=arms, **noise)
-        problem = problem.locked()
+        problem = Problem.of(
+            features,
+            m,
+            sigma=sigma,
+            reward_range=reward_range,
+            delta=delta,
+            epsilon=epsilon,
+            direction=direction,
+            S=S,
+            arms=arms,
+        ).locked()
         algorithm = by_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
@@ -165,7 +184,7 @@ class Study(View):
 
         kept = open_storage(storage, create=True)
         stored = kept.join(checked_name(name), settings, self._journal.standing)
-        auto = is_left_open(algorithm, threshold, budget)
+        auto = is_left_open(algorithm, threshold)
         settings.leave_open(stored, seed=seed is None, algorithm=auto)
         settings.check_same(stored, kept.name)
         if auto:  # it means what it meant when the study was begun
@@ -182,16 +201,16 @@ class Study(View):
         algorithm: Algorithm | None = None,
         model: Any = None,
     ) -> Study:
-        """Go on with a stored study.
+        """Continue a stored study.
 
         Parameters
         ----------
         storage : path or URL
             Where it is kept.
         name : str, optional
-            Which one; may be left out where there is only one.
+            Which study; may be omitted if there is only one.
         algorithm : GIFA, Planned or MisLid, optional
-            Needed again if it has parts of your own: storage keeps names, never code.
+            Needed again if it has rules of your own: the storage holds names, never code.
         model : object with fit and predict, optional
             Needed again where the study was begun with ``trust="guide"`` and a model of your own.
             It must be the same one: the study is replayed with it.
@@ -216,6 +235,19 @@ class Study(View):
                 f"{kept.where} cannot be read: {error!r}. Restore it from a copy."
             ) from error
         return study
+
+    def __repr__(self) -> str:
+        problem, state = self.problem, "stopped" if self.done else "not stopped"
+        return (
+            f"<Study {self.name!r}: the {problem.m} best of {problem.arms} arms, "
+            f"{self.evaluations} evaluations, {state}>"
+        )
+
+    def _repr_html_(self) -> str:
+        words = repr(self)[1:-1]
+        if not self.done and self.audit.rejection is None:
+            words = f"{words}; to go: {self.remaining(quick=True)}"
+        return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
         place = f"Study.load({self.storage!r}, {self.name!r})"
@@ -246,9 +278,9 @@ class Study(View):
         algorithm, threshold : optional
             As for a new study without features; by default what is recommended for it.
         storage : path or URL, optional
-            Where to keep it; by default where this one is kept, if it is.
+            Where to store it; by default in this study's storage, if it has one.
         name : str, optional
-            By default this one's, with "without features" after it.
+            By default this study's name followed by "without features".
 
         Examples
         --------
@@ -277,9 +309,9 @@ class Study(View):
         c : float
             How far from linear a mean may be; see ``MisLid``.
         storage : path or URL, optional
-            Where to keep it; by default where this one is kept, if it is.
+            Where to store it; by default in this study's storage, if it has one.
         name : str, optional
-            By default this one's, with the c after it.
+            By default this study's name followed by c.
         """
         from shortlist.plans.mislid.algorithm import MisLid
 
@@ -295,6 +327,7 @@ class Study(View):
             "sigma": Noise.read(problem.noise.written, problem.names),
             "delta": problem.delta,
             "epsilon": problem.epsilon,
+            "direction": problem.direction,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._journal.lease,
@@ -311,13 +344,55 @@ class Study(View):
 
     def _tell_carried(self, results: Iterable[tuple[int, float | None]]) -> None:
         """Take in results of another study, as (row of the features, value), in one transaction."""
-        checked = [(arm, checked_value(value, self.bound)) for arm, value in results]
+        checked = [(arm, checked_value(value, self.bound), None) for arm, value in results]
         self._journal.add(checked, "carried")
         self._warn()
+
+    def carry_over(self, other: Study) -> list[Trial]:
+        """Take in all results of another study, in one transaction; each counts once.
+
+        Arms are known by their names. Told again, nothing is added but what is new there.
+
+        Parameters
+        ----------
+        other : Study
+            Nothing is changed in it.
+
+        Examples
+        --------
+        >>> old = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> _ = old.tell(arm="elm", value=0.7)
+        >>> new = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, epsilon=0.05)
+        >>> [trial.name for trial in new.carry_over(old)]
+        ['elm']
+        """
+        if other is self:
+            raise InvalidInput("a study cannot be given its own results: nothing was told.")
+        known = set(self.problem.names)
+        lacking = sorted({trial.name for trial in other.taken} - known)
+        if lacking:
+            raise InvalidInput(
+                f"the study {other.name!r} has results of {', '.join(map(repr, lacking[:5]))}"
+                f"{' …' if len(lacking) > 5 else ''}, which this study does not know: nothing was "
+                "told. Add these arms, or tell the results of the others alone: by tell_unasked, or by "
+                "`shortlist tell` with an exported file without these rows."
+            )
+        results = [
+            (
+                self.problem.index(trial.name),
+                checked_value(trial.value, self.bound),
+                key_of_trial(other.mark, trial.number),
+            )
+            for trial in other.taken
+        ]
+        added = self._journal.add(results, "carried")
+        self._warn()
+        return added
 
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
         self.refresh()
+        LOGGER.info("the study %r in %s has %d results", self.name, self.storage, self.evaluations)
 
     def _begin(
         self, problem: Problem, settings: Definition, algorithm: str | Algorithm, threshold: Any
@@ -346,14 +421,14 @@ class Study(View):
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
         self._answer = self._listed()
+        LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
         self._answer, self._final, self._answered_at = None, None, 0
 
     def _listed(self) -> pd.DataFrame:
         table = self.table()
-        chosen = table[table["in_shortlist"]].sort_values("mean", ascending=False)
-        return chosen.reset_index(drop=True)
+        return best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
 
     def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
         error = None if self.budget is None else estimated_error(self)
@@ -371,50 +446,72 @@ class Study(View):
         )
 
     def remaining(self, *, quick: bool = False) -> Projection:
-        """How many more evaluations the stop is away, with a range, as far as the estimates tell.
+        """How many more evaluations to expect until the stop, with a range.
 
-        With a budget it is exact: the budget less the results told.
+        It is projected from the estimates.
+
+        With a budget it is exact: the budget minus the results told.
 
         Parameters
         ----------
         quick : bool
-            In a few milliseconds, and less well.
+            Only extrapolate: takes a few milliseconds, and is less accurate.
         """
         return remaining(self, quick=quick)
 
-    def health(self) -> list[Finding]:
+    def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
-        return examine(self)
+        return Findings(examine(self))
 
     def history(self) -> History:
         """What the study looked like after every evaluation."""
         return history(self)
 
     def why(self, trial: Trial | int) -> Reason:
-        """Why a trial was asked for: b_t, c_t and their gap index."""
+        """Why a trial was asked for: b, c and their gap index.
+
+        b is the arm of the shortlist whose place was least certain, c its strongest challenger.
+        """
         found = self._journal.ledger.find(trial)
         reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
         names = ", ".join(finding.name for finding in doubts(self))
         if not names:
             return reason
-        doubt = f"The results speak against what the guarantee assumes: {names}."
+        doubt = f"The results contradict what the guarantee assumes: {names}."
         return replace(reason, words=f"{reason.words} {doubt}")
 
     # Asking
 
     @overload
-    def ask(self) -> Trial: ...
+    def ask(self, *, key: str | None = None) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int, *, key: str | None = None) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, key: str | None = None) -> Trial | list[Trial]:
         """The next evaluation to make, or the next ``n``.
 
         Trials asked for and not told yet shrink the widths and leave the means alone, so that a
         batch is spread out; the stop looks at told results only. A trial whose lease is over comes
         first. A budget may have room for fewer than ``n``.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; then a list is returned.
+        key : str, optional
+            What tells this request from all others, such as the name of a plate. Asked again with
+            the same key, by whichever process, the trials that were asked for with it are returned,
+            less those that were given to somebody else when their lease was over.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1)
+        >>> [trial.number for trial in study.ask(2, key="plate 1")]
+        [0, 1]
+        >>> [trial.number for trial in study.ask(2, key="plate 1")]
+        [0, 1]
         """
         count = 1 if n is None else whole_number("n", n, 1)
-        trials = self._journal.ask(count, in_turn=False, process=None)
+        trials = self._journal.ask(count, in_turn=False, process=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
         return trials[0] if n is None else trials
@@ -442,21 +539,21 @@ class Study(View):
         if_told: Literal["raise", "ignore"] = "raise",
         key: str | None = None,
     ) -> Trial:
-        """Take in a result.
+        """Record a result.
 
         Parameters
         ----------
         trial : Trial or int
-            Which one, itself or its number.
+            The trial or its number.
         value : float
-            What came out; finite.
+            The result; it must be finite.
         arm : int or str
-            In place of ``trial``, for data that nobody asked for.
+            In place of ``trial``, for unrequested data.
         if_told : {"raise", "ignore"}
-            What to do when the trial was told already.
+            What to do if the trial was already told.
         key : str, optional
-            With ``arm``: what tells this result from all others, such as the line of a file. Told
-            again with the same key it counts once, and the trial that is there is returned.
+            With ``arm``: identifies this result, such as the line of a file. If it is told again with
+            the same key it counts once, and the existing trial is returned.
 
         Examples
         --------
@@ -479,9 +576,36 @@ class Study(View):
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        [added] = self._journal.add([(index, result)], key=checked_key(key))
+        [added] = self._journal.add([(index, result, checked_key(key))])
         if self._journal.is_rejected and not self._warned:
             self._warn()
+        return added
+
+    def tell_unasked(self, results: Iterable[tuple[int | str, Any, str | None]]) -> list[Trial]:
+        """Take in results that nobody asked for, in one transaction: all, or none if one is wrong.
+
+        Parameters
+        ----------
+        results : iterable of (arm, value, key)
+            Arms by name or row. A key tells a result from all others: told again, it counts once.
+            None is no key.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> rows = [("ash", 0.2, "row 1"), ("elm", 0.7, "row 2")]
+        >>> [trial.number for trial in study.tell_unasked(rows)]
+        [0, 1]
+        >>> [trial.number for trial in study.tell_unasked(rows)]
+        [0, 1]
+        """
+        bound, problem = self.bound, self.problem
+        checked = [
+            (problem.index(arm), checked_value(value, bound), checked_key(key))
+            for arm, value, key in results
+        ]
+        added = self._journal.add(checked)
+        self._warn()
         return added
 
     def tell_many(
@@ -490,14 +614,14 @@ class Study(View):
         *,
         if_told: Literal["raise", "ignore"] = "raise",
     ) -> list[Trial]:
-        """Take in several results in one transaction: all of them, or none if one is wrong.
+        """Record several results in one transaction: all of them, or none if one is wrong.
 
         Parameters
         ----------
         results : iterable of (trial, value)
-            Trials by themselves or by their numbers.
+            Trials or their numbers.
         if_told : {"raise", "ignore"}
-            What to do with a trial that was told already.
+            What to do with a trial that was already told.
         """
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
@@ -522,34 +646,71 @@ class Study(View):
             self._warned = True
             warn_caller(LinearityRejected(advice(self)))
 
-    def fail(self, trial: Trial | int, reason: str = "") -> Trial:
-        """Say that an evaluation came to nothing; no value is made up for it.
+    def correct(self, trial: Trial | int, value: float, *, reason: str) -> Trial:
+        """Put a told result right, such as a mistyped one.
 
-        Of a very long reason the beginning and the end are kept.
+        Both values stay in the log (``trial.corrections``), and all results are taken in again as
+        if the right one had been told: a study that has stopped may have to go on, or stop earlier.
+        What was evaluated because of the wrong value counts too. The guarantee says how many
+        results were corrected. With the value that the trial has, nothing is changed.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            Which one, itself or its number.
+        value : float
+            What was measured.
+        reason : str
+            Why the value that was told is wrong.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> trial = study.tell(arm="elm", value=7.0)
+        >>> study.correct(trial, 0.7, reason="decimal point forgotten").value
+        0.7
+        >>> trial.corrections[0].was
+        7.0
+        """
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidInput(
+                f"a correction needs a reason, as a text that is not empty, got {reason!r}: nothing "
+                "was changed. Say how the wrong value came about."
+            )
+        right = checked_value(value, self.bound)
+        corrected = self._journal.correct(trial, right, storable(reason))
+        self._warn()
+        return corrected
+
+    def fail(self, trial: Trial | int, reason: str = "") -> Trial:
+        """Record that an evaluation failed; no value is made up for it.
+
+        The beginning and the end of a very long reason are kept.
         """
         return self._journal.end(trial, "failed", storable(str(reason)))
 
     def cancel(self, trial: Trial | int) -> Trial:
-        """Say that an evaluation will not be made."""
+        """Record that an evaluation will not be made."""
         return self._journal.end(trial, "cancelled", None)
 
     def refresh(self) -> None:
-        """Take in what other processes have asked and told; ``ask`` and ``tell`` do so too."""
+        """Read what other processes have asked and told; ``ask`` and ``tell`` do so too."""
         self._journal.refresh()
         self._warn()
 
     def close(self) -> None:
-        """Let go of the storage's connection; the study opens it again when it is used."""
+        """Close the connection to the storage; the study opens it again when it is used."""
         self._journal.storage.close()
 
     def reopen(self) -> None:
-        """Take the stop back: the study may be asked again, and stops again after a result."""
+        """Undo the stop: the study may be asked again, and stops again after a result."""
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
         if self.budget is not None:
             raise InvalidInput(
                 f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
-                "To evaluate more, begin a study with a larger budget and tell it these results first."
+                "To evaluate more, begin a study with a larger budget, and give it these results "
+                "first by its carry_over."
             )
         self._journal.reopen()
 
@@ -562,6 +723,8 @@ class Study(View):
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
         max_failures: int = 0,
+        timeout: float | None = None,
+        callbacks: Iterable[Callback] = (),
         patience: float = 600.0,
         progress: bool = True,
     ) -> Shortlist:
@@ -576,28 +739,42 @@ class Study(View):
             Given a trial (its ``arm``, ``name`` and ``seed``), returns the result. If it raises,
             the trial is marked as failed, with the traceback as the reason.
         executor : concurrent.futures.Executor or Dask client, optional
-            Where to evaluate; by default here.
+            Where to evaluate; by default in this process.
         batch : int
-            How many evaluations to keep in flight.
+            How many evaluations to keep running.
         order : {"asked", "completion"}
-            Whether results are taken in in the order in which they were asked for, whenever they
-            come (so that quick evaluations do not bias the sample), or as they come.
+            Whether results are processed in the order in which they were asked for, whenever they
+            arrive (so that fast evaluations do not bias the sample), or as they arrive.
         max_evaluations : int, optional
-            Results to be told at most; the study can be run on later.
+            The largest number of results to be told; the study can be continued later.
         max_failures : int
             Failures to go on after; the next one is raised. An evaluation that the executor lost
             counts too, and is made again.
+        timeout : float, optional
+            Seconds after which nothing more is asked for. What is under way then is waited for and
+            told; the study can be run on later.
+        callbacks : iterable of callable
+            Each is called as ``callback(study, trial)`` when a trial has been told or has failed,
+            in this thread, one trial after the other. What it raises ends the run; nothing told is
+            lost.
         patience : float
-            Seconds for which to keep results and try again when the storage is away (locked, not
-            reachable, moved). After that they are written to a file, which the error names.
+            Seconds for which to keep results and retry if the storage is unavailable (locked,
+            unreachable, moved). After that they are written to a file, which the error names.
         progress : bool
-            Show a line with evaluations, stopping statistic and current shortlist.
+            Show a line with evaluations, stopping statistic and current shortlist, on a terminal or
+            in a notebook.
 
         Examples
         --------
         >>> study = Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=1)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
         ('c',)
+        >>> study = Study(arms=["a", "b"], m=1, sigma=0.1, seed=1)
+        >>> def show(study, trial):
+        ...     print(trial.name, trial.value)
+        >>> _ = study.run(lambda trial: trial.arm, max_evaluations=2, callbacks=[show])
+        a 0.0
+        b 1.0
         """
         run = Run(
             self._journal,
@@ -607,10 +784,36 @@ class Study(View):
             order=order,
             max_evaluations=max_evaluations,
             max_failures=max_failures,
+            timeout=timeout,
             patience=patience,
         )
-        run.evaluate(self, self.refresh, progress=progress)
+        called = _checked_callbacks(callbacks)
+
+        def ended(trial: Trial) -> None:
+            for callback in called:
+                callback(self, trial)
+
+        run.evaluate(self, self.refresh, ended, progress=progress)
         self._warn()
         for finding in doubts(self) if self.done else []:
             warn_caller(GuaranteeInDoubt(str(finding)))
         return self.shortlist
+
+
+def _checked_callbacks(callbacks: object) -> list[Callback]:
+    """What to call after every trial.
+
+    Examples
+    --------
+    >>> _checked_callbacks(print)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: callbacks must be a list of functions of a study and a trial, got builtin_function_or_method: write callbacks=[…].
+    """
+    listed: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    if not all(map(callable, listed)):
+        raise InvalidSetting(
+            "callbacks must be a list of functions of a study and a trial, got "
+            f"{type(callbacks).__name__}: write callbacks=[…]."
+        )
+    return listed

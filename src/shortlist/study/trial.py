@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
+from shortlist import notebook
 from shortlist.arrays import NO_ARM
 from shortlist.errors import TrialError
 
@@ -45,9 +46,19 @@ class Cause(NamedTuple):
         return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
 
 
+class Correction(NamedTuple):
+    """A told result that was put right."""
+
+    was: float
+    value: float
+    reason: str
+    at: float  # seconds since 1970
+    worker: str  # who corrected it
+
+
 @dataclass(slots=True)
 class _Fields:
-    """What a trial holds; made as this and handed out as a :class:`Trial`."""
+    """What a trial holds; made as this and handed out as a ``Trial``."""
 
     number: int
     arm: int
@@ -66,12 +77,13 @@ class _Fields:
     opened: int = field(default=0, repr=False)  # the change of the study that opened it
     closed: int | None = field(default=None, repr=False)  # and the one that closed it
     key: str | None = field(default=None, repr=False)
+    corrections: tuple[Correction, ...] = field(default=(), repr=False)
 
 
 class Trial(_Fields):
-    """An evaluation that the study asked for, or was told of.
+    """An evaluation that the study asked for, or an unrequested result.
 
-    It follows the study: ``state`` and ``value`` are those of now. Only the study changes it.
+    It follows the study: ``state`` and ``value`` are always current. Only the study changes it.
 
     Attributes
     ----------
@@ -82,24 +94,27 @@ class Trial(_Fields):
     name : str
         Which arm, by its name.
     seed : int
-        For a stochastic simulator: another one for every trial.
+        For a stochastic simulator: different for every trial.
     state : {"pending", "told", "failed", "cancelled"}
-        Where it stands.
+        Its current state.
     value : float or None
-        What was told.
+        The result.
     reason : str or None
         Why it failed.
     asked_at, closed_at, expires_at : float or None
-        Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and from
-        when on it may be asked for again.
+        Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and
+        when its lease expires.
     worker : str
-        Who asked for it.
+        Who asked for it: user and machine, or ``key`` and the key it was asked for with.
     process : str or None
-        The process that evaluates it, if its end would be the evaluation's end.
+        The process that evaluates it, if the evaluation ends with that process.
     in_turn : bool
         Whether its result waits for those asked for before it.
     key : str or None
         What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others.
+    corrections : tuple of Correction
+        How ``value`` was put right after it was told, the first one first: was, value, reason, at,
+        worker.
 
     Examples
     --------
@@ -134,10 +149,27 @@ class Trial(_Fields):
     def __reduce__(self) -> tuple[Any, ...]:
         return Trial, all_fields(self)
 
+    def _repr_html_(self) -> str:
+        shown = ["number", "arm", "name", "state", "value"]
+        shown += [each for each in ("reason", "key") if getattr(self, each) is not None]
+        row = [getattr(self, each) for each in shown]
+        if self.corrections:
+            shown, row = [*shown, "first value"], [*row, self.first_value]
+        return notebook.table(shown, [row])
+
+    @property
+    def first_value(self) -> float | None:
+        """What was told, before any correction."""
+        return self.corrections[0].was if self.corrections else self.value
+
+    def was_told(self, value: float) -> bool:
+        """Whether this is its value, or was before a correction."""
+        return value == self.value or any(value == each.was for each in self.corrections)
+
     @property
     def row(self) -> tuple[Any, ...]:
         """The trial as it is stored (``journal.ROW``)."""
-        fields = (self.number, self.arm, self.state, self.value, self.reason, self.asked_at)
+        fields = (self.number, self.arm, self.state, self.first_value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key)
 
@@ -211,14 +243,14 @@ class Reason:
     arm : str
         What was asked for.
     b, c : str or None
-        The ambiguous candidate and its challenger; None for an initial pull or data that nobody
-        asked for.
+        b: the arm of the shortlist whose place was least certain. c: its strongest challenger.
+        None for an initial pull or unrequested data.
     gap : float or None
         Their gap index B_{c,b}: how much better c may still be than b.
     statistic : float or None
-        What must fall to ε for the study to stop; with a budget it decides nothing.
+        The study stops when this is at most ε; with a budget it decides nothing.
     words : str
-        All that in a sentence.
+        The reason as a sentence.
     """
 
     arm: str
@@ -239,27 +271,30 @@ class Reason:
                 "initial": "part of the first plan" if planned else "an initial pull",
                 "audit": "part of the audit: it tests whether the means are linear in the features",
                 "carried": "a result carried over from another study",
-            }.get(cause.origin, "data that nobody asked for")
+            }.get(cause.origin, "unrequested data")
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
         statistic = math.nan if cause.statistic is None else cause.statistic
-        stop = f"the study stops when {statistic:.4g} has fallen to {problem.epsilon:g}"
+        stop = (
+            f"the stopping statistic was {statistic:.4g}, and the study stops when it is at most "
+            f"{problem.epsilon:g}"
+        )
         if budget is not None:
             stop = f"the study stops after {budget:,} evaluations"
         elif math.isnan(statistic):
-            stop = "it was part of the pilot, in which the stop is not looked for"
+            stop = "it was part of the pilot, during which the study does not stop"
         purpose = (
-            "is part of a plan to tell arms apart, above all"
-            if planned
-            else "was asked for to tell"
+            "is part of a plan to compare arms, above all" if planned else "was chosen to compare"
         )
         words = (
-            f"{arm!r} {purpose} {b!r} (held to be among the best "
-            f"{problem.m}) from its challenger {c!r}, which may still be better by "
-            f"{gap:.4g}; {stop}."
+            f"{arm!r} {purpose} b = {b!r}, the least certain of the {problem.m} that looked best, "
+            f"with its challenger c = {c!r}, which may be better by {gap:.4g}; {stop}."
         )
         return cls(arm, b, c, gap, statistic, words)
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraph(self.words)

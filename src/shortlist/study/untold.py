@@ -77,7 +77,7 @@ class Untold:
 
     def __str__(self) -> str:
         return (
-            f"{self.results} finished results are kept in {self.path}, one a line: tell them when "
+            f"{self.results} finished results are kept in {self.path}, one per line: tell them when "
             "the storage is back, by `shortlist tell` or by study.tell_many(read_untold("
             f"{str(self.path)!r}), if_told='ignore') with shortlist.study.untold.read_untold."
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from typing import Any, Literal
 
@@ -20,25 +22,25 @@ from shortlist.study.trial import Trial, Trials
 
 
 class View:
-    """A study as it is read: everything that only reads one takes this.
+    """A study for reading: functions that only read a study accept this.
 
-    :class:`Study` adds what changes it, and the answers that are made from it.
+    ``Study`` adds the methods that change it, and the answers.
     """
 
     seed: int
-    name: str
+    name: str = "study"
     created_at: float
     _journal: Journal
     _answered_at: int
 
     @property
     def bound(self) -> AlgorithmOnProblem:
-        """The algorithm on its problem; another one once σ is estimated, if it is to be."""
+        """The algorithm on its problem; replaced once σ is estimated, if it is to be estimated."""
         return self._journal.model.bound
 
     @property
     def model(self) -> Model:
-        """The algorithm as it stands after the results taken in so far."""
+        """The algorithm as it stands after the results processed so far."""
         return self._journal.model
 
     @property
@@ -48,20 +50,25 @@ class View:
 
     @property
     def problem(self) -> Problem:
-        """What is asked."""
+        """The problem: arms, features, m, δ, ε and the noise."""
         return self.bound.problem
 
     @property
-    def done(self) -> bool:
-        """Whether the study has stopped, as far as it is known here (see :meth:`refresh`).
+    def direction(self) -> str:
+        """Whether the best arms are those of largest (``"maximize"``) or of smallest mean."""
+        return self.problem.direction
 
-        A study whose answer rests on its features stops when the audit has passed.
+    @property
+    def done(self) -> bool:
+        """Whether the study has stopped, as far as this process knows (see ``refresh``).
+
+        A study whose answer depends on its features stops when the audit has passed.
         """
         return self._journal.stopped
 
     @property
     def evaluations(self) -> int:
-        """How many results were taken in."""
+        """How many results were processed."""
         return self.model.posterior.observed
 
     @property
@@ -81,12 +88,12 @@ class View:
 
     @property
     def waiting(self) -> list[Trial]:
-        """The told trials that wait for an earlier one before they are taken in."""
+        """The told trials that wait for an earlier one before they are processed."""
         return self._journal.ledger.waiting
 
     @property
     def taken(self) -> Trials:
-        """The told trials in the order in which they were taken in."""
+        """The told trials in the order in which they were processed."""
         return Trials(self._journal.ledger.taken)
 
     def all_steps(self) -> Steps:
@@ -95,29 +102,48 @@ class View:
 
     @property
     def storage(self) -> str | None:
-        """Where the study is kept, without the password; None if in memory only."""
+        """Where the study is stored, without the password; None if in memory only."""
         return self._journal.storage.where
 
     @property
+    def mark(self) -> str:
+        """The name, and a digest of name and problem, by which files of results are known."""
+        problem = self.problem
+        figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, self.seed]
+        words = json.dumps([self.name, *figures, *problem.names]).encode()
+        content = words + problem.features.tobytes()
+        return f"{self.name}-{hashlib.blake2b(content, digest_size=4).hexdigest()}"
+
+    @property
+    def changes(self) -> int:
+        """How often the study was changed: each asking, telling, failing and so on counts."""
+        return self._journal.ledger.changes
+
+    @property
     def fingerprint(self) -> str:
-        """A digest of the settings, the features and all that was asked and told."""
+        """A digest of the settings, the features and everything asked and told."""
         return self._journal.ledger.fingerprint
 
     @property
     def posterior(self) -> Posterior:
         """A copy of the means, variances and pulls so far, which later results leave alone."""
-        return self._journal.model.posterior.copy()
+        found = self._journal.model.posterior.copy()
+        if self.problem.minimizes:
+            found.mirror(self.bound.mirrored_at)
+        return found
 
     @property
     def round(self) -> Any:
-        """What the algorithm remembers; only its engine looks into it."""
+        """The state of the algorithm; only its engine uses it."""
         return self._journal.model.round
 
     @property
     def statistic(self) -> float | None:
-        """What must fall to ε for the study to stop; None before :attr:`stage` is ``"rounds"``.
+        """What the stopping rule compares with ε: a bound on how much better c may be than b.
 
-        With a budget it decides nothing: it is how much better the challenger may still be.
+        The study stops when it is at most ε. None before ``stage`` is ``"rounds"``.
+
+        With a budget it decides nothing.
         """
         model = self._journal.model
         decision = model.decision
@@ -127,7 +153,7 @@ class View:
     def stage(
         self,
     ) -> Literal["initial pulls", "pilot", "pulls after the pilot", "rounds", "audit"]:
-        """How far the study is; the stop is looked for in rounds only."""
+        """The stage of the study; the stopping rule is tested in rounds only."""
         model = self._journal.model
         if self.audit.is_open:
             return "audit"
@@ -139,17 +165,45 @@ class View:
 
     @property
     def answered_at(self) -> int:
-        """How many results the last stop rests on; those of an audit come after it."""
+        """How many results the last stop is based on; those of an audit come after it."""
         return self._answered_at
+
+    def trials_dataframe(self) -> pd.DataFrame:
+        """Every trial, one row each, as it is now; times are in UTC.
+
+        ``first_value`` is what was told before any correction, ``correction`` the last one's reason.
+
+        Examples
+        --------
+        >>> from shortlist import Study
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+        >>> _ = study.tell(study.ask(), 0.5)
+        >>> study.trials_dataframe()[["number", "arm", "name", "state", "value"]]
+           number  arm name state  value
+        0       0    0  ash  told    0.5
+        """
+        columns = ("number", "arm", "name", "state", "value", "reason", "worker", "seed", "key")
+        frame = pd.DataFrame(
+            {column: [getattr(trial, column) for trial in self.trials] for column in columns}
+        ).astype({"number": np.int64, "arm": np.int64, "value": np.float64, "seed": np.uint64})
+        for place, column in enumerate(("asked_at", "closed_at", "expires_at"), 6):
+            times = [getattr(trial, column) for trial in self.trials]
+            frame.insert(place, column, pd.to_datetime(times, unit="s", utc=True))
+        frame["origin"] = [trial.cause.origin for trial in self.trials]
+        frame["first_value"] = pd.Series([trial.first_value for trial in self.trials], dtype=float)
+        frame["correction"] = [
+            trial.corrections[-1].reason if trial.corrections else None for trial in self.trials
+        ]
+        return frame
 
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
-        algorithm's own kind, as it last looked (KL-LUCB, MisLid); they are missing before
-        :attr:`stage` is ``"rounds"``, and so are the means during the initial pulls. After a pilot
-        means and bounds are those of the evaluations since: it is set aside. With a budget nothing
-        is proven: the bounds hold the mean of an arm named beforehand with probability about 1 − δ,
+        algorithm's own kind at its last decision (KL-LUCB, MisLid); they are missing before
+        ``stage`` is ``"rounds"``, and so are the means during the initial pulls. After a pilot,
+        which is set aside, means and bounds use only the later evaluations. With a budget nothing is
+        proven: the bounds contain the mean of an arm named in advance with probability about 1 − δ,
         and less often those of the shortlist, which was chosen because it came out best.
         """
         model = self._journal.model

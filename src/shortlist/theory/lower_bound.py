@@ -1,4 +1,4 @@
-"""T*, the optimal allocation and kl(δ, 1 − δ) T*, which no algorithm can do without.
+"""T*, the optimal allocation and kl(δ, 1 − δ) T*, the minimum that any δ-correct algorithm needs.
 
 T*⁻¹ = max_w min_{i,j} Δ_ij² / (2σ²‖x_i − x_j‖²_{V(w)⁻¹}) over the i among the m best and the j that
 are not, and w in the simplex. With y_p = (x_i − x_j)/Δ_ij: T* = 2σ² min_w max_p ‖y_p‖²_{V(w)⁻¹}.
@@ -31,7 +31,7 @@ FINER = 1e-2  # of the tolerance: that of the design for the arms and pairs look
 
 @dataclass(frozen=True, eq=False)
 class LowerBound:
-    """What any algorithm with risk δ needs on an instance, at ε = 0 with normal noise.
+    """The minimum that any δ-correct algorithm needs on an instance, at ε = 0 with normal noise.
 
     Attributes
     ----------
@@ -42,11 +42,12 @@ class LowerBound:
     allocation : array, K
         How the evaluations should be shared among the arms; it reaches the bracket's upper end.
     samples : float
-        kl(δ, 1 − δ) times ``t_star``: no algorithm with risk δ needs fewer on average.
+        kl(δ, 1 − δ) times ``t_star``: every algorithm with risk δ needs at least as many on
+        average.
     delta : float
         The risk.
     rounds : int
-        How often arms and pairs were added on the way.
+        How often arms and pairs were added.
     """
 
     t_star: float
@@ -131,11 +132,11 @@ def optimal_allocation(
     Parameters
     ----------
     features : array, K × rank
-        One row an arm, of full column rank.
+        One row per arm, of full column rank.
     means : array, K
-        One an arm.
+        One per arm.
     inside : array of bool, K
-        The arms held to be the best.
+        The arms that look best.
     noise : array, K, optional
         (σ_a/σ)² of every arm, all 1 by default.
     epsilon : float, optional

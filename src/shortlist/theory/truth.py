@@ -21,7 +21,7 @@ class Instance(Protocol):
 
     @property
     def features(self) -> NDArray[np.float64]:
-        """One row an arm."""
+        """One row per arm."""
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -77,7 +77,7 @@ class Truth:
         means = np.asarray(instance.means, dtype=np.float64)
         if means.shape != (problem.arms,) or not np.all(np.isfinite(means)):
             raise InvalidFeatures(
-                f"means must be {problem.arms} finite numbers, one an arm, got shape {means.shape} "
+                f"means must be {problem.arms} finite numbers, one per arm, got shape {means.shape} "
                 f"with {int(np.sum(~np.isfinite(means)))} that are not finite."
             )
         truth = cls(problem, float(epsilon), means)
@@ -111,7 +111,7 @@ class Truth:
                 f"the means are not linear in the features: the nearest linear means miss them by "
                 f"{residual:.3g} (the largest mean is {largest:.3g}), and bounds for linear models "
                 "do not hold. Fit θ and use the means Xθ, add features, or use features=np.eye(K) "
-                "for arms of which nothing is known."
+                "for arms about which nothing is known."
             )
         return np.asarray(theta)
 

@@ -29,8 +29,8 @@ def upper_bounds(
     """T(μ, δ) = inf{u > 1 + H C_{δ,u}²}, plus K for LUCB and UGapE (Table 2), by algorithm.
 
     On the event that all gap indices hold, which has probability at least 1 − δ with a proven
-    threshold, the algorithm stops after at most so many pulls, up to the O(K) that Theorem 2
-    leaves open. Table 2 has no σ in the rows of LUCB and UGapE: they are from papers on rewards
+    threshold, the algorithm stops after at most this many pulls, up to the O(K) that Theorem 2
+    does not specify. Table 2 has no σ in the rows of LUCB and UGapE: they are from papers on rewards
     between 0 and 1, where σ = ½. Here they are multiplied by (2σ)², which is the table at σ = ½, as
     in all of the paper's experiments, and has the right unit elsewhere. The paper does not prove
     these two rows. For ``m-LinGapE(2)`` the printed H lacks a factor ‖w*‖₁ that the proof has, and
@@ -52,7 +52,7 @@ def upper_bounds(
     algorithms : iterable of str, optional
         Which rows; by default all four.
     as_printed : bool
-        Use H(m-LinGapE(2)) as Theorem 2 prints it. Then the number is no upper bound.
+        Use H(m-LinGapE(2)) as Theorem 2 prints it. Then the number is not an upper bound.
 
     Examples
     --------

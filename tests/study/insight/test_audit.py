@@ -14,7 +14,6 @@ import pytest
 import forks
 import shortlist
 from audited import BELL, DOSE, FEATURES, LINE, study_of
-from shortlist.cli.summary import study_words
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
 from shortlist.report.methods import methods
@@ -23,6 +22,7 @@ from shortlist.report.reading import Reading
 from shortlist.study.definition import Definition
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_size, chosen_arms
+from shortlist.study.insight.summary import study_words
 
 
 def finished(means, **settings):
@@ -115,8 +115,8 @@ def test_one_voice():
     assert badge.badge in page
     fit = next(finding for finding in study.health() if finding.name == "fit")
     assert fit.level == "warning"
-    assert "speak against what the guarantee assumes: fit" in str(study.why(0))
-    with pytest.raises(LinearityRejected, match="Nothing told is lost"):
+    assert "contradict what the guarantee assumes: fit" in str(study.why(0))
+    with pytest.raises(LinearityRejected, match="No result is lost"):
         study.ask()
     assert study.remaining().evaluations is None
     trial = study.tell(arm=3, value=0.1)  # what is out can still be told
@@ -134,7 +134,7 @@ def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     assert "What is proven under these assumptions: with probability" in study.shortlist.guarantee
     assert worth(study).level == "warn"
     assert "In doubt: noise" in html(study)
-    assert "speak against what the guarantee assumes: noise" in str(study.why(0))
+    assert "contradict what the guarantee assumes: noise" in str(study.why(0))
 
 
 @pytest.mark.slow

@@ -395,3 +395,12 @@ def test_a_bend_is_found_in_most_studies() -> None:
 def test_a_finding_can_be_read() -> None:
     finding = Finding("rank", "note", "It is so.", "Do that.")
     assert str(finding) == "rank (note): It is so. Do that."
+
+
+def test_a_p_value_too_small_for_a_number_is_not_0() -> None:
+    study = shortlist.Study(arms=["a", "b"], m=1, sigma=1e-9, algorithm="LUCB")
+    for value in (0.0, 1.0, 0.0, 1.0):
+        study.tell(arm="a", value=value)
+    [found] = [each for each in study.health() if each.name == "noise"]
+    assert "p < 1e-300" in found.words
+    assert "p = 0" not in found.words

@@ -18,6 +18,7 @@ from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
 from shortlist.study.insight import remaining as module
 from shortlist.study.insight.remaining import Projection, remaining
+from shortlist.study.running import progress
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75)
 RANDOM = [
@@ -414,3 +415,55 @@ def test_a_thousand_arms_without_features_are_projected_at_once() -> None:
     ]
     np.testing.assert_allclose(dense[0], dense[1], rtol=1e-9)
     assert projected == projections[1][1]
+
+
+def near_tie(algorithm: str, **more: Any) -> shortlist.Study:
+    means = [0.9, 0.635, 0.629, 0.3]
+    study = shortlist.Study(
+        arms=["ash", "elm", "oak", "yew"], m=2, sigma=0.1, seed=0, algorithm=algorithm, **more
+    )
+    noise = np.random.default_rng(0)
+    sign = -1.0 if study.direction == "minimize" else 1.0
+    while study.evaluations < 200:
+        trial = study.ask()
+        study.tell(trial, sign * (means[trial.arm] + 0.1 * noise.standard_normal()))
+    return study
+
+
+@pytest.mark.parametrize("algorithm", ["LUCB", "m-LinGapE", "LinGIFA"])
+def test_two_arms_that_may_be_too_alike_are_named_and_the_slack_that_would_stop_now(
+    algorithm: str,
+) -> None:
+    study = near_tie(algorithm)
+    found = study.remaining()
+    assert found.tie is not None
+    assert set(found.tie.names) == {"elm", "oak"}
+    assert found.tie.means == pytest.approx((0.63, 0.63), abs=0.03)
+    assert "may be too alike to be told apart" in found.words
+    assert "may be too alike to be told apart" in progress.describe(study, found.short)
+    # The advice works: with that slack, these results stop a study.
+    settings = {"m": 2, "sigma": 0.1, "seed": 0, "algorithm": algorithm}
+    again = shortlist.Study(arms=study.problem.names, epsilon=found.tie.epsilon, **settings)
+    for trial in study.taken:
+        again.tell(arm=trial.arm, value=trial.value)
+    assert again.done
+
+
+def test_plans_say_what_would_have_stopped_at_the_last_look() -> None:
+    found = near_tie("Phased").remaining(quick=True)
+    assert "would have stopped at the last look" in found.words
+
+
+def test_a_tie_is_told_in_the_users_sign() -> None:
+    found = near_tie("LUCB", direction="minimize").remaining(quick=True)
+    assert found.tie is not None
+    assert max(found.tie.means) < -0.5
+
+
+def test_arms_far_apart_are_not_called_alike() -> None:
+    study = shortlist.Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=0, algorithm="LUCB")
+    for arm, mean in enumerate([0.9, 0.5, 0.1]):
+        for away in (-0.1, 0.1):
+            study.tell(arm=arm, value=mean + away)
+    assert study.statistic is not None
+    assert study.remaining().tie is None

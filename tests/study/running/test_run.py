@@ -24,10 +24,10 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
-from shortlist.cli.plate import read_plate
 from shortlist.errors import StorageError
 from shortlist.study.insight import remaining
 from shortlist.study.model import Model
+from shortlist.study.plate import read_plate
 from shortlist.study.running import progress
 from shortlist.study.running import run as evaluation
 from shortlist.study.running.objective import evaluate_trial
@@ -72,7 +72,7 @@ def kept_pools() -> Iterator[None]:
 
 @contextmanager
 def processes(start: str, count: int = 2) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes; those that start anew do so slowly, and are used by several tests."""
+    """A pool of processes; those that start a new study do so slowly, and are used by several tests."""
     if start in KEPT:
         yield KEPT[start]
         return
@@ -1141,6 +1141,144 @@ def test_a_damaged_storage_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="1 finished results are kept in"):
         study.run(objective, progress=False)
     assert time.monotonic() - begun < 60
+
+
+def test_a_timeout_ends_the_asking_and_waits_for_what_is_under_way() -> None:
+    slow = study(sigma=50.0)
+
+    def objective(trial: Trial) -> float:
+        time.sleep(0.05)
+        return float(MEANS[trial.arm])
+
+    with threads(2) as pool:
+        slow.run(objective, executor=pool, batch=2, timeout=0.2, progress=False)
+    assert not slow.done
+    assert not slow.pending
+    assert 2 <= slow.evaluations == len(slow.trials)
+    before = slow.evaluations
+    slow.run(objective, max_evaluations=1, timeout=60, progress=False)
+    assert slow.evaluations == before + 1
+
+
+@pytest.mark.parametrize("timeout", [0, -1, "1 h", True, float("nan")])
+def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:
+    with pytest.raises(errors.InvalidSetting, match="timeout must be a number of seconds above 0"):
+        study().run(told_by_seed, timeout=timeout)
+
+
+def test_callbacks_see_every_trial_that_was_told_or_has_failed() -> None:
+    seen: list[tuple[int, str, float | None]] = []
+    lengths: list[int] = []
+
+    def objective(trial: Trial) -> float:
+        if trial.number == 1:
+            raise RuntimeError("dropped")
+        return float(MEANS[trial.arm])
+
+    mine = study()
+    mine.run(
+        objective,
+        max_failures=1,
+        progress=False,
+        callbacks=[
+            lambda study, trial: seen.append((trial.number, trial.state, trial.value)),
+            lambda study, trial: lengths.append(study.evaluations),
+        ],
+    )
+    assert seen == [(t.number, t.state, t.value) for t in mine.trials]
+    assert seen[1][1] == "failed"
+    assert lengths == sorted(lengths)
+    assert lengths[-1] == mine.evaluations
+
+
+def test_what_a_callback_raises_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
+    kept = begin_stored(tmp_path / "study.db")
+
+    def refuse(study: shortlist.Study, trial: Trial) -> None:
+        if trial.number == 2:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        kept.run(told_by_seed, callbacks=[refuse], progress=False)
+    loaded = shortlist.Study.load(tmp_path / "study.db")
+    assert loaded.evaluations == 3
+    assert not loaded.pending
+
+
+def test_callbacks_are_called_once_when_the_storage_was_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = begin_stored(tmp_path / "study.db")
+    refused = away_for(monkeypatch, kept, 2)
+    seen: list[int] = []
+
+    def objective(trial: Trial) -> float:
+        refused[0] = 0 if trial.number == 1 else refused[0]
+        return told_by_seed(trial)
+
+    kept.run(
+        objective,
+        max_evaluations=4,
+        progress=False,
+        callbacks=[lambda _, trial: seen.append(trial.number)],
+    )
+    assert refused == [2]
+    assert seen == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("given", [print, 3, ["print"], None])
+def test_callbacks_are_a_list_of_functions(given: Any) -> None:
+    with pytest.raises(errors.InvalidSetting, match="callbacks must be a list of functions"):
+        study().run(told_by_seed, callbacks=given)
+
+
+@pytest.mark.parametrize(
+    "value", [np.array(0.5), np.float32(0.5), np.float64(0.5), np.int8(1), np.bool_(True)]
+)
+def test_results_may_be_numpy_scalars_and_arrays_of_no_dimension(value: Any) -> None:
+    mine = study()
+    mine.run(lambda trial: value, max_evaluations=1, progress=False)
+    mine.tell(mine.ask(), value)
+    assert [trial.value for trial in mine.trials] == [float(value)] * 2
+    assert all(type(trial.value) is float for trial in mine.trials)
+
+
+@pytest.mark.parametrize("value", [np.array([0.5]), np.array("0.5"), np.array(1j), [0.5], "0.5"])
+def test_results_are_numbers(value: Any) -> None:
+    with pytest.raises(errors.InvalidInput, match="a result must be a number"):
+        study().tell(arm=0, value=value)
+
+
+def test_the_packages_logger_says_what_is_asked_told_failed_and_stopped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("DEBUG", logger="shortlist")
+    mine = study()
+    mine.fail(mine.ask(), "dropped")
+    mine.run(lambda trial: float(MEANS[trial.arm]), progress=False)
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert ("DEBUG", "trial 0 (0) asked") in said
+    assert ("WARNING", "trial 0 (0) failed: dropped") in said
+    assert ("DEBUG", "trial 1 (0) told: 1.0") in said
+    assert ("INFO", f"the study 'study' stopped after {mine.evaluations} evaluations") in said
+    assert {record.name.partition(".")[0] for record in caplog.records} == {"shortlist"}
+
+
+def test_trials_as_a_dataframe_have_a_row_each() -> None:
+    mine = study(arms=["ash", "elm", "oak", "yew"])
+    assert list(mine.trials_dataframe()["value"]) == []
+    mine.tell(mine.ask(), 0.5)
+    mine.fail(mine.ask(), "dropped")
+    mine.tell(arm="yew", value=0.25, key="plate 3")
+    mine.ask()
+    frame = mine.trials_dataframe()
+    assert list(frame["state"]) == ["told", "failed", "told", "pending"]
+    assert frame["value"].dropna().tolist() == [0.5, 0.25]
+    assert frame["name"].tolist() == [trial.name for trial in mine.trials]
+    assert frame["reason"].tolist()[1] == "dropped"
+    assert frame["origin"].tolist()[2] == "unasked"
+    assert frame["closed_at"].isna().tolist() == [False, False, False, True]
+    assert str(frame["asked_at"].dt.tz) == "UTC"
 
 
 def begin_stored(path: Path | None) -> shortlist.Study:

@@ -293,8 +293,8 @@ TAMPERED = {
     "the posterior": "UPDATE shortlist_studies SET posterior = 'x'",
     "the version": "UPDATE shortlist_meta SET value = 'one'",
     "a lost table": "DROP TABLE shortlist_events",
-    "a false event": "INSERT INTO shortlist_events VALUES (1, 500, 'reopened', -1, 0, '', 0)",
-    "a strange event": "INSERT INTO shortlist_events VALUES (1, 300, 'nonsense', -1, 0, '', 0)",
+    "a false event": "INSERT INTO shortlist_events VALUES (1, 500, 'reopened', -1, 0, '', 0, NULL, NULL)",
+    "a strange event": "INSERT INTO shortlist_events VALUES (1, 300, 'nonsense', -1, 0, '', 0, NULL, NULL)",
 }  # fmt: skip
 
 

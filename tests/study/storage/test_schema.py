@@ -17,7 +17,7 @@ from stored import NewStorage, assert_same, begin, edit, later, result
 
 
 def test_a_newer_file_is_refused_and_left_as_it_is(file: Path) -> None:
-    edit(file, "UPDATE shortlist_meta SET value = '4' WHERE key = 'version'")
+    edit(file, f"UPDATE shortlist_meta SET value = '{schema.VERSION + 1}' WHERE key = 'version'")
     before = file.read_bytes()
     for attempt in (lambda: begin(str(file)), lambda: shortlist.Study.load(file)):
         with pytest.raises(NewerSchema, match="pip install --upgrade"):
@@ -38,17 +38,19 @@ def test_an_older_file_is_migrated(
         migrate(connection)
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(schema, "VERSION", 4)
-    with pytest.raises(DamagedStorage, match="no way is known from version 3"):
+    now = schema.VERSION
+    monkeypatch.setattr(schema, "VERSION", now + 1)
+    with pytest.raises(DamagedStorage, match=f"no way is known from version {now}"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 3, fail)
+    monkeypatch.setitem(schema.MIGRATIONS, now, fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         shortlist.Study.load(storage)
-    monkeypatch.setitem(schema.MIGRATIONS, 3, migrate)  # fails if the first left its column behind
+    # It fails if the first left its column behind.
+    monkeypatch.setitem(schema.MIGRATIONS, now, migrate)
     study = shortlist.Study.load(storage)
     assert study.ask().number == 1
     with study._journal.storage._connected() as connection:
-        assert schema.stored_version(connection) == 4
+        assert schema.stored_version(connection) == now + 1
 
 
 def test_studies_written_by_version_2_go_on_as_they_would_have(
@@ -85,7 +87,9 @@ def test_a_server_of_version_2_is_brought_up_to_date(new_storage: NewStorage) ->
     study.run(result, max_evaluations=20, progress=False)
     with study._journal.storage._connected(writing=True) as connection:
         for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
-                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by"):  # fmt: skip
+                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by",
+                        "events DROP COLUMN value", "events DROP COLUMN reason",
+                        "studies DROP COLUMN columns"):  # fmt: skip
             connection.execute(sqlalchemy.text(f"ALTER TABLE shortlist_{dropped}"))
         index = "CREATE INDEX shortlist_trials_touched ON shortlist_trials (study, touched)"
         connection.execute(sqlalchemy.text(index))
@@ -94,4 +98,5 @@ def test_a_server_of_version_2_is_brought_up_to_date(new_storage: NewStorage) ->
     loaded = shortlist.Study.load(storage)
     assert_same(loaded, study)
     assert loaded.tell(arm=1, value=0.5, key="k").number == 20
+    loaded.correct(20, 0.25, reason="typo")
     check_replay(shortlist.Study.load(storage))

@@ -1,4 +1,4 @@
-"""Upper bounds on the gap indices of very many arms: one number an arm, kept from round to round.
+"""Upper bounds on the gap indices of very many arms: one number per arm, kept from round to round.
 
 ``width_bounds[i]`` = E_i bounds κ‖x_i − x_j‖_{V⁻¹} − a_j over all references j, with the κ = Cσ of an
 earlier round and numbers a_j (the anchors: the means of the references then). Widths only shrink. So
@@ -6,7 +6,7 @@ later, with κ' = rκ,
 
     B_ij ≤ μ̂_i + r E_i + r a_j − μ̂_j,
 
-which costs two numbers an arm. The few arms whose bound reaches the largest gap index found so far are
+which costs two numbers per arm. The few arms whose bound reaches the largest gap index found so far are
 computed in full, and their E_i is then made as small as possible. A new candidate is added to all E_i
 by one pass over X. All E_i are computed anew once the arms computed in full have cost as much as that.
 """

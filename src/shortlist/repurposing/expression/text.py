@@ -132,7 +132,7 @@ class Rows:
         if len(cells) != len(self.samples):
             raise InvalidExpression(
                 f"{self.source}, line {line} (gene {gene!r}): expected {len(self.samples)} values, "
-                f"one a sample, found {len(cells)}."
+                f"one per sample, found {len(cells)}."
             )
         if 8 * len(cells) * (len(self.genes) + 1) > self._most:
             raise too_large(self.source, None, self._most, InvalidExpression)
@@ -164,7 +164,7 @@ class Rows:
 
 
 def read_csv(path: str | PathLike[str]) -> Assay:
-    """A text table: gene names in the first column, then one column a sample, named by line 1.
+    """A text table: gene names in the first column, then one column per sample, named by line 1.
 
     Cells are separated by tabs, commas or semicolons, whichever of these line 1 has. The file may
     be compressed by gzip.

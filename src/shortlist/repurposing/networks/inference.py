@@ -204,7 +204,7 @@ def _inferred(
         if wrong:
             raise InferenceFailed(
                 f"the solver's trajectory for experiment {experiment.name} does not replay "
-                f"({wrong[0]}): this is a fault of shortlist; please report it."
+                f"({wrong[0]}): this is a bug in shortlist; please report it."
             )
     return Inferred(network, tuple(Edge(*edge[:3]) for edge in chosen), trajectories, seconds)
 

@@ -79,7 +79,7 @@ class Audit:
     rejection : Rejection or None
         Why the means are not linear, if they are not.
     due : int
-        The number of results from which on :meth:`follow` has something to do. It is 0 while
+        The number of results from which on ``follow`` has something to do. It is 0 while
         evaluations are made for an audit.
     """
 

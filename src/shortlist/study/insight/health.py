@@ -1,4 +1,4 @@
-"""Findings that speak for or against what the guarantee assumes.
+"""Findings that support or contradict what the guarantee assumes.
 
 Before any evaluation they are of the features, later also of S, σ and the linear model.
 """
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist import notebook
 from shortlist.arrays import NO_ARM, Reals
 from shortlist.errors import UnhealthyFeatures
 from shortlist.numerics.tall import (
@@ -51,8 +52,8 @@ class Finding:
     name : str
         Of the check.
     level : {"fine", "untested", "note", "warning"}
-        A warning speaks against the guarantee or against the numbers it is made of; a note costs
-        evaluations, or is worth a look; what is untested is assumed, and nothing is known of it.
+        A warning contradicts the guarantee, or the accuracy of the numbers behind it. A note flags
+        something that may cost evaluations or deserves a look. What is untested is assumed.
     words : str
         What was found, with the figures.
     meaning : str
@@ -70,9 +71,29 @@ class Finding:
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"
 
+    def _repr_html_(self) -> str:
+        return Findings([self])._repr_html_()
+
+
+class Findings(list[Finding]):
+    """A list of findings that prints as a table.
+
+    Examples
+    --------
+    >>> print(Findings([Finding("rank", "fine", "It is 2.", "Good.")]))
+    rank (fine): It is 2. Good.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        columns = ("check", "level", "found", "meaning")
+        return notebook.table(columns, [(f.name, f.level, f.words, f.meaning) for f in self])
+
 
 def examine_features(problem: Problem) -> list[Finding]:
-    """What can be said of the features before any evaluation.
+    """What can be said about the features before any evaluation.
 
     Examples
     --------
@@ -92,7 +113,7 @@ def examine_features(problem: Problem) -> list[Finding]:
                 "rank",
                 "fine",
                 f"There are no features: each of the {problem.arms} arms is a dimension of its own.",
-                "Nothing is assumed about the means, and no arm teaches anything about another.",
+                "Nothing is assumed about the means, and no arm says anything about another.",
             )
         ]
     if problem not in _EXAMINED:  # of many arms it takes a second, and an answer is asked for often
@@ -102,7 +123,7 @@ def examine_features(problem: Problem) -> list[Finding]:
 
 
 def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:
-    """Warn of what speaks against the guarantee; notes stay with ``examine_features``."""
+    """Warn of what contradicts the guarantee; notes stay with ``examine_features``."""
     for finding in examine_features(problem):
         if finding.level == "warning":
             warnings.warn(str(finding), UnhealthyFeatures, stacklevel=stacklevel)
@@ -115,7 +136,7 @@ def _rank(problem: Problem) -> Finding:
             "rank",
             "fine",
             words,
-            "Arms teach about each other; the guarantee assumes that the means are linear in the "
+            "Each arm says something about the others; the guarantee assumes that the means are linear in the "
             "features.",
         )
     return Finding(
@@ -123,7 +144,7 @@ def _rank(problem: Problem) -> Finding:
         "note",
         words,
         "Any means are linear in them: the guarantee assumes nothing about the means, but there is "
-        "no structure to use, and no arm teaches anything about another. To gain from features, "
+        "no structure to use, and no arm says anything about another. To gain from features, "
         "take fewer than there are arms.",
     )
 
@@ -153,10 +174,16 @@ def _scaling(problem: Problem) -> Finding:
         bent = condition(problem.features)
     if bent > LOST:  # the reduced features are then others
         uneven = max(uneven, bent)
-    words, file_words = (
-        f"{what.capitalize()} {large + first} is {ratio:.3g} times as large as {what} "
-        f"{small + first} (root mean square); the condition number is {uneven:.3g}."
+    pairs = [
+        (f"{what.capitalize()} {large + first}", f"{what} {small + first}")
         for what, first in (("column", 0), ("feature", 1))
+    ]
+    if problem.columns is not None:
+        pairs = [(f"Column {problem.columns[large]!r}", repr(problem.columns[small]))] * 2
+    words, file_words = (
+        f"{one} is {ratio:.3g} times as large as {other} (root mean square); the condition number "
+        f"is {uneven:.3g}."
+        for one, other in pairs
     )
     if ratio <= UNEVEN and uneven <= ILL:
         return Finding("scaling", "fine", words, "The columns are of comparable size.", file_words)
@@ -298,11 +325,23 @@ def _offset(problem: Problem) -> Finding:
 
 ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
+LEAST_P = 1e-300  # smaller ones are rounded to 0
 ADAPTIVE = "As the results chose what was evaluated, the p-value is approximate."
 
 
+def _p(p: float, digits: int = 2) -> str:
+    """A p-value in words; one that is too small for a number is not 0.
+
+    Examples
+    --------
+    >>> _p(0.0123), _p(0.0)
+    ('p = 0.012', 'p < 1e-300')
+    """
+    return f"p = {p:.{digits}g}" if p >= LEAST_P else f"p < {LEAST_P:g}"
+
+
 def examine(study: View) -> list[Finding]:
-    """What can be said of the features, the noise and the model by now.
+    """What can be said about the features, the noise and the model so far.
 
     Parameters
     ----------
@@ -328,7 +367,7 @@ def examine(study: View) -> list[Finding]:
                 f"{study.bound.name} verifies without the features."
                 if study.bound.guide
                 else f"{study.bound.name} does not look at the features.",
-                "Nothing is assumed about the means, and no arm teaches anything about another.",
+                "Nothing is assumed about the means, and no arm says anything about another.",
             )
         ]
     else:
@@ -386,7 +425,7 @@ def _norm(study: View, results: _Results) -> Finding:
         return Finding("S", "fine", words, "The guarantee does not depend on S.")
     if len(results.arms) == 0:
         words = "Nothing has been told yet."
-        return Finding("S", "untested", words, f"S = {S:g} is taken at its word.")
+        return Finding("S", "untested", words, f"S = {S:g} is taken as given.")
     x = study.bound.engine.setup.features[results.arms]
     values, vectors = np.linalg.eigh((x.T * results.weights) @ x)
     seen = values > 1e-12 * values[-1]
@@ -395,20 +434,20 @@ def _norm(study: View, results: _Results) -> Finding:
     norm, p = float(np.linalg.norm(theta)), _least_p(theta, values, S, study.problem.sigma)
     words = f"‖θ̂‖ = {norm:.3g} and S = {S:g}"
     if p >= ALPHA:
-        inside = "." if norm <= S else f": more, but within its uncertainty (p = {p:.2g})."
-        return Finding("S", "fine", words + inside, "The results do not speak against S.")
-    words += f": no θ of norm at most {S:g} explains the results (p = {p:.1g})."
+        inside = "." if norm <= S else f": more, but within its uncertainty ({_p(p)})."
+        return Finding("S", "fine", words + inside, "The results do not contradict S.")
+    words += f": no θ of norm at most {S:g} explains the results ({_p(p, 1)})."
     return Finding(
         "S",
         "warning",
         words,
         f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
-        f"Start anew with a larger S, or with 'self_normalized', which needs none. {ADAPTIVE}",
+        f"Start a new study with a larger S, or with 'self_normalized', which needs none. {ADAPTIVE}",
     )
 
 
 def _least_p(theta: Reals, values: Reals, S: float, sigma: float) -> float:
-    """The p-value of the θ with ‖θ‖ ≤ S that the results speak against least.
+    """The p-value of the θ with ‖θ‖ ≤ S that the results contradict least.
 
     It is the nearest to θ̂ in the norm of Σ x xᵀ: θ_i = θ̂_i v_i/(v_i + κ) along its axes, with κ
     such that its norm is S.
@@ -446,7 +485,7 @@ def _noise(study: View, results: _Results) -> Finding:
             "noise",
             "untested",
             "No arm has been evaluated twice yet.",
-            f"{study.problem.noise.figure} is taken at its word, and the guarantee rests on it.",
+            f"{study.problem.noise.figure} is taken as given, and the guarantee rests on it.",
         )
     squares = float(results.squares.sum())
     spread = math.sqrt(squares / degrees)
@@ -460,17 +499,18 @@ def _noise(study: View, results: _Results) -> Finding:
     p_worst = min(float(each.min()) * len(each), 1.0)
     too_small = (
         "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
-        "stops too early. Start anew with a larger σ. The p-value is for normal noise. " + ADAPTIVE
+        "stops too early. Start a new study with a larger σ. The p-value is for normal noise. "
+        + ADAPTIVE
     )
     if p < ALPHA:
-        words += f": too small (χ² = {squares / sigma**2:.4g}, p = {p:.1g})."
+        words += f": too small (χ² = {squares / sigma**2:.4g}, {_p(p, 1)})."
         return Finding("noise", "warning", words, too_small)
     if p_worst < ALPHA:
         arm = int(results.arms[again][np.argmin(each)])
         squares_each = (results.squares * results.noise)[again] / (results.counts[again] - 1)
         own = math.sqrt(float(squares_each[np.argmin(each)]))
         words += (
-            f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} (p = {p_worst:.1g}, "
+            f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} ({_p(p_worst, 1)}, "
             f"as the worst of {len(each)} arms)."
         )
         return Finding("noise", "warning", words, f"σ must hold for every arm. {too_small}")
@@ -485,11 +525,11 @@ def _noise(study: View, results: _Results) -> Finding:
             f"about {share:.2g} times as many. Mind that σ bounds tails and "
             "not only the spread: for bounded results half the range is safe, less is not.",
         )
-    words += f" (p = {p:.2g} that chance alone gives as much)."
+    words += f" ({_p(p)} that chance alone gives as much)."
     if p < HINT:
         meaning = "A hint that σ is too small, and no proof. See whether it goes on. " + ADAPTIVE
         return Finding("noise", "note", words, meaning)
-    return Finding("noise", "fine", words, "The results do not speak against σ.")
+    return Finding("noise", "fine", words, "The results do not contradict σ.")
 
 
 def _fit(study: View, results: _Results) -> Finding:
@@ -523,7 +563,7 @@ def _fit(study: View, results: _Results) -> Finding:
     else:
         p = float(chdtrc(spare, squares / noise))
         test = f"χ² = {squares / noise:.3g} with the claimed σ on {spare}"
-    test += f" degrees of freedom, p = {p:.2g}"
+    test += f" degrees of freedom, {_p(p)}"
     if ALPHA <= p < HINT:
         words = f"The means of {len(x)} arms are a little off a linear model ({test})."
         meaning = (
@@ -544,7 +584,7 @@ def _fit(study: View, results: _Results) -> Finding:
         f"The means of {len(x)} arms are not linear in the features ({test}): they miss by about "
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
         "The guarantee assumes that they are, and does not hold. Add features (a column of ones "
-        "too, if there is none), or go on with study.without_features(), which keeps every result. "
+        "too, if there is none), or continue with study.without_features(), which keeps every result. "
         f"{ADAPTIVE}",
     )
 
@@ -578,14 +618,13 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
     square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
     # The nearest means are no further from the averages than the true ones.
     p = float(chdtrc(len(x), square))
-    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, p = {p:.2g} at most"
+    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, {_p(p)} at most"
     if p >= ALPHA:
         words = (
             f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
         )
         meaning = (
-            "The results do not speak against c, nor do they show that it is large enough. "
-            + ADAPTIVE
+            "The results do not contradict c, nor do they show that it is large enough. " + ADAPTIVE
         )
         return Finding("fit", "fine", words, meaning)
     worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
@@ -594,14 +633,14 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
         "warning",
         f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
         f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
-        "The guarantee assumes that they are not, and does not hold. Start anew with a larger "
+        "The guarantee assumes that they are not, and does not hold. Start a new study with a larger "
         "misspecification, or with an algorithm that does not look at the features, such as LUCB. "
         + ADAPTIVE,
     )
 
 
 def doubts(study: View) -> list[Finding]:
-    """The findings of health that speak against the guarantee.
+    """The findings of health that contradict the guarantee.
 
     Examples
     --------
@@ -679,14 +718,14 @@ def advice(study: View) -> str:
     c = study.bound.misspecification
     other = f"with a c above {c:g}" if c else "assumes that they are within c of linear"
     return (
-        f"{departure(rejection, c)} The guarantee assumes that they are. Nothing told is lost: "
-        "study.without_features() goes on with every result and assumes nothing of the means, "
+        f"{departure(rejection, c)} The guarantee assumes that they are. No result is lost: "
+        "study.without_features() continues with every result and assumes nothing about the means, "
         f"study.with_misspecification(c) {other}."
     )
 
 
 def departure(rejection: Rejection, c: float) -> str:
-    """What speaks against means that are linear, or within ``c`` of linear, in a sentence."""
+    """What contradicts means that are linear, or within ``c`` of linear, in a sentence."""
     what = f"within c = {c:g} of linear" if c else "linear"
     return (
         f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "

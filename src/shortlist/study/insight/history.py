@@ -1,6 +1,6 @@
 """What a study looked like after every evaluation, by taking its results in again.
 
-A :class:`Look` is what the stopping rule read: means, intervals, and gap indices.
+A ``Look`` is what the stopping rule read: means, intervals, and gap indices.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from shortlist.engine.decision import Decision
 from shortlist.engine.follow import TAKE, Steps
 from shortlist.numerics.records import Reals
 from shortlist.posterior.posterior import Posterior
-from shortlist.study.answer import arm_table
+from shortlist.problem import Problem
+from shortlist.study.answer import arm_table, best_first
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -40,7 +41,7 @@ class History:
     Attributes
     ----------
     frame : DataFrame
-        One row an evaluation, in the order in which the model took them in: evaluation (from 1),
+        One row per evaluation, in the order in which the model processed them: evaluation (from 1),
         trial, arm, name, value, C, statistic, b, c. The last three are those of the study's last
         look by then: it does not look during the initial pulls and a pilot (they are missing), in
         the middle of a round that pulls two arms, or after its stop. Of more than 2000
@@ -142,15 +143,15 @@ def last_look(study: View) -> Look | None:
 
 
 def _nearest(look: Look) -> NDArray[np.int64]:
-    """The arms around the boundary: of largest gap index on either side, and of smallest mean."""
+    """The arms around the boundary: of largest gap index on either side, and of worst mean."""
     order, inside = look.by_gap, look.table["in_shortlist"].to_numpy()
     candidates = np.flatnonzero(inside)
-    lowest = candidates[np.argsort(look.table["mean"].to_numpy()[candidates], kind="stable")]
+    worst = best_first(look.table.iloc[candidates[::-1]], look.problem).index[::-1]
     chosen = [
         *(look.b, look.c, look.boundary),
         *order[inside[order]][: ARMS // 2].tolist(),
         *order[~inside[order]][: ARMS // 2].tolist(),
-        *lowest[:LOWEST].tolist(),
+        *worst[:LOWEST].tolist(),
     ]
     return np.unique(np.array(chosen, np.int64))
 
@@ -289,11 +290,14 @@ class Look:
     boundary : int
         The candidate whose gaps stop the study: b, or with τ_UGapE the one of largest m-th gap.
     table : DataFrame
-        One row an arm: name, pulls, mean, lower, upper, in_shortlist as in ``Study.table``; then
+        One row per arm: name, pulls, mean, lower, upper, in_shortlist as in ``Study.table``; then
         gap, gap_lower and gap_upper, the interval of a difference of two means that the stopping
         rule reads. With τ_LUCB the difference is μ_i − μ_b for an arm i outside the shortlist and
         μ_c − μ_j for a candidate j: how much better the one outside may be. With τ_UGapE it is
-        μ_i − μ_j for every other arm i, where j is the boundary.
+        μ_i − μ_j for every other arm i, where j is the boundary. Where the smallest means are the
+        best, these differences are taken the other way round: what is large is better.
+    problem : Problem
+        What is asked.
     """
 
     evaluation: int
@@ -303,6 +307,7 @@ class Look:
     c: int
     boundary: int
     table: pd.DataFrame
+    problem: Problem
 
     @property
     def by_gap(self) -> NDArray[np.int64]:
@@ -333,6 +338,7 @@ def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision:
         c=decision.c,
         boundary=boundary,
         table=table,
+        problem=bound.problem,
     )
 
 

@@ -5,7 +5,7 @@ design that was fixed in advance. Both are e-values: numbers whose expectation i
 means are linear, so that they exceed 1/α with probability α at most. ``docs/linearity.md`` has the
 proofs. Over a whole study a linear truth is rejected with probability ``LEVEL`` at most.
 
-*While results come in* (:func:`evidence`). Let arm a have n_a results of average ȳ_a. At the true
+*While results come in* (``evidence``). Let arm a have n_a results of average ȳ_a. At the true
 means μ, for every ρ > 0,
 
     Π_a (1 + n_a/ρ)^(−1/2) · exp(½ Σ_a n_a²/(n_a + ρ) · (ȳ_a − μ_a)²/σ_a²)
@@ -13,7 +13,7 @@ means μ, for every ρ > 0,
 is a supermartingale that begins at 1, and ever exceeds 1/α with probability α at most (Ville). If
 the means are linear, its least value over all linear means is no larger than at the true ones.
 
-*At the stop* (:func:`lack_of_fit`). The arms of an audit are chosen before any of its results is
+*At the stop* (``lack_of_fit``). The arms of an audit are chosen before any of its results is
 known. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a, and C be a covariance of departures from a line, in the same
 units, that the plan of the audit fixes. At the true θ, given the past,
 exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The past has a supermartingale of its
@@ -96,7 +96,7 @@ def evidence(sample: Sample, slack: float = 0.0) -> float:
 
 
 def evidence_at_most(sample: Sample) -> float:
-    """What :func:`evidence` is at most, in a fraction of the time: its value at one linear model.
+    """What ``evidence`` is at most, in a fraction of the time: its value at one linear model.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class _Test:
     With A = V(V + W)⁻¹V and H = C(I + C)⁻¹, the least of ½dᵀAd + ½(z − Bd)ᵀH(z − Bd) over d = θ − θ̂ is
     half of what is left of H^½z by least squares on A^½ and H^½B, one above the other. A departure
     of one arm alone has H = h e eᵀ, and so h/(1 + h l) for the square of z, l = xᵀA⁻¹x. Arms of the
-    plan without results have z = 0 and count as departures that nothing speaks for or against.
+    plan without results have z = 0 and count as departures that nothing supports or contradicts.
     """
 
     def __init__(self, fresh: Sample, past: Sample, scale: Reals) -> None:
@@ -246,7 +246,7 @@ class _Test:
                 reach = np.where(along == 0.0, 0.0, (along / confined) ** 2).sum(axis=1)
             alone.append(shares / (1.0 + shares * reach))
             constants.append(-0.5 * np.log1p(grown) - paid)
-        self._alone = np.concatenate(alone)  # a row a size and a W, a column an arm
+        self._alone = np.concatenate(alone)  # one row per size and W, one column per arm
         self._alone_constants = np.concatenate(constants)
 
     def evidence(self, z: Reals) -> Reals:
@@ -285,7 +285,7 @@ class _Test:
         return self._found(noise, typical, needed), spread
 
     def _shifts(self, arms: NDArray[np.int64]) -> Reals:
-        """What a misfit of 1 at each arm does to z, a row an arm."""
+        """What a misfit of 1 at each arm does to z, one row per arm."""
         fresh, past = self._fresh, self._past
         shifts = (arms[:, None] == fresh.arms) * self.root
         seen = self._sizes > ROUNDING * self._sizes[0]

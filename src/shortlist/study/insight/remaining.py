@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from shortlist.arrays import Integers, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.posterior.posterior import Posterior
+from shortlist.printable import on_one_line
 from shortlist.study.insight.audit import audit_size, is_audited
 from shortlist.study.view import View, makes_plans
 
@@ -28,32 +30,67 @@ TENTH = (DRAWS + 1) // 10
 MOST = 10**8  # beyond, a projection is of no use to anybody
 BEYOND = f"over {MOST:,}"
 WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
+HOPELESS = 50  # times the results so far: who needs that many more may be waiting for a tie
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
 
 
 @dataclass(frozen=True)
+class Tie:
+    """Two arms on either side of the boundary that may be too alike to be told apart.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The one held to be among the best, and its challenger.
+    means : tuple of float
+        As they are estimated.
+    epsilon : float
+        With this slack the study would have stopped when it last looked.
+    planned : bool
+        Whether it looks only at the end of a plan: then another ε would have made other plans.
+    """
+
+    names: tuple[str, str]
+    means: tuple[float, float]
+    epsilon: float
+    planned: bool
+
+    def __str__(self) -> str:
+        one, other = (
+            f"{on_one_line(name)!r} ({mean:.3g})"
+            for name, mean in zip(self.names, self.means, strict=True)
+        )
+        end = "would have stopped at the last look" if self.planned else "would stop now"
+        return f"{one} and {other} may be too alike to be told apart; ε = {self.epsilon:g} {end}"
+
+
+@dataclass(frozen=True)
 class Projection:
-    """How many more results a study needs to its stop; those of pending trials count among them.
+    """How many more results a study needs until it stops, including those of pending trials.
 
     The evaluations of an audit are included.
 
     Attributes
     ----------
     evaluations : int or None
-        The best guess; None where there is none, and ``words`` say why.
+        The best guess; None if there is none, and ``words`` say why.
     low, high : int or None
         An 80 % range: the study stops within it 8 times in 10, provided that the means are linear
-        in the features and the noise is normal with standard deviation σ. ``high`` is None where
-        more than 100,000,000 would be no surprise, or nothing is known yet.
+        in the features and the noise is normal with standard deviation σ. ``high`` is None if
+        it would be above 100,000,000, or if nothing is known yet.
     words : str
         All that, to be read.
+    tie : Tie or None
+        Two arms that may be too alike to be told apart, where ``high`` is 50 times the results so
+        far or more.
     """
 
     evaluations: int | None
     low: int
     high: int | None
     words: str
+    tie: Tie | None = None
 
     def __str__(self) -> str:
         return self.words
@@ -69,10 +106,11 @@ class Projection:
         """
         if self.evaluations == 0 or (self.evaluations is None and self.low <= 1):
             return ""
+        also = "" if self.tie is None else f" · {self.tie}"
         if self.evaluations is None:
-            return f"at least {_rounded(self.low)} left"
+            return f"at least {_rounded(self.low)} left{also}"
         most = BEYOND if self.high is None else _rounded(self.high)
-        return f"about {_rounded(self.evaluations)} left ({_rounded(self.low)} to {most})"
+        return f"about {_rounded(self.evaluations)} left ({_rounded(self.low)} to {most}){also}"
 
 
 def remaining(study: View, *, quick: bool = False) -> Projection:
@@ -83,9 +121,9 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     study : Study
         Nothing is changed in it.
     quick : bool
-        Only extrapolate the widths: a few milliseconds, for a line that is drawn again and again.
-        It does not foresee that the pulls will go where they are needed, so it is mostly too high:
-        by 15 to 50 % in the median of what was tried, and early on more.
+        Only extrapolate the widths: takes a few milliseconds, for a progress line. It does not
+        anticipate that pulls go where they are needed, so it is usually too high: by 15 to 50 %
+        in the median of what was tried, and more at the beginning.
 
     Examples
     --------
@@ -138,7 +176,37 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         _with_audit(study, max(float(totals[place - 1]) - told, 1.0))
         for place in (TENTH, (DRAWS + 1) // 2, DRAWS + 1 - TENTH)
     )
-    return _projection(low, middle, high)
+    found = _projection(low, middle, high)
+    tie = _tie(study, found.high)
+    return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
+
+
+def _tie(study: View, high: int | None) -> Tie | None:
+    """The pair at the boundary, where telling it apart may take very long."""
+    decision, statistic = study.model.decision, study.statistic
+    far = high is None or high >= HOPELESS * study.evaluations
+    if not far or decision is None or statistic is None or not 0.0 < statistic < math.inf:
+        return None
+    names, means = study.problem.names, study.table()["mean"]
+    one, other = decision.b, decision.c
+    return Tie(
+        (names[one], names[other]),
+        (float(means[one]), float(means[other])),
+        _rounded_up(statistic),
+        makes_plans(study),
+    )
+
+
+def _rounded_up(number: float) -> float:
+    """The next number of two significant digits.
+
+    Examples
+    --------
+    >>> _rounded_up(0.07729), _rounded_up(12.0), _rounded_up(0.5)
+    (0.078, 12.0, 0.5)
+    """
+    step = Decimal(1).scaleb(math.floor(math.log10(number)) - 1)
+    return float(Decimal(number).quantize(step, ROUND_CEILING))
 
 
 def _with_audit(study: View, more: float) -> float:
@@ -243,7 +311,7 @@ def is_identity(x: Reals) -> bool:
 
 
 def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:
-    """Vectors whose inner products are those of the arms under V⁻¹, a row an arm."""
+    """Vectors whose inner products are those of the arms under V⁻¹, one row per arm."""
     x = engine.setup.features
     if is_identity(x):
         return x[arms] / np.sqrt(pulls * engine.setup.weights + engine.setup.regularization)

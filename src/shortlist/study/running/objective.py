@@ -62,7 +62,7 @@ def evaluate_trial(
         kept = storable(words)
         return Outcome(None, _fit_to_travel(error, kept) if elsewhere else error, kept)
     if isinstance(value, float) and math.isfinite(value):
-        return Outcome(value)
+        return Outcome(float(value))
     return _checked(value)
 
 
@@ -113,8 +113,12 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
     >>> checked_value(float("nan"))
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that came to nothing.
+    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that failed.
+    >>> checked_value(np.array(0.5)), checked_value(np.float32(0.25))
+    (0.5, 0.25)
     """
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a 0-d array or tensor
+        value = value.item()
     if not isinstance(value, (numbers.Real, np.bool_)):
         raise InvalidInput(
             f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
@@ -126,7 +130,7 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
     if not math.isfinite(number):
         raise InvalidInput(
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
-            "an evaluation that came to nothing."
+            "an evaluation that failed."
         )
     if bound is not None:
         bound.check(number)

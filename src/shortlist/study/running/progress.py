@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.notebook import Line, is_notebook
 from shortlist.printable import on_one_line
+from shortlist.study.answer import best_first
 from shortlist.study.insight.remaining import remaining
 from shortlist.study.view import View, makes_plans
 
@@ -48,7 +50,7 @@ def describe(study: View, left: str = "") -> str:
 
 def _names(study: View) -> list[str]:
     table = study.table()
-    names = table.loc[table["in_shortlist"]].sort_values("mean", ascending=False)["name"].tolist()
+    names = best_first(table[table["in_shortlist"]], study.problem)["name"].tolist()
     return [
         ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
         + (" …" if len(names) > NAMES_SHOWN else "")
@@ -56,7 +58,7 @@ def _names(study: View) -> list[str]:
 
 
 class ProgressLine:
-    """A line on a terminal, drawn at most ten times a second; elsewhere nothing is shown."""
+    """A line on a terminal or in a notebook, drawn at most ten times a second; else nothing."""
 
     def __init__(self, study: View, wanted: bool, console: Any = None) -> None:
         self._study, self._wanted, self._console = study, wanted, console
@@ -76,7 +78,10 @@ class ProgressLine:
         return f"{self._said} · {rest}" if self._said else rest
 
     def __enter__(self) -> ProgressLine:
-        if self._wanted:
+        if self._wanted and self._console is None and is_notebook():
+            self._live = Line(self._text)
+            self._live.start()
+        elif self._wanted:
             from rich.console import Console
             from rich.live import Live
             from rich.text import Text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from uuid import uuid4
 from shortlist.errors import BudgetSpent, InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
 from shortlist.study.budget import no_room
-from shortlist.study.definition import checked_patience
+from shortlist.study.definition import checked_patience, checked_timeout
 from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
 from shortlist.study.running.objective import Objective, Outcome, evaluate_trial, place
@@ -23,6 +24,7 @@ from shortlist.study.trial import Trial
 from shortlist.study.untold import Untold
 from shortlist.study.view import View
 
+LOGGER = logging.getLogger(__name__)
 ORDERS = ("asked", "completion")
 # Results that may wait for an earlier one, for each evaluation under way. Beyond that no new ones
 # are asked for: one evaluation that hangs must not be waited for with evaluations without end.
@@ -46,12 +48,13 @@ class Run:
         order: str,
         max_evaluations: int | None,
         max_failures: int,
+        timeout: float | None,
         patience: float,
     ) -> None:
         self._journal, self._objective = journal, objective
         self._batch = whole_number("batch", batch, 1)
         self._max_failures = whole_number("max_failures", max_failures, 0)
-        self._patience = checked_patience(patience)
+        self._timeout, self._patience = checked_timeout(timeout), checked_patience(patience)
         if order not in ORDERS:
             raise unknown_name("order", order, ORDERS)
         self._in_turn = order == "asked"
@@ -66,27 +69,43 @@ class Run:
         self._sent: dict[Future[Any], Trial] = {}
         self._kept: list[tuple[Trial, Outcome]] = []  # come back, and not told yet
         self._lost: list[Trial] = []  # by the executor: to be sent again
+        self._ended: list[Trial] = []  # told or failed, and not reported to the caller yet
         self._ending: BaseException | None = None
         self._unsure = False  # whether results that are kept may have been told
         self._back: SimpleQueue[Future[Any]] = SimpleQueue()  # in the order of completion
         self._heard, self._waited = time.monotonic(), False
 
-    def evaluate(self, study: View, refresh: Callable[[], None], *, progress: bool) -> None:
-        """Keep ``batch`` evaluations under way until the study stops, or cannot."""
+    def evaluate(
+        self,
+        study: View,
+        refresh: Callable[[], None],
+        ended: Callable[[Trial], None],
+        *,
+        progress: bool,
+    ) -> None:
+        """Keep ``batch`` evaluations under way until the study stops, or cannot.
+
+        ``ended`` is called with every trial that was told or has failed.
+        """
         refresh()
+        deadline = time.monotonic() + self._timeout
         with (
             running(self._journal.now) as self._process,
             ProgressLine(study, progress) as self._line,
         ):
             try:
                 while self._told != self._most:
-                    self._with_patience(self._ask_and_send)
+                    if time.monotonic() < deadline:
+                        self._with_patience(self._ask_and_send)
+                    elif not self._sent:
+                        break
                     if study.done or study.audit.rejection is not None:
                         break
                     if self._is_stuck():
                         raise BudgetSpent(no_room(study))
                     if self._collect():
                         self._with_patience(self._tell)
+                        self._report(ended)
                         if self._ending is not None:
                             raise self._ending
                         for trial in self._lost:
@@ -97,9 +116,15 @@ class Run:
                     self._line.update()
                 over = study.done or study.audit.rejection is not None
                 self._with_patience(lambda: self._end(cancel=over))
+                self._report(ended)
             except BaseException as error:
                 self._abandon(error)
                 raise
+
+    def _report(self, ended: Callable[[Trial], None]) -> None:
+        """Pass on the trials that were told or have failed since the last time."""
+        while self._ended:
+            ended(self._as_known(self._ended.pop(0)))
 
     def _with_patience(self, act: Callable[[], object]) -> None:
         """Do something that needs the storage; while it is away, again and again."""
@@ -114,6 +139,7 @@ class Run:
                 if type(error) not in PASSING or left <= 0.0:
                     raise
                 self._unsure |= isinstance(error, OutcomeUnknown)
+                LOGGER.warning("the storage is away: %s", error)
                 kept = len(self._kept) + self._back.qsize()
                 self._line.say(
                     f"the storage is away, {kept} results are kept here; trying again "
@@ -207,11 +233,13 @@ class Run:
     def _tell(self) -> None:
         """Tell what is kept, in one transaction; note what was lost, and what is to end the run."""
         lost: list[Trial] = []
+        ended: list[Trial] = []
         ending: BaseException | None = None
         told, failures = self._told, self._failures
 
         def act(transaction: Transaction) -> None:
             nonlocal ending, told, failures
+            ended.clear()
             for sent, (value, error, words) in self._kept:
                 trial = self._journal.ledger.find(sent)
                 if trial.state != "pending":
@@ -228,6 +256,7 @@ class Run:
                         ending = ending or outside
                     elif told != self._most:
                         self._journal.close(transaction, trial, "told", value=value)
+                        ended.append(trial)
                         told += 1
                     continue
                 failures += 1
@@ -235,12 +264,13 @@ class Run:
                     lost.append(trial)
                 else:
                     self._journal.close(transaction, trial, "failed", reason=words)
+                    ended.append(trial)
                 hopeless = words is None and not is_lost(error)
                 if ending is None and (hopeless or failures > self._max_failures):
                     ending = error
 
         self._journal.change(act)
-        self._told, self._failures = told, failures
+        self._told, self._failures, self._ended = told, failures, [*self._ended, *ended]
         self._lost, self._ending = [*self._lost, *lost], self._ending or ending
         for sent, _ in self._kept:
             if self._as_known(sent).state != "pending":
@@ -248,7 +278,7 @@ class Run:
         self._kept, self._unsure = [], False
 
     def _outside(self, value: float | None) -> InvalidInput | None:
-        """Why a result cannot be taken in, by the algorithm or by what is known of the noise."""
+        """Why a result cannot be taken in, by the algorithm or by what is known about the noise."""
         try:
             self._journal.model.bound.check(value or 0.0)
         except InvalidInput as error:

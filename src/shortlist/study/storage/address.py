@@ -25,6 +25,35 @@ def is_url(storage: str) -> bool:
     return "://" in storage
 
 
+def sqlite_path(storage: str) -> str:
+    """A storage with the path in place of a ``sqlite:///`` URL; all others as they are.
+
+    Examples
+    --------
+    >>> sqlite_path("sqlite:///screen.db"), sqlite_path("sqlite:////srv/screen.db")
+    ('screen.db', '/srv/screen.db')
+    >>> sqlite_path("sqlite://")
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.StorageError: 'sqlite://' names no file: write sqlite:///screen.db, or the path alone. To keep a study in memory only, leave the storage out.
+    """
+    scheme, _, rest = storage.strip().partition("://")
+    if scheme.lower() not in ("sqlite", "sqlite+pysqlite"):
+        return storage
+    path = rest.removeprefix("/")
+    if not rest.startswith("/") or path in ("", ":memory:"):
+        raise StorageError(
+            f"{storage!r} names no file: write sqlite:///screen.db, or the path alone. To keep a "
+            "study in memory only, leave the storage out."
+        )
+    if "?" in path:
+        raise StorageError(
+            f"{storage!r} has settings after the path, and none are taken: write "
+            f"{path.partition('?')[0]!r}, the path alone."
+        )
+    return path
+
+
 def check_address(storage: str) -> None:
     """Refuse what is meant for a database and would be taken for a path, password and all.
 
@@ -53,7 +82,8 @@ def parsed_url(storage: str) -> sql.URL:
         raise StorageError(f"the storage URL cannot be read: {EXPECTED}") from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise StorageError(
-            f"storage is a path (SQLite) or a postgresql:// URL, got {url.drivername!r}."
+            "storage is a path or sqlite:///PATH (SQLite), or a postgresql:// URL, got "
+            f"{url.drivername!r}."
         )
     # Where an @ stands out of place, part of a password is taken for a host or a database.
     before, at, after = storage.partition("@")

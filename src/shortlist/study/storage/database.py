@@ -37,7 +37,7 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.study.definition import Definition
-from shortlist.study.journal import ROW, Checkpoint, Event, Known, Storage, Transaction
+from shortlist.study.journal import ROW, Checkpoint, Known, Logged, Storage, Transaction
 from shortlist.study.storage.address import is_url, shown, without_secrets
 from shortlist.study.storage.forking import before_fork, working
 from shortlist.study.storage.process import process_name
@@ -72,8 +72,10 @@ _READ_OPEN_TRIALS = {
     )
     for dialect, listed in _LISTED.items()
 }
-_READ_EVENTS = sql.select(EVENTS.c.change, EVENTS.c.kind, EVENTS.c.trial).where(
-    _EVENT_OF_STUDY, EVENTS.c.change > sql.bindparam("since")
+_READ_EVENTS = (
+    sql.select(*(EVENTS.c[name] for name in Logged._fields))
+    .where(_EVENT_OF_STUDY, EVENTS.c.change > sql.bindparam("since"))
+    .order_by(EVENTS.c.change)
 )
 _INSERT_TRIAL, _INSERT_EVENT = TRIALS.insert(), EVENTS.insert()
 _MUTABLE = ("state", "value", "reason", "closed_at", "expires_at", "worker", "process", "closed")
@@ -485,11 +487,11 @@ class _Transaction(Transaction):
         """Seconds since 1970: by the server's clock, or by this machine's with a file."""
         return time.time() if self._ahead is None else self._ahead + time.monotonic()
 
-    def news(self, known: Known) -> tuple[Sequence[Any], list[tuple[int, Event, int]]]:
+    def news(self, known: Known) -> tuple[Sequence[Any], list[Logged]]:
         self.found_news = True
         read = self._news if known == self._known else self._session.read(self._queries(known))
         rows, events, *old = read
-        return [*(old[0] if old else []), *rows], [(c, kind, trial) for c, kind, trial in events]
+        return [*(old[0] if old else []), *rows], [Logged._make(event) for event in events]
 
     def _queries(self, known: Known) -> list[tuple[Any, dict[str, Any]]]:
         """For the trials after the known ones, for the events since, for those that were open."""
@@ -535,10 +537,9 @@ class _Transaction(Transaction):
         place = {"of": self._study, "which": trial.number, "new_touched": change}
         self.writes.append((_UPDATE, {**new, **place}))
 
-    def note(self, change: int, kind: Event, trial: int, worker: str) -> None:
-        row = {"study": self._study, "change": change, "kind": kind, "trial": trial}
-        ours = {"at": self.now, "worker": worker, "made_by": self.number}
-        self.writes.append((_INSERT_EVENT, {**row, **ours}))
+    def note(self, event: Logged) -> None:
+        ours = {"study": self._study, "made_by": self.number}
+        self.writes.append((_INSERT_EVENT, {**ours, **event._asdict()}))
 
     def seal(self, standing: Checkpoint) -> None:
         new = dict(zip(_NEW_STANDING, standing, strict=True))
@@ -670,7 +671,7 @@ class StoredStudy(Storage):
                         f"({self._said(error.__cause__ or error)}): the change may be stored or "
                         "not. When the storage is back, "
                         "study.refresh() and study.trials show it; telling again is safe with "
-                        "if_told='ignore', or with a key= for data that nobody asked for."
+                        "if_told='ignore', or with a key= for unrequested data."
                     ) from cause
             time.sleep(pause)
             pause = min(2.0 * pause, 2.0)
@@ -704,6 +705,7 @@ class StoredStudy(Storage):
                     features_hash=definition.features_hash,
                     created_at=time.time(),
                     written_by=f"shortlist {__version__}",
+                    columns=definition.columns and json.dumps(definition.columns),
                     **standing._asdict(),
                 )
                 .returning(STUDIES.c.id)
@@ -732,7 +734,7 @@ class StoredStudy(Storage):
             return found
 
     def _find(self, connection: sql.Connection, name: str) -> Definition | None:
-        columns = ("id", "settings", "arms", "features", "features_hash")
+        columns = ("id", "settings", "arms", "features", "features_hash", "columns")
         row = connection.execute(
             sql.select(*(STUDIES.c[column] for column in columns)).where(STUDIES.c.name == name)
         ).one_or_none()
@@ -742,7 +744,7 @@ class StoredStudy(Storage):
         if not arms:
             apart = sql.select(TABLES.c.arms, TABLES.c.features).where(TABLES.c.study == row.id)
             arms, features = connection.execute(apart).one_or_none() or ("", None)
-        definition = Definition.read(row.settings, arms, features)
+        definition = Definition.read(row.settings, arms, features, row.columns)
         if definition.features_hash != row.features_hash:
             raise DamagedStorage(
                 f"{self.where}: the features of the study {name!r} are not those that were stored."

@@ -26,7 +26,7 @@ from shortlist.errors import (
 )
 from shortlist.study.journal import is_text
 from shortlist.study.storage import database, schema
-from shortlist.study.storage.address import check_address, is_url, parsed_url, shown
+from shortlist.study.storage.address import check_address, is_url, parsed_url, shown, sqlite_path
 from shortlist.study.storage.database import (
     StoredStudy,
     begin_writing,
@@ -82,7 +82,7 @@ def checked_storage(storage: object) -> str:
         )
     if str(storage) == ":memory:":
         raise InvalidSetting("leave storage= out to keep a study in memory only.")
-    place = os.fsdecode(storage)
+    place = sqlite_path(os.fsdecode(storage))
     check_address(place)
     try:  # a path is meant as seen from here, wherever the process goes later
         return place if is_url(place) else os.path.abspath(place)

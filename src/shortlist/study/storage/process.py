@@ -53,11 +53,11 @@ def has_ended(run: str, now: float, is_connected: Callable[[str], bool]) -> bool
     Parameters
     ----------
     run : str
-        As :func:`running` gave it.
+        As ``running`` gave it.
     now : float
         By the clock that all who share the storage go by.
     is_connected : callable
-        Whether a process, by its :func:`process_name`, is connected to the storage.
+        Whether a process, by its ``process_name``, is connected to the storage.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, String,
 
 from shortlist.errors import DamagedStorage, NewerSchema
 
-VERSION = 3
+VERSION = 4
 APART = 1 << 16  # bytes of features and names from which they stand in a table of their own
 
 METADATA = sql.MetaData()
@@ -38,6 +38,7 @@ STUDIES = sql.Table(
     Column("state", String(16), nullable=False),
     Column("created_at", Double, nullable=False),
     Column("written_by", Text, nullable=False),
+    Column("columns", Text),  # what the features are called, if they have names
 )
 
 # A study's row is written anew at every change, and with it all that it holds.
@@ -89,6 +90,8 @@ EVENTS = sql.Table(
     Column("at", Double, nullable=False),
     Column("worker", Text, nullable=False),
     Column("made_by", BigInteger),  # the transaction that made it
+    Column("value", Double),  # of a correction
+    Column("reason", Text),
     sqlite_with_rowid=False,
 )
 
@@ -109,23 +112,39 @@ def _set_tables_apart(connection: sql.Connection) -> None:
 
 def _name_transactions(connection: sql.Connection) -> None:
     """Add keys of results, and to every change the number of its transaction."""
-    known = sql.inspect(connection)
-    for table, column, kind in (
+    _add_columns(
+        connection,
         (TRIALS, "key", "TEXT"),
         (TRIALS, "opened_by", "BIGINT"),
         (TRIALS, "closed_by", "BIGINT"),
         (EVENTS, "made_by", "BIGINT"),
-    ):
-        if column not in {each["name"] for each in known.get_columns(table.name)}:
-            connection.execute(sql.text(f"ALTER TABLE {table.name} ADD COLUMN {column} {kind}"))
+    )
     # It was written at every change. What others changed is found by the trials' numbers.
     connection.execute(sql.text("DROP INDEX IF EXISTS shortlist_trials_touched"))
+
+
+def _add_corrections(connection: sql.Connection) -> None:
+    """Add the value and the reason of a correction, and the names of the features."""
+    _add_columns(
+        connection,
+        (EVENTS, "value", "DOUBLE PRECISION"),
+        (EVENTS, "reason", "TEXT"),
+        (STUDIES, "columns", "TEXT"),
+    )
+
+
+def _add_columns(connection: sql.Connection, *columns: tuple[sql.Table, str, str]) -> None:
+    known = sql.inspect(connection)
+    for table, column, kind in columns:
+        if column not in {each["name"] for each in known.get_columns(table.name)}:
+            connection.execute(sql.text(f"ALTER TABLE {table.name} ADD COLUMN {column} {kind}"))
 
 
 # From version v to v + 1: MIGRATIONS[v], run in the transaction that also counts the version up.
 MIGRATIONS: dict[int, Callable[[sql.Connection], None]] = {
     1: _set_tables_apart,
     2: _name_transactions,
+    3: _add_corrections,
 }
 
 

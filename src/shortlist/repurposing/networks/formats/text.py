@@ -164,7 +164,9 @@ def parse_rules(text: str, name: str = "network.noa") -> dict[str, int]:
         if not gene and not rule:
             continue
         if not is_name(gene) or not re.fullmatch("[0-9]{1,9}", rule) or gene in rules:
-            raise at_line(name, number, f"expected 'gene = rule', once a gene, got {line[:60]!r}.")
+            raise at_line(
+                name, number, f"expected 'gene = rule', once per gene, got {line[:60]!r}."
+            )
         try:
             check_rule(int(rule))
         except InvalidNetwork as error:

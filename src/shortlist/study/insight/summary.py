@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.output import count, duration, few, fold, from_here, iso, say, say_json
-from shortlist.printable import on_one_line
+from shortlist.files.paths import from_here
+from shortlist.printable import count, few, iso
 
 if TYPE_CHECKING:
     from shortlist.study.insight.health import Finding
+    from shortlist.study.insight.remaining import Projection
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
 
-def say_state(study: Study, as_json: bool, done: str = "", **report: Any) -> None:
-    """Print what a command has done, and the state that it leaves the study in."""
-    if as_json:
-        say_json({**report, **study_report(study)})
-        return
-    if done:
-        say(done)
-    say(fold(study_words(study)))
-
-
-def study_report(study: Study) -> dict[str, Any]:
-    """The state of a study, as every command gives it in JSON."""
+def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any]:
+    """The state of a study, as every command gives it in JSON; ``ahead`` is what remains."""
     states = Counter(trial.state for trial in study.trials)
     return {
         "study": study.name,
@@ -45,7 +35,7 @@ def study_report(study: Study) -> dict[str, Any]:
         "estimated_error": study.shortlist.error,
         "statistic": study.statistic,
         "epsilon": study.problem.epsilon,
-        "remaining": asdict(study.remaining()),
+        "remaining": asdict(ahead or study.remaining()),
         "shortlist": list(study.shortlist.names),
     }
 
@@ -87,9 +77,30 @@ def study_words(study: Study) -> str:
     if study.budget is not None:
         return f"{taken} of {study.budget:,}, where the study stops."
     return (
-        f"{taken}. The study stops when {study.statistic:.4g} has fallen to "
-        f"ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
+        f"{taken}. The stopping statistic is {study.statistic:.4g}; the study stops when it is at "
+        f"most ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
     )
+
+
+def status_report(
+    study: Study, ahead: Projection | None = None, found: Iterable[Finding] | None = None
+) -> dict[str, Any]:
+    """The state of a study with its answer, its open trials and its health.
+
+    What remains and what was found may be given, where they are at hand.
+    """
+    from shortlist.study.guarantee import worth
+
+    answer = study.shortlist
+    return {
+        **study_report(study, ahead),
+        "guarantee": answer.guarantee,
+        "worth": worth(study, answer.error).badge,
+        "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
+        "open": [trial_report(trial) for trial in study.pending],
+        "waiting_trials": [trial.number for trial in study.waiting],
+        "health": findings(study.health() if found is None else found),
+    }
 
 
 def findings(found: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -113,6 +124,8 @@ def trial_report(trial: Trial) -> dict[str, Any]:
         "arm": trial.name,
         "state": trial.state,
         "value": trial.value,
+        "first_value": trial.first_value,
+        "correction": trial.corrections[-1].reason if trial.corrections else None,
         "reason": trial.reason,
         "asked": iso(trial.asked_at),
         "closed": iso(trial.closed_at),
@@ -121,34 +134,6 @@ def trial_report(trial: Trial) -> dict[str, Any]:
         "seed": trial.seed,
         "origin": trial.cause.origin,
     }
-
-
-def trial_rows(trials: Sequence[Trial]) -> str:
-    """A table of open trials: when each was asked for, and when it is due.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> now = time.time()
-    >>> trial = SimpleNamespace(number=7, name="C01", asked_at=now, expires_at=now + 7300)
-    >>> print(trial_rows([trial]))
-    trial  arm  asked    due
-        7  C01  0 s ago  in 2 h
-    """
-    now = time.time()
-    rows = [
-        ("trial", "arm", "asked", "due" if any(t.expires_at is not None for t in trials) else "")
-    ]
-    for trial in trials:
-        asked = "" if trial.asked_at is None else f"{duration(now - trial.asked_at)} ago"
-        due = ""
-        if trial.expires_at is not None:
-            left = trial.expires_at - now
-            due = f"in {duration(left)}" if left > 0 else f"{duration(-left)} over"
-        rows.append((f"{trial.number:5}", on_one_line(trial.name), asked, due))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def trial_numbers(trials: Sequence[Trial]) -> str:

@@ -35,17 +35,20 @@ class Table(NamedTuple):
 def read_lines(
     file: Path,
     *,
+    data: bytes | None = None,
     spaced: bool = False,
     is_cut_right: Callable[[list[str], list[str]], bool] | None = None,
 ) -> list[Line]:
     """The lines that are not blank, split into cells at commas, semicolons or tabs.
 
     Where the first line has none of these, ``spaced`` splits at spaces. ``is_cut_right`` is given
-    the heading and a line, and may know that commas do separate.
+    the heading and a line, and may know that commas do separate. ``data`` is what the file holds,
+    where it was sent and is not on the disk.
     """
     file = checked_path(file, InvalidFeatures)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        raw = io.BytesIO(file.read_bytes() if data is None else data)
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig").read()  # any line ends become \n
     except FileNotFoundError:
         raise InvalidFeatures(f"there is no file {file}: check the path.") from None
     except OSError as error:
@@ -82,14 +85,15 @@ def read_lines(
     return lines
 
 
-def read_table(file: Path, *, named: bool = False) -> Table:
+def read_table(file: Path, *, named: bool | None = False) -> Table:
     """Read a table; comma, semicolon, tab or spaces between the numbers.
 
     The first line names the columns if it is text. The first column names the rows if it is text,
     if its heading is empty (as pandas writes an index), or if it is ``named``. Then spaces do not
-    separate, since names may hold them, and decimal commas are read as in plates.
+    separate, since names may hold them, and decimal commas are read as in plates. With None in
+    place of ``named`` they are read so too, and the first column is looked at (``may_be_names``).
     """
-    lines = read_lines(file, spaced=not named)
+    lines = read_lines(file, spaced=named is False)
     start, heading = lines[0]
     width = len(heading)
     for number, cells in lines:
@@ -99,16 +103,20 @@ def read_table(file: Path, *, named: bool = False) -> Table:
                 "every line must have the same number of them. A comma within a cell needs quotes "
                 "around it, or semicolons between the cells."
             )
-    if named and width == 1:
+    expected = named is not False  # names in the first column
+    if expected and width == 1:
         raise InvalidFeatures(
             f"{file}, line {start} has a single cell: a name is expected, then numbers, with "
             "commas, semicolons or tabs in between."
         )
-    titled = heading[0] == "" or _is_heading(heading, lines[1:], named)
+    titled = heading[0] == "" or _is_heading(heading, lines[1:], expected)
     body = lines[1:] if titled else lines
     if not body:
         raise InvalidFeatures(f"{file} has a heading and no numbers: add a line for each row.")
-    first = 1 if named or heading[0] == "" or _has_names(file, body) else 0
+    if named is None:
+        title = heading[0] if titled else None
+        expected = may_be_names(title, [cells[0] for _, cells in body])
+    first = 1 if expected or heading[0] == "" or (named is False and _has_names(file, body)) else 0
     cells = [cell for _, line in body for cell in line[first:]]
     width -= first
 
@@ -118,7 +126,7 @@ def read_table(file: Path, *, named: bool = False) -> Table:
     def no_number(cell: str) -> str:
         return f"{cell!r} is not a finite number. Correct it, or drop its row or its column."
 
-    for k, cell in enumerate(() if named else cells):
+    for k, cell in enumerate(cells if named is False else ()):
         if "," in cell:
             raise InvalidFeatures(f"{where(k)}: {no_number(cell)}")
     numbers = read_numbers(cells, where, no_number, InvalidFeatures)
@@ -135,6 +143,28 @@ def _is_heading(first: list[str], rest: list[Line], named: bool) -> bool:
     named = named or (bool(rest) and not any(resembles_number(cells[0]) for _, cells in rest))
     # With a single column "a,1" is more likely an arm and its number.
     return len(first) > 2 and not resembles_number(first[0]) and first[1:] in counted and named
+
+
+NAMING = ("", "name", "names", "arm", "arms", "id", "index", "candidate", "compound", "drug")
+
+
+def may_be_names(title: str | None, cells: Sequence[str]) -> bool:
+    """Whether a first column, of this heading, can name arms: text, or whole numbers that differ.
+
+    Examples
+    --------
+    >>> may_be_names("lr", ["0.1", "0.01"]), may_be_names("depth", ["3", "3"])
+    (False, False)
+    >>> may_be_names("compound", ["1.25", "0.5"]), may_be_names(None, ["1003", "1004"])
+    (True, True)
+    """
+    if title is not None and title.casefold() in NAMING:
+        return True
+    if not all(map(resembles_number, cells)):
+        return True
+    return all(re.fullmatch(r"\d+", cell, re.ASCII) for cell in cells) and len(set(cells)) == len(
+        cells
+    )
 
 
 def _has_names(file: Path, body: list[Line]) -> bool:

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import shortlist
-from command_line import GOOD, asked, does, fails, fill, fingerprint, run, told, write
-from shortlist.cli import plate
+from command_line import GOOD, asked, does, fails, fill, fingerprint, run, tell_two, told, write
+from shortlist.study import plate
 
 
 def test_a_plate_has_a_line_a_trial(screen: Path) -> None:
@@ -192,7 +192,99 @@ def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
     does("tell", "screen.toml", "plate.csv")
     Path("plate.csv").write_text(GOOD.replace("0.25", "0.26"))
     result = run("tell", "screen.toml", "plate.csv")
-    fails(result, 2, "told 0.25 before and is 0.26 here", "final", "0.25 stays stored: put it back")
-    fails(result, 2, "--arm and --value", "begin another study")
-    fails(run("fail", "screen.toml", 1), 2, "cannot be failed (0.25 is stored and final)")
+    fails(result, 2, "told 0.25 before and is 0.26 here", "--arm and --value")
+    fails(result, 2, "`shortlist correct STUDY 1 --value 0.26 --reason TEXT` puts it right")
+    fails(run("fail", "screen.toml", 1), 2, "cannot be failed (0.25 is stored; `shortlist correct`")
     assert told()[:2] == [0.5, 0.25]
+    does("correct", "screen.toml", 1, "--value", 0.26, "--reason", "typo")  # the advice works
+    assert told()[:2] == [0.5, 0.26]
+    assert asked("tell", "screen.toml", "plate.csv")["known"] == [0, 1]
+    Path("plate.csv").write_text(GOOD)  # an old copy does not undo it
+    assert asked("tell", "screen.toml", "plate.csv")["known"] == [0, 1]
+    assert told()[:2] == [0.5, 0.26]
+
+
+RESULTS = {
+    "arm,value": "arm,value\nC10,0.5\nC14,-0.25\nC10,0.5\n",
+    "name and notes": "note,name,value\nx,C10,0.5\ny,C14,-0.25\n,C10,0.5\n",
+    "no heading": "C10,0.5\nC14,-0.25\nC10,0.5\n",
+    "semicolons and decimal commas": "Arm;Value\nC10;0,5\nC14;-0,25\nC10;0,5\n",
+    "keys": "key,arm,value\na,C10,0.5\nb,C14,-0.25\nc,C10,0.5\n",
+    "a blank": "arm,value\nC10,0.5\nC14,-0.25\nC10,0.5\nC15,\n",
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_file_of_arms_and_values_is_told_once_by_row(screen: Path, kind: str) -> None:
+    Path("results.csv").write_text(RESULTS[kind])
+    report = asked("tell", "screen.toml", "results.csv")
+    assert (report["taken"], report["known"], report["evaluations"]) == ([0, 1, 2], [], 3)
+    before = fingerprint()
+    report = asked("tell", "screen.toml", "results.csv")
+    assert (report["taken"], report["known"], report["evaluations"]) == ([], [0, 1, 2], 3)
+    assert fingerprint() == before
+    trials = shortlist.Study.load("screen.db").trials
+    assert [(trial.name, trial.value) for trial in trials] == [
+        *(("C10", 0.5), ("C14", -0.25), ("C10", 0.5))
+    ]
+    with Path("results.csv").open("a") as file:
+        file.write("d,C15,1\n" if kind == "keys" else ",C15,1\n" if "notes" in kind else
+                   "C15;1\n" if ";" in RESULTS[kind] else "C15,1\n")  # fmt: skip
+    assert asked("tell", "screen.toml", "results.csv")["taken"] == [3]
+
+
+def test_a_changed_row_says_how_to_put_it_right(screen: Path) -> None:
+    Path("results.csv").write_text("arm,value\nC10,5\nC14,0.2\n")
+    does("tell", "screen.toml", "results.csv")
+    Path("results.csv").write_text("arm,value\nC10,0.5\nC14,0.2\nC14,0.3\n")
+    result = run("tell", "screen.toml", "results.csv")
+    fails(result, 2, "results.csv, line 2: this row was told before, as trial 0 with 5.0")
+    fails(result, 2, "`shortlist correct STUDY 0 --value 0.5 --reason TEXT`")
+    does("correct", "screen.toml", 0, "--value", 0.5, "--reason", "decimal point")
+    report = asked("tell", "screen.toml", "results.csv")
+    assert (report["taken"], report["known"]) == ([2], [0, 1])
+
+
+BAD_RESULTS = {
+    "results.csv, line 3: unknown arm 'C99'": "arm,value\nC10,0.5\nC99,0.2\n",
+    "results.csv, line 3: the value 'high' is not a number": "arm,value\nC10,0.5\nC14,high\n",
+    "results.csv, line 3: the key 'a' stands on line 2 too": (
+        "key,arm,value\na,C10,0.5\na,C14,0.2\n"
+    ),
+    "results.csv has two columns 'value': keep one": "arm,value,value\nC10,1,2\n",
+    "or arm and value, for results that nobody asked for": "arm,result\nC10,0.5\n",
+    "results.csv, line 2 has 3 cells and the heading has 2": "arm,value\nC10,0,5\n",
+}
+
+
+@pytest.mark.parametrize("message", BAD_RESULTS)
+def test_a_bad_file_of_results_is_named_and_nothing_of_it_is_taken(
+    screen: Path, message: str
+) -> None:
+    before = fingerprint()
+    Path("results.csv").write_text(BAD_RESULTS[message])
+    fails(run("tell", "screen.toml", "results.csv"), 2, message)
+    assert fingerprint() == before
+
+
+def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(screen: Path) -> None:
+    tell_two()
+    does("ask", "screen.toml")
+    does("fail", "screen.toml", 2, "--reason", "dropped")
+    does("export", "screen.toml", "--out", "trials.csv")
+    before = fingerprint()
+    report = asked("tell", "screen.toml", "trials.csv")
+    assert (report["taken"], report["known"]) == ([], [0, 1])
+    assert fingerprint() == before
+    text = Path("screen.toml").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("epsilon")]
+    Path("other.toml").write_text("\n".join([*lines, "epsilon = 0.07", ""]))
+    does("new", "other.toml")
+    assert asked("tell", "other.toml", "trials.csv")["taken"] == [0, 1]
+    assert asked("tell", "other.toml", "trials.csv")["known"] == [0, 1]
+    # As an earlier version exported it: without the mark of its study.
+    pd.read_csv("trials.csv").drop(columns="study").to_csv("old.csv", index=False)
+    assert asked("tell", "screen.toml", "old.csv")["known"] == [0, 1]
+    # What the file of the one study has told, its results carried over do not tell again.
+    report = asked("new", "other.toml", "--from", "screen.toml")
+    assert (report["made"], report["carried"]) == (False, 0)

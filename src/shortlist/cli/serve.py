@@ -1,0 +1,101 @@
+"""The command ``serve``: a study as a live page, and as JSON for instruments."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import secrets
+import socket
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from shortlist.cli.opening import NameOption, StudyArgument, open_study
+from shortlist.cli.output import note, say
+from shortlist.errors import InvalidSetting
+
+TOKEN = "SHORTLIST_TOKEN"  # noqa: S105 - the name of a variable
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+EXAMPLES = """[bold]Examples[/bold]
+$ shortlist serve screen.db
+$ shortlist serve screen.toml --port 0                     # any free port
+$ SHORTLIST_TOKEN=… shortlist serve screen.db              # the same address every time
+$ shortlist serve screen.db --host 0.0.0.0 --allow lab-pc  # for others in the network
+
+Whoever has the printed address may ask, tell and fail. The server listens on
+this machine only, unless --host says otherwise; then what it sends is not
+encrypted, and a proxy with TLS should stand before it."""
+
+
+def serve(
+    study: StudyArgument = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = LOOPBACK[0],
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes a free one.")
+    ] = 8765,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="What else the server is called in addresses; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    name: NameOption = None,
+) -> None:
+    """Serve a study: a live page, and JSON for instruments."""
+    from shortlist.serve.application import application, run
+
+    token = _token()
+    local = _is_local(host)
+    names = [host, *(LOOPBACK if local else []), *(allow or [])]
+    if host in ("0.0.0.0", "::") and not allow:  # noqa: S104 - it is refused
+        raise InvalidSetting(
+            f"--host {host} is every address of this machine: say with --allow by which name or "
+            "address others reach it, such as --allow lab-pc."
+        )
+    app = application(lambda: open_study(study, name), token=token, names=names)
+    with _listening(host, port) as listener:
+        shown = names[-1] if allow else host
+        number = listener.getsockname()[1]
+        where = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}"
+        say(f"page  {where}/{token}/")
+        say(f"JSON  {where}/api/ with the header Authorization: Bearer {token}")
+        say("Ctrl-C ends it; the study stays as it is.")
+        if not local:
+            note("what is sent is not encrypted: whoever can listen to it can read the token.")
+        with suppress(KeyboardInterrupt):
+            run(app, listener)
+
+
+def _token() -> str:
+    """The token from the environment, or a new one."""
+    given = os.environ.get(TOKEN)
+    if given is None:
+        return secrets.token_urlsafe(24)
+    if not re.fullmatch(r"[A-Za-z0-9_-]{16,200}", given):
+        raise InvalidSetting(
+            f"{TOKEN} must have 16 to 200 letters, digits, - or _. Leave it unset to have one made."
+        )
+    return given
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=1024)
+    except OSError as error:
+        raise InvalidSetting(
+            f"--host {host} --port {port} cannot be listened on ({error.strerror}): choose another "
+            "port, or 0 for a free one."
+        ) from None

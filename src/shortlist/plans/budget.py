@@ -1,0 +1,297 @@
+"""A fixed budget: all of it is spent, whatever the results, and nothing is proven about the answer.
+
+``Budgeted`` is what the algorithms with a budget have in common, ``BudgetStrategy`` what their
+strategies have: least squares on all results, and the m arms of largest mean. They differ in where
+they spend.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.follow import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
+from shortlist.errors import InvalidSetting
+from shortlist.numerics.linear import solve_lower
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.engine import PlanEngine, PlanProgress, take_steps
+from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.posterior.least_squares import OBSERVE
+from shortlist.posterior.posterior import Posterior
+from shortlist.problem import Problem, whole_number
+from shortlist.rules.thresholds import strategy_threshold
+
+NORMAL = strategy_threshold(
+    "normal",
+    "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
+    "is listed because it came out best.",
+    "the noise is normal and the means are linear in the features",
+    "quantile of the normal distribution",
+    proven=False,
+)
+
+
+def no_guarantee(budget: int | None) -> str:
+    """Says that an answer on a budget has no guarantee, and why."""
+    return (
+        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, however "
+        "sure it is by then."
+    )
+
+
+@dataclass(frozen=True)
+class BudgetBound(AlgorithmOnProblem):
+    """An algorithm with a budget, on a problem."""
+
+    algorithm: Budgeted | None = None
+
+    def guarantee(self) -> str:
+        """What the answer will be worth; the study adds an estimate of how sure it is."""
+        assert self.algorithm is not None
+        return f"{no_guarantee(self.algorithm.budget)} {self.algorithm.extension}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budgeted:
+    """An algorithm that spends a fixed number of evaluations.
+
+    Attributes
+    ----------
+    extension : str
+        What is known of it, as a sentence.
+    """
+
+    budget: int
+    name: str = ""
+
+    summary: ClassVar[str]
+    extension: ClassVar[str]
+    only_m: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
+
+    @abstractmethod
+    def strategy(self) -> Callable[[ReducedProblem], BudgetStrategy]:
+        """What makes the strategy before its first result."""
+
+    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
+        """The algorithm on a problem."""
+        if self.budget < problem.rank:
+            raise InvalidSetting(
+                f"budget={self.budget} is too small: the features have {problem.rank} dimensions, "
+                f"and fewer than {problem.rank} evaluations leave some means unknown. Pass at least "
+                f"budget={problem.rank}, better several times as much."
+            )
+        strategy = self.strategy()
+        plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
+        bound = plain.bind(problem, threshold)
+        assert isinstance(bound.engine, PlanEngine)
+        engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
+        reasons = ["a budget is spent, however sure the answer is by then"]
+        given = self.name, problem, NORMAL, bound.setting, engine, reasons
+        return BudgetBound(*given, algorithm=self)
+
+
+NEAR = 256  # arms on either side of the boundary that are looked at
+
+
+class BudgetStrategy(Strategy):
+    """Spends a budget, with the number and sum of all results of each arm.
+
+    Parameters
+    ----------
+    problem : ReducedProblem
+        δ only says how wide the intervals are that are shown.
+    budget : int
+        How many results there will be; at least as many as the features have dimensions.
+
+    Attributes
+    ----------
+    pulls, sums : array, K
+        Of all results so far.
+    means : array, K
+        Their least-squares estimates.
+    seed : int
+        Of the study, as soon as it has decided once.
+    """
+
+    seed: int = 0
+
+    def __init__(self, problem: ReducedProblem, budget: int) -> None:
+        arms, rank = problem.features.shape
+        self._problem, self.budget = problem, budget
+        self._basis = np.linalg.qr(problem.features)[0]
+        self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
+        self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
+        self.inside = np.zeros(arms, np.bool_)
+        from scipy.special import ndtri  # loads late: a tenth of a second
+
+        self.threshold = float(ndtri(1.0 - problem.delta / 2.0))
+        self.plan = self._first_plan()
+
+    @property
+    def told(self) -> int:
+        """How many results it has seen."""
+        return int(self.pulls.sum())
+
+    @property
+    @abstractmethod
+    def end(self) -> int:
+        """The number of results at the end of the plan; the budget once that is spent."""
+
+    @property
+    def spent(self) -> bool:
+        """Whether all of the budget is in."""
+        return self.told >= self.budget
+
+    def decide(self, sums: Reals, seed: int) -> None:
+        """Take in the plan's results, and make the next plan."""
+        self.seed = seed
+        self.take(self.plan, sums)
+
+    def take(self, pulls: Integers, sums: Reals) -> None:
+        """Take in results, whether or not those of the plan, and make the next plan."""
+        after = self.copy()
+        after.pulls, after.sums = self.pulls + pulls, self.sums + sums
+        after._estimate()
+        after._find_boundary()
+        if not after.spent:
+            after.plan = after._next_plan()
+        vars(self).update(vars(after))
+
+    def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
+        """Estimates of μ_i − μ_j for every arm i, each with its interval for that pair alone."""
+        gap = self.means - self.means[j]
+        widths = self.threshold * self._problem.sigma * norms(self._white.T - self._white[:, j])
+        return gap, gap - widths, gap + widths
+
+    def threshold_at(self, time: float) -> float:
+        """C, which is the same at all times."""
+        return self.threshold
+
+    def _estimate(self) -> None:
+        """Least squares on all results; the columns of ``_white`` have the norms of V⁻¹."""
+        triangle = np.linalg.qr(np.sqrt(self.pulls)[:, None] * self._basis)[1]
+        self._white = solve_lower(triangle.T, self._basis.T)
+        self.means = (self._white @ self.sums) @ self._white
+
+    def _find_boundary(self) -> None:
+        """Find the candidates, and the least certain pair of a candidate and a challenger."""
+        order = np.argsort(-self.means, kind="stable")
+        m = self._problem.m
+        self.inside = np.isin(np.arange(len(order)), order[:m])
+        near, others = order[max(0, m - NEAR) : m], order[m : m + NEAR]
+        upper = np.stack([self.differences(int(b))[2][others] for b in near])
+        k, j = np.unravel_index(np.argmax(upper), upper.shape)
+        self.b, self.c, self.statistic = int(near[k]), int(others[j]), float(upper[k, j])
+
+    @abstractmethod
+    def _first_plan(self) -> Integers:
+        """A plan that spans the features."""
+
+    @abstractmethod
+    def _next_plan(self) -> Integers:
+        """The plan after these results."""
+
+
+def norms(rows: Reals) -> Reals:
+    """The length of each row."""
+    return np.sqrt(np.einsum("ak,ak->a", rows, rows))
+
+
+class BudgetProgress(PlanProgress):
+    """Progress where a result of any arm takes a place in the plan: it is paid for."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        super().__init__(strategy)
+        assert isinstance(strategy, BudgetStrategy)
+        self.spending = strategy
+
+    def decide(self, seed: int) -> None:
+        """Give the strategy all results that came in."""
+        self.spending.seed = seed
+        self._take(self.sums)
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether as many results are in as were planned, and some of the budget is left."""
+        told = int(self.pulls.sum())
+        return self.strategy.plan.sum() <= told < self.spending.budget - self.spending.told
+
+    def suppose_pull(self, arm: int) -> None:
+        """Count a result as if it were in."""
+        self.pulls[arm] += 1
+
+    def suppose(self, means: Reals) -> None:
+        """Go on to the next phase as if the results of this one had come out at their means."""
+        self._take(self.pulls * means)
+
+    def _take(self, sums: Reals) -> None:
+        none = np.zeros_like(self.pulls), np.zeros_like(self.sums)
+        self.spending.take(self.pulls, sums)
+        self.pulls, self.sums = none
+
+
+UNLIMITED = 2**40  # pulls of an arm: every result counts
+
+
+class BudgetEngine(PlanEngine):
+    """A budget on its problem. It decides when as many results are in as were planned."""
+
+    def stops(self, strategy: Strategy) -> bool:
+        """Whether the budget is spent."""
+        assert isinstance(strategy, BudgetStrategy)
+        return strategy.spent
+
+    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The first phase; as many results of any arms that span the features take its place."""
+        over = posterior.observed >= len(self.setup.initial) and self._spans(posterior)
+        return self.setup.initial[:0] if over else self.setup.initial, posterior.pulls
+
+    def round(self) -> BudgetProgress:
+        """The strategy before its first result."""
+        return BudgetProgress(self._first.copy())
+
+    def follow(
+        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, marks: Integers
+    ) -> PlanProgress:
+        """Take steps from where ``marks`` stand to the stop or to their end."""
+        assert isinstance(now, BudgetProgress)
+        unlimited = np.full(len(now.pulls), UNLIMITED, np.int64)
+
+        def take(until: int) -> None:
+            given = steps.kinds[:until], steps.arms[:until], steps.values[:until], marks
+            observe = OBSERVE[posterior.state.layout].pointer
+            take_steps(posterior.state, observe, unlimited, now.pulls, now.sums, False, *given)
+
+        if marks[STOPPED]:  # what comes after the stop decides nothing
+            take(len(steps.kinds))
+            return now
+        while not marks[STOPPED]:
+            results = marks[NEXT] + np.flatnonzero(steps.kinds[marks[NEXT] :] == TAKE)
+            # One at a time where the plan is full and its results do not span the features.
+            lacking = max(now.spending.end - posterior.observed, 1)
+            if len(results) < lacking:
+                take(len(steps.kinds))
+                break
+            take(results[lacking - 1] + 1)
+            if not marks[INITIALIZED] and self._spans(posterior):
+                posterior.refresh()
+                marks[INITIALIZED] = 1
+            if marks[INITIALIZED]:
+                now.decide(seed)
+                marks[STOPPED] = int(now.spending.spent)
+        if marks[INITIALIZED]:  # what is to be pulled next depends on every result
+            marks[DECIDED_AT] = posterior.observed
+        return now
+
+    def _spans(self, posterior: Posterior) -> bool:
+        seen = self.problem.features[posterior.pulls > 0]
+        return bool(np.linalg.matrix_rank(seen) == self.problem.features.shape[1])

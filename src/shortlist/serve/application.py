@@ -1,0 +1,269 @@
+"""The server's answers: pages for browsers, and JSON for instruments and other languages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from socket import socket
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from urllib.parse import quote, urlencode
+
+from starlette.applications import Starlette
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from uvicorn import Config, Server
+
+from shortlist.errors import (
+    BudgetSpent,
+    InvalidInput,
+    LinearityRejected,
+    ShortlistError,
+    StorageError,
+    StudyStopped,
+    TrialClosed,
+    UnknownTrial,
+)
+from shortlist.printable import count, plain
+from shortlist.serve import actions, pages
+from shortlist.serve.follower import Follower
+from shortlist.serve.guard import API, LARGEST, PAGE, Guard
+from shortlist.study.insight.summary import trial_numbers
+from shortlist.study.plate import match, read_plate, write_plate
+
+if TYPE_CHECKING:
+    from shortlist.study.plate import PlateResults
+    from shortlist.study.study import Study
+
+Result = TypeVar("Result")
+Action = Callable[["Study", Mapping[str, Any]], dict[str, Any]]
+OFFERED = (
+    "there are GET /api/status, POST /api/ask, POST /api/tell and POST /api/fail, and the page at "
+    "the address that `shortlist serve` printed."
+)
+# The first class that fits counts.
+STATUS: tuple[tuple[type[ShortlistError], int], ...] = (
+    (UnknownTrial, 404),
+    (TrialClosed, 409),
+    (StudyStopped, 409),
+    (BudgetSpent, 409),
+    (LinearityRejected, 409),
+    (StorageError, 503),
+    (ShortlistError, 400),
+)
+
+
+def application(load: Callable[[], Study], *, token: str, names: Collection[str]) -> Guard:
+    """An ASGI application that serves one study.
+
+    Parameters
+    ----------
+    load : callable
+        Opens the study, such as ``lambda: Study.load("screen.db")``. It is called twice: one is
+        asked and told, the other is looked at.
+    token : str
+        Whoever knows it may do everything: it is part of the page's address, and sent with every
+        request for JSON.
+    names : collection of str
+        What the server is called in the header ``Host``, such as ``["127.0.0.1", "localhost"]``.
+    """
+    return Guard(_Served(load).starlette(), token, names)
+
+
+def run(app: Guard, listener: socket) -> None:
+    """Serve until a signal ends it. Requests are not logged: their addresses hold the token."""
+    config = Config(app, access_log=False, log_level="warning", timeout_keep_alive=60)
+    Server(config).run(sockets=[listener])
+
+
+class _Served:
+    """One study and those who use it.
+
+    All that changes the study is done by one thread, one after the other. Who waits for it is a
+    coroutine, which holds no lock.
+    """
+
+    def __init__(self, load: Callable[[], Study]) -> None:
+        self._study = load()
+        self._follower = Follower(load)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="study")
+
+    def starlette(self) -> Starlette:
+        """The routes."""
+        page = [
+            Route("/", self.page),
+            Route("/live", self.live),
+            Route("/style.css", partial(_asset, "style.css", "text/css")),
+            Route("/live.js", partial(_asset, "live.js", "text/javascript")),
+            Route("/plate.csv", self.plate),
+            Route("/ask", self.ask, methods=["POST"]),
+            Route("/preview", self.preview, methods=["POST"]),
+            Route("/tell", self.tell, methods=["POST"]),
+            Route("/fail", self.fail, methods=["POST"]),
+        ]
+        api = [
+            Route("/status", self.status),
+            *(
+                Route(f"/{action.__name__}", partial(self.act, action), methods=["POST"])
+                for action in (actions.ask, actions.tell, actions.fail)
+            ),
+        ]
+        return Starlette(
+            routes=[Mount(PAGE, routes=page), Mount(API, routes=api)],
+            exception_handlers={ShortlistError: self.refused, HTTPException: self.refused},
+            lifespan=self.lifespan,
+        )
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """While the server runs."""
+        yield
+        self._follower.close()
+        self._thread.shutdown()
+        self._study.close()
+
+    async def _do(self, act: Callable[[Study], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, act, self._study)
+
+    # JSON
+
+    async def status(self, request: Request) -> Response:
+        """Where the study stands; it includes all that was acknowledged here before."""
+        snapshot = await self._follower.latest(self._study.changes)
+        return JSONResponse(snapshot.status)
+
+    async def act(self, action: Action, request: Request) -> Response:
+        """Ask, tell or fail."""
+        given = _read_json(await request.body())
+        done = await self._do(lambda study: action(study, given))
+        return JSONResponse(plain(done))
+
+    # The page
+
+    async def page(self, request: Request) -> Response:
+        """The page."""
+        seen = await self._follower.latest(self._study.changes)
+        return HTMLResponse(
+            pages.page(self._study, seen.changes, seen.html, self._follower.problem)
+        )
+
+    async def live(self, request: Request) -> Response:
+        """The part of the page that changes; empty (204) if it is as the client has seen it."""
+        snapshot, problem = await self._follower.latest(), self._follower.problem
+        version = f"{snapshot.changes}{'?' if problem else ''}"
+        if request.query_params.get("seen") == version:
+            return Response(status_code=204)
+        body = pages.shown(snapshot.html, problem)
+        return HTMLResponse(body, headers={"Study-Changes": version})
+
+    async def plate(self, request: Request) -> Response:
+        """The open trials as a plate: all, or those that were asked for with a key."""
+        key = request.query_params.get("key")
+        separator = ";" if request.query_params.get("separator") == "semicolon" else ","
+
+        def written(study: Study) -> tuple[str, str]:
+            study.refresh()
+            trials = [t for t in study.pending if key is None or t.worker == f"key {key}"]
+            numbers = trial_numbers(trials).replace("–", "-").replace(", ", "_")
+            return write_plate(study, trials, separator), numbers
+
+        text, numbers = await self._do(written)
+        name = quote(f"plate-{numbers[:60]}.csv" if numbers else "plate-empty.csv")
+        attached = {"Content-Disposition": f"attachment; filename={name}"}
+        return Response(text, media_type="text/csv", headers=attached)
+
+    async def ask(self, request: Request) -> Response:
+        """Ask for a plate."""
+        async with request.form() as form:
+            number, key = _text(form, "n"), _text(form, "key")
+        if not number.isascii() or not number.isdecimal():
+            raise InvalidInput(f"{number[:40]!r} is not a number of trials: nothing was asked.")
+        trials = await self._do(lambda study: actions.ask_for(study, int(number[:9]), key))
+        words = f"{count(len(trials), 'trial')} to be measured: {trial_numbers(trials)}."
+        return self._message("The next plate", words, plate=f"plate.csv?{urlencode({'key': key})}")
+
+    async def preview(self, request: Request) -> Response:
+        """What a plate would tell; nothing is told."""
+        async with request.form(max_files=1) as form:
+            upload = form.get("plate")
+            if not isinstance(upload, UploadFile) or not upload.filename:
+                raise InvalidInput("no file was chosen: choose the measured plate.")
+            file, data = Path(upload.filename).name or "plate.csv", await upload.read()
+
+        def matched(study: Study) -> PlateResults:
+            study.refresh()
+            return match(Path(file), read_plate(Path(file), data), study)
+
+        told = await self._do(matched)
+        return HTMLResponse(pages.preview(self._study, file, told))
+
+    async def tell(self, request: Request) -> Response:
+        """Tell what was shown and is confirmed."""
+        async with request.form(max_part_size=LARGEST) as form:
+            given = {"results": _read_json(_text(form, "results").encode())}
+        done = await self._do(lambda study: actions.tell(study, given))
+        known = f", {len(done['known'])} known already" if done["known"] else ""
+        return self._message("Told", f"{count(len(done['taken']), 'result')} taken{known}.")
+
+    async def fail(self, request: Request) -> Response:
+        """Mark trials as failed."""
+        async with request.form() as form:
+            words, reason = _text(form, "trials"), _text(form, "reason")
+        numbers = words.replace(",", " ").split()
+        if not numbers or not all(word.isascii() and word.isdecimal() for word in numbers):
+            raise InvalidInput("name the trials by their numbers, such as 12 17: nothing failed.")
+        given = {"trials": [int(word[:18]) for word in numbers], "reason": reason}
+        done = await self._do(lambda study: actions.fail(study, given))
+        known = f", {len(done['known'])} before" if done["known"] else ""
+        return self._message("Failed", f"{count(len(done['closed']), 'trial')} failed{known}.")
+
+    def _message(self, title: str, words: str, **more: Any) -> Response:
+        return HTMLResponse(pages.message(self._study, title, words, **more))
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """Say what is wrong: as JSON, or on a page."""
+        if isinstance(error, HTTPException):
+            code, words, headers = error.status_code, error.detail, error.headers
+            if code in (404, 405):
+                words = f"there is no {request.method} {request.url.path[:100]}: {OFFERED}"
+        else:
+            code = next(code for kind, code in STATUS if isinstance(error, kind))
+            words, headers = str(error), None
+        if request.url.path.startswith(f"{API}/"):
+            reply = {"error": words, "kind": type(error).__name__}
+            return JSONResponse(reply, code, headers)
+        words = words[0].upper() + words[1:]
+        page = pages.message(self._study, "Nothing was done", words, bad=True)
+        return HTMLResponse(page, code, headers)
+
+
+async def _asset(name: str, kind: str, request: Request) -> Response:
+    return Response(pages.asset(name), media_type=kind)
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name, "")
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be a text, and a file came.")
+    return value
+
+
+def _read_json(body: bytes) -> Any:
+    def refuse(constant: str) -> NoReturn:
+        raise InvalidInput(f"{constant} is no number in JSON, and no result: nothing was done.")
+
+    try:
+        return json.loads(body, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(
+            f"the request is not JSON in UTF-8 ({error}): nothing was done."
+        ) from None

@@ -1,0 +1,136 @@
+"""The stopping statistic over time, and where it may reach ε: lines in a box of fixed size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.plot.figure import number
+
+if TYPE_CHECKING:
+    from shortlist.report.reading import Reading
+
+WIDTH, HEIGHT, MARGIN = 1000.0, 300.0, 12.0  # of the box; the page stretches it
+POINTS = 400  # of the line
+FEW, PART = 50, 0.1  # results, and a part of all: if more are new, those in between are looked up
+FAR = 1.5  # times what is told: so much of a projection is drawn
+
+
+@dataclass(frozen=True)
+class Course:
+    """What to draw, in units of the box; ``None`` where there is nothing to draw.
+
+    Attributes
+    ----------
+    line : str
+        The statistic, as the points of an SVG polyline.
+    epsilon : float
+        How high ε is.
+    low, guess, high : float or None
+        Where the projection's range begins, its middle, and where its range ends.
+    now : tuple of float
+        Where the line ends.
+    first, last : str
+        The evaluations at the left and at the right.
+    top : str
+        The statistic at the upper edge.
+    """
+
+    line: str
+    epsilon: float
+    low: float | None
+    guess: float | None
+    high: float | None
+    now: tuple[float, float]
+    first: str
+    last: str
+    top: str
+
+
+class Track:
+    """The statistic of a study at the evaluations at which it was looked at.
+
+    What it was before is made by taking every result in again, which takes long: that is done only
+    where many are new.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, float]] = []
+
+    def points(self, reading: Reading) -> list[tuple[int, float]]:
+        """Evaluations, and the statistic after them, up to now or to the stop."""
+        study, known = reading.study, self._points
+        if study.statistic is None:
+            known.clear()
+            return known
+        now = study.answered_at if study.model.stopped else study.evaluations
+        behind = now - known[-1][0] if known else now
+        if behind < 0 or behind > max(FEW, PART * now):
+            frame = reading.past.frame.dropna(subset=["statistic"])
+            frame = frame[frame["evaluation"] <= now]
+            known[:] = zip(frame["evaluation"].tolist(), frame["statistic"].tolist(), strict=True)
+        elif behind:
+            known.append((now, study.statistic))
+        return known
+
+
+def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | None:
+    """The course of a study through these points; None before the stop is looked for.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> from shortlist.report.reading import Reading
+    >>> study, track = Study(np.eye(3), m=1, sigma=0.1, seed=1), Track()
+    >>> course(Reading(study), track.points(Reading(study))) is None
+    True
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> course(Reading(study), track.points(Reading(study))).last == f"{study.evaluations}"
+    True
+    """
+    if not points:
+        return None
+    study = reading.study
+    places = np.unique(np.linspace(0, len(points) - 1, min(len(points), POINTS)).astype(int))
+    times, values = np.array(points, float)[places].T
+    epsilon, now = study.problem.epsilon, float(times[-1])
+    low, guess, high = _projected(reading, now)
+    last = max(filter(None, (now, low, guess, high)))
+    last = min(last, now + FAR * now) if not study.model.stopped else now
+    # The first statistics may be so high that the rest would look flat.
+    top = max(float(values[len(values) // 20 :].max()), epsilon)
+    bottom = min(float(values.min()), epsilon)
+    top = top if top > bottom else bottom + 1.0
+    first = float(times[0]) if last > times[0] else last - 1.0
+
+    def x(time: float) -> float:
+        return round((min(time, last) - first) / (last - first) * WIDTH, 1)
+
+    def y(value: float) -> float:
+        share = (min(value, top) - bottom) / (top - bottom)
+        return round(HEIGHT - MARGIN - share * (HEIGHT - 2.0 * MARGIN), 1)
+
+    drawn = zip(times.tolist(), values.tolist(), strict=True)
+    return Course(
+        line=" ".join(f"{x(time)},{y(value)}" for time, value in drawn),
+        epsilon=y(epsilon),
+        low=None if low is None else x(low),
+        guess=None if guess is None else x(guess),
+        high=None if low is None else x(last if high is None else high),
+        now=(x(now), y(float(values[-1]))),
+        first=f"{first:,.0f}",
+        last=f"{last:,.0f}",
+        top=number(top),
+    )
+
+
+def _projected(reading: Reading, now: float) -> tuple[float | None, float | None, float | None]:
+    """At how many evaluations the stop may be: from, about, and up to."""
+    if reading.study.model.stopped:
+        return None, None, None
+    ahead = reading.remaining
+    guess, high = (None if e is None else now + e for e in (ahead.evaluations, ahead.high))
+    return now + ahead.low, guess, high

@@ -1,0 +1,196 @@
+"""The page of a study: the part that changes with it, and the answers to its forms."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from jinja2 import Environment
+from markupsafe import Markup
+
+from shortlist._version import __version__
+from shortlist.plot.figure import number as plain_number
+from shortlist.printable import count
+from shortlist.report.methods import named, plain
+from shortlist.report.reading import Reading
+from shortlist.report.rendering import environment
+from shortlist.report.sections import LEVELS, intervals, progress, state, utc
+from shortlist.report.tables import Table, decimals, number
+from shortlist.serve.actions import MOST_TRIALS
+from shortlist.serve.course import Track, course
+from shortlist.study.insight.summary import study_words, trial_numbers
+
+if TYPE_CHECKING:
+    from shortlist.study.plate import PlateResults
+    from shortlist.study.study import Study
+    from shortlist.study.trial import Trial
+
+LISTED, NEXT = 100, 3  # arms of the shortlist, and of those after it
+OPEN = 50  # open trials that are listed
+PREVIEWED = 500  # lines of a plate
+BAR = 200.0  # the width of an interval's box
+
+
+def live(reading: Reading, track: Track) -> str:
+    """What of a page changes with its study: the body without the forms.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["<script>", "b"], m=1, sigma=0.5, seed=0)
+    >>> _ = study.ask()
+    >>> "<script>" in live(Reading(study), Track())
+    False
+    """
+    study = reading.study
+    pending = study.pending
+    return (
+        _templates()
+        .get_template("live.html")
+        .render(
+            study=study,
+            problem=study.problem,
+            reading=reading,
+            title=plain(study.name),
+            state=state(study),
+            words=study_words(study),
+            arms=_arms(study),
+            intervals=intervals(study),
+            guarantee=named(study.shortlist.guarantee).split(":", 1),
+            course=course(reading, track.points(reading)),
+            number=plain_number,
+            progress=[row for row in progress(reading) if row[0] != "Told after the stop"],
+            findings=sorted(reading.findings, key=lambda finding: LEVELS.index(finding.level)),
+            open=_open(study, pending),
+            unlisted=len(pending) - OPEN,
+        )
+    )
+
+
+def _arms(study: Study) -> list[dict[str, Any]]:
+    """The shortlist, best mean first, and the next arms after it, with bars for their intervals."""
+    answer = study.shortlist
+    if not answer.names:
+        return []
+    rest = study.table()
+    rest = rest[~rest["name"].isin(answer.names)].sort_values("mean", ascending=False)
+    shown = pd.concat([answer.table[:LISTED].assign(listed=True), rest[:NEXT].assign(listed=False)])
+    places = decimals(shown)
+    low, high = shown["lower"].min(), shown["upper"].max()
+    scale = BAR / (high - low) if high > low else 0.0
+
+    def bar(value: float) -> str:
+        return f"{(value - low) * scale:.1f}"
+
+    return [
+        {
+            "name": arm["name"],
+            "listed": arm["listed"],
+            "pulls": f"{arm['pulls']:,}",
+            "mean": number(arm["mean"], places),
+            "interval": f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
+            "bar": [bar(arm[column]) for column in ("lower", "mean", "upper")],
+        }
+        for arm in shown.to_dict(orient="records")
+    ]
+
+
+def _open(study: Study, pending: Sequence[Trial]) -> Table:
+    due = any(trial.expires_at is not None for trial in pending)
+    columns = {
+        "Trial": "number",
+        "Arm": "name",
+        "Asked": "words",
+        **({"Due": "words"} if due else {}),
+    }
+    rows = [
+        [
+            f"{trial.number:,}",
+            trial.name,
+            utc(trial.asked_at),
+            *([utc(trial.expires_at)] if due else []),
+            trial.worker,
+            study.why(trial).words,
+        ]
+        for trial in pending[:OPEN]
+    ]
+    caption = f"{count(len(pending), 'open trial')}, the oldest first."
+    return Table(caption, {**columns, "Asked by": "quoted", "Why": "quoted"}, rows)
+
+
+def page(study: Study, changes: int, body: str, problem: str) -> str:
+    """The whole page, with forms."""
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            title=study.name,
+            plain_title=plain(study.name),
+            changes=changes,
+            live=shown(body, problem),
+            key=f"page {secrets.token_hex(8)}",
+            most=MOST_TRIALS,
+            version=__version__,
+        )
+    )
+
+
+def shown(body: str, problem: str) -> Markup:
+    """The part that changes, below what keeps it from changing."""
+    template = _templates().get_template("problem.html")
+    return Markup(template.render(problem=problem, body=Markup(body)))  # noqa: S704 - it is escaped
+
+
+def message(study: Study, title: str, words: str, *, plate: str = "", bad: bool = False) -> str:
+    """The answer to a form: a few words, and the way back."""
+    return (
+        _templates()
+        .get_template("message.html")
+        .render(study=study.name, title=title, words=words, plate=plate, bad=bad)
+    )
+
+
+def preview(study: Study, file: str, told: PlateResults) -> str:
+    """What a plate would tell, to be confirmed."""
+    rows = [
+        [f"{trial:,}", study.trials[trial].name, repr(value), study.trials[trial].state]
+        for trial, value in told.results[:PREVIEWED]
+    ]
+    columns = {"Trial": "number", "Arm": "name", "Value": "number", "State now": "words"}
+    return (
+        _templates()
+        .get_template("preview.html")
+        .render(
+            study=study.name,
+            file=file,
+            listed=Table(f"{count(len(told.results), 'result')} of {file}.", columns, rows),
+            results=told.results,
+            unlisted=len(told.results) - PREVIEWED,
+            known=told.known,
+            blank=_numbers(study, told.blank),
+            sent=json.dumps([{"trial": trial, "value": value} for trial, value in told.results]),
+        )
+    )
+
+
+def _numbers(study: Study, trials: Sequence[int]) -> str:
+    return trial_numbers([study.trials[number] for number in trials])
+
+
+def asset(name: str) -> bytes:
+    """A script or a style sheet of the page."""
+    own = files("shortlist.serve").joinpath(name).read_bytes()
+    shared = files("shortlist.report").joinpath(name)
+    return shared.read_bytes() + own if name.endswith(".css") else own
+
+
+@cache
+def _templates() -> Environment:
+    templates = environment("shortlist.serve", "shortlist.report")
+    templates.filters |= {"count": "{:,}".format, "utc": utc}
+    return templates

@@ -1,0 +1,289 @@
+"""Plates: CSV files of open trials that go to the lab, and come back with results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from shortlist.errors import InvalidInput, unknown_among_many
+from shortlist.files.cells import csv_line, escaped, unescaped
+from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
+from shortlist.printable import iso
+
+if TYPE_CHECKING:
+    from shortlist.study.study import Study
+    from shortlist.study.trial import Trial
+
+NEEDED = ("trial", "arm", "value")
+LONGEST_NAME = 150  # characters of a file's name in the keys of its rows
+NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of them
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a file of results; ``value`` is as written, and blank until there is a result.
+
+    ``trial`` is None, and ``key`` is set, in a file that names arms and values only. ``state`` is
+    that of a trial in an exported file, and blank in a plate.
+    """
+
+    line: int
+    trial: int | None
+    arm: str
+    value: str
+    study: str
+    state: str = ""
+    key: str = ""
+
+
+class PlateResults(NamedTuple):
+    """Results to tell, and the numbers of trials that were told before or are still blank.
+
+    ``unasked`` are results without a trial of this study: the arm's row, the value and a key.
+    """
+
+    results: list[tuple[int, float]]
+    known: list[int]
+    blank: list[int]
+    unasked: list[tuple[int, float, str]]
+
+
+def study_mark(study: Study) -> str:
+    """The study's name and digest, so that no plate is told to another study."""
+    return study.mark
+
+
+def study_digest(study: Study) -> str:
+    """A digest of a study's name and problem, which does not change with its results."""
+    return study.mark.rpartition("-")[2]
+
+
+def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
+    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
+    due = any(trial.expires_at is not None for trial in trials)
+    rows: list[list[object]] = [["study", "trial", "arm", *["due"] * due, "value"]]
+    for trial in trials:
+        when = [iso(trial.expires_at)] * due
+        rows.append([study_mark(study), trial.number, trial.name, *when, ""])
+    text = "".join(csv_line(row, separator) for row in rows)
+    return text if text.isascii() else "\ufeff" + text
+
+
+def read_plate(file: Path, data: bytes | None = None) -> list[Row]:
+    """Read a file of results; the columns that it does not know are notes.
+
+    A plate and an exported file have the columns trial, arm and value; others have arm (or name)
+    and value, or these two without a heading.
+
+    ``data`` is what the file holds, where it was sent and is not on the disk.
+    """
+
+    def has_trial(heading: list[str], cells: list[str]) -> bool:
+        """Whether a line was split at the right places: the trial is a number."""
+        titles = [title.lower() for title in heading]
+        place = titles.index("trial") if "trial" in titles else len(cells)
+        return place < len(cells) and NUMBER.fullmatch(cells[place]) is not None
+
+    (first, heading), *lines = read_lines(file, data=data, is_cut_right=has_trial)
+    titles = [title.lower() for title in heading]
+    if len(heading) == 2 and resembles_number(heading[1]):
+        lines, titles = [(first, heading), *lines], ["arm", "value"]
+    if "trial" not in titles and {"value"} < {*titles} & {"arm", "name", "value"}:
+        return _named_rows(file, lines, titles)
+    for title in (*NEEDED, "study"):
+        if titles.count(title) > 1:
+            raise InvalidInput(f"{file}, line {first} has two columns {title!r}: keep one.")
+        if title in NEEDED and title not in titles:
+            raise InvalidInput(
+                f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
+                f"columns trial, arm and value is expected, and {title!r} is missing; or arm and "
+                "value, for results that nobody asked for. "
+                "`shortlist ask --out` writes such a file; if a spreadsheet shows it in one "
+                "column, add --semicolons."
+            )
+    rows = [_row(file, line, titles, cells) for line, cells in lines]
+    seen: dict[int | None, int] = {}
+    for row in rows:
+        if row.trial in seen:
+            raise InvalidInput(
+                f"{file}, line {row.line}: trial {row.trial} stands on line {seen[row.trial]} too. "
+                "Keep one of them."
+            )
+        seen[row.trial] = row.line
+    return rows
+
+
+def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[Row]:
+    """The lines of a file that names arms and values only; each is known by its row in it."""
+    arm = "arm" if "arm" in titles else "name"
+    for title in (arm, "value", "key"):
+        if titles.count(title) > 1:
+            raise InvalidInput(f"{file} has two columns {title!r}: keep one.")
+    rows, seen = [], dict[str, int]()
+    for place, (line, cells) in enumerate(lines, 1):
+        cell = _cells(file, line, titles, cells)
+        key = cell.get("key") or f"{file.name[-LONGEST_NAME:]}, row {place}"
+        if key in seen:
+            raise InvalidInput(
+                f"{file}, line {line}: the key {key!r} stands on line {seen[key]} too. A key tells "
+                "a result from all others: change one."
+            )
+        seen[key] = line
+        rows.append(Row(line, None, cell[arm], cell["value"], "", key=key))
+    return rows
+
+
+def _cells(file: Path, line: int, titles: list[str], cells: list[str]) -> dict[str, str]:
+    if len(cells) > len(titles):  # 0,5 unquoted is two cells, and the first alone is a number
+        raise InvalidInput(
+            f"{file}, line {line} has {len(cells)} cells and the heading has {len(titles)}: put "
+            "text with a comma in quotes, and write decimals with a point."
+        )
+    return dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
+
+
+def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
+    cell = _cells(file, line, titles, cells)
+    number = NUMBER.fullmatch(cell["trial"])
+    if number is None:
+        raise InvalidInput(
+            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back "
+            "the number that was asked for, or drop the line."
+        )
+    about = cell.get("study", ""), cell.get("state", "").lower()
+    return Row(line, int(number[1]), cell["arm"], cell["value"], *about)
+
+
+def match(file: Path, rows: list[Row], study: Study) -> PlateResults:
+    """The results of a file for a study; the first line that does not fit is an error.
+
+    The rows of a file that another study exported, and of one that names arms and values only, are
+    data that nobody asked for.
+    """
+    mark = study_mark(study)
+    filled = [row for row in rows if row.value]
+    numbers = read_numbers(
+        [row.value for row in filled], lambda k: f"{file}, line {filled[k].line}"
+    )
+    values = dict(zip(filled, numbers, strict=True))
+    matched = PlateResults([], [], [], [])
+    if any(row.trial is None or row.state for row in rows) and not _is_own(rows, values, study):
+        _match_unasked(file, values, study, matched)
+        return matched
+    # In the order of asking, whatever order the lines are in.
+    for row in sorted(rows, key=lambda row: row.trial or 0):
+        assert row.trial is not None
+        where = f"{file}, line {row.line}"
+        if row.study and not _is_same(row.study, mark):
+            raise InvalidInput(
+                f"{where}: this plate belongs to the study {row.study!r} and not to {mark!r}. Tell "
+                "it to its own study."
+            )
+        if row.trial >= len(study.trials):
+            raise InvalidInput(
+                f"{where}: trial {row.trial} is unknown; the study has asked for "
+                f"{len(study.trials)} so far, numbered from 0."
+            )
+        trial = study.trials[row.trial]
+        if not _is_same(row.arm, trial.name):
+            raise InvalidInput(
+                f"{where}: trial {row.trial} is of {trial.name!r} and the line says {row.arm!r}. "
+                "Check which was measured; a spreadsheet may have changed the name."
+            )
+        if row not in values:
+            if trial.state == "pending":
+                matched.blank.append(row.trial)
+        elif trial.state == "pending":
+            try:
+                study.bound.check(values[row])
+            except InvalidInput as error:
+                raise InvalidInput(f"{where}: {error}") from None
+            matched.results.append((row.trial, values[row]))
+        elif trial.state == "told" and trial.was_told(values[row]):
+            matched.known.append(row.trial)
+        else:
+            raise InvalidInput(f"{where}: {_closed(trial, values[row])}")
+    return matched
+
+
+def _is_own(rows: list[Row], values: dict[Row, float], study: Study) -> bool:
+    """Whether a study exported this file itself; one without a mark must hold its very results."""
+    if any(row.study for row in rows):
+        return any(_is_same(row.study, study_mark(study)) for row in rows if row.study)
+
+    def is_ours(row: Row) -> bool:
+        if row.trial is None or row.trial >= len(study.trials):
+            return False
+        trial = study.trials[row.trial]
+        same = row.state != "told" or (row in values and trial.was_told(values[row]))
+        return _is_same(row.arm, trial.name) and same
+
+    return all(map(is_ours, rows))
+
+
+def _match_unasked(
+    file: Path, values: dict[Row, float], study: Study, matched: PlateResults
+) -> None:
+    """Add rows without a trial of this study: those told before by their keys are known."""
+    from shortlist.study.journal import key_of_trial
+
+    arms = {name.strip(): arm for arm, name in enumerate(study.problem.names)}
+    keyed = {trial.key: trial for trial in study.trials if trial.key is not None}
+    for row, value in values.items():
+        where = f"{file}, line {row.line}"
+        arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
+        if arm is None:
+            raise InvalidInput(
+                f"{where}: {unknown_among_many('arm', row.arm, study.problem.names)} `shortlist "
+                "export --table` lists them."
+            )
+        try:
+            study.bound.check(value)
+        except InvalidInput as error:
+            raise InvalidInput(f"{where}: {error}") from None
+        key = row.key or key_of_trial(row.study or file.name, row.trial or 0)
+        known = keyed.get(key)
+        if known is None:
+            matched.unasked.append((arm, value, key))
+        elif known.arm == arm and known.was_told(value):
+            matched.known.append(known.number)
+        else:
+            raise InvalidInput(
+                f"{where}: this row was told before, as trial {known.number} with {known.value!r} "
+                f"for {known.name!r}, and is {value!r} for {row.arm!r} here. If it was mistyped, "
+                f"`shortlist correct STUDY {known.number} --value {value!r} --reason TEXT` puts it "
+                "right; a new result belongs on a new row, or in a file of another name."
+            )
+
+
+def _is_same(cell: str, text: str) -> bool:
+    """Whether a cell holds this text, as a plate has it or as a spreadsheet may save it.
+
+    Reading a cell loses the blanks around it, and line ends are those of the system.
+
+    Examples
+    --------
+    >>> _is_same("'=1+2", "=1+2"), _is_same("=1+2", "=1+2"), _is_same("C07", " C07")
+    (True, True, True)
+    """
+    wanted = ["\n".join(each.splitlines()).strip() for each in (text, escaped(text))]
+    return "\n".join(cell.splitlines()).strip() in wanted
+
+
+def _closed(trial: Trial, value: float) -> str:
+    if trial.state == "told":
+        return (
+            f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is "
+            f"{value!r} here. If {trial.value!r} is wrong, `shortlist correct STUDY {trial.number} "
+            f"--value {value!r} --reason TEXT` puts it right. If {value!r} is a second measurement, "
+            "tell it with --arm and --value, and put the first one back into the file."
+        )
+    reason = f" ({trial.reason})" if trial.reason else ""
+    return (
+        f"trial {trial.number} ({trial.name!r}) is {trial.state}{reason} and has the value "
+        f"{value!r} here. Leave it blank; `shortlist tell --arm NAME --value X` takes a result "
+        "without a trial."
+    )

@@ -1,0 +1,206 @@
+"""Guess-and-verify: right at the promised rate, by named sets, by the fall-back, and for 10⁴ arms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import shortlist
+from shortlist.arrays import Mask, Reals
+from shortlist.catalog.names import find_algorithm
+from shortlist.errors import InvalidSetting
+from shortlist.plans import guess_and_verify
+from shortlist.plans.guess_and_verify import Evidence, GuessAndVerify, squared_threshold, vote
+from shortlist.plans.pairs import OwnPairs
+from shortlist.plans.strategy import ReducedProblem
+from shortlist.problem import Problem
+
+IMPROBABLE = 1e-4
+SIGMA = 0.5
+
+
+def played(
+    strategy: GuessAndVerify, means: Reals, rng: np.random.Generator, most: int, noise: Any = None
+) -> bool:
+    """Whether the strategy stopped within so many pulls."""
+    made, epsilon = 0, strategy._problem.epsilon
+    while made < most:
+        pulls = strategy.plan
+        if noise is None:
+            sums = pulls * means + SIGMA * np.sqrt(pulls) * rng.standard_normal(len(means))
+        else:
+            sums = np.array([noise(n, mu) for n, mu in zip(pulls, means, strict=True)])
+        made += int(pulls.sum())
+        strategy.decide(sums, 0)
+        if strategy.statistic <= epsilon:
+            return True
+    return False
+
+
+def wrong(inside: Mask, means: Reals, epsilon: float = 0.0) -> bool:
+    m = int(inside.sum())
+    return bool(means[inside].min() < np.sort(means)[-m] - epsilon)
+
+
+@pytest.mark.parametrize("prior", [0.0, 5.0])
+def test_the_test_of_a_pair_without_a_gap_passes_as_rarely_as_promised(prior: float) -> None:
+    rng, paths = np.random.default_rng(1), 20_000
+    evidence = Evidence.none(np.full((1, paths), prior))
+    for look in range(200):
+        length = np.full((1, paths), 1.05**look)
+        if look:  # look often where it is near to passing
+            near = evidence.scores > np.sqrt(evidence.information)
+            length = np.where(near, 0.05 * length, 2.0 * length)
+        gaps = rng.standard_normal((1, paths)) / np.sqrt(length)
+        evidence = evidence.after(gaps, length, 1.0)
+    for risk in (0.05, 0.3, 0.8):
+        passed = int((evidence.largest >= -math.log(risk)).sum())
+        assert binom.sf(passed - 1, paths, risk) > IMPROBABLE
+        assert passed > 0.4 * risk * paths  # the test has power: it is no empty promise
+
+
+def test_what_is_shown_as_the_threshold_is_enough_for_the_test() -> None:
+    for risk in (0.001, 0.03, 0.3, 0.48, 0.9):
+        for growth in (0.5, 1.0, 6.0, 200.0):
+            squared = squared_threshold(-math.log(risk), growth)
+            scores = np.array([math.sqrt(squared * growth)])
+            evidence = Evidence.none(np.ones(1)).after(scores / growth, np.full(1, growth), 1.0)
+            assert evidence.largest[0] >= -math.log(risk) - 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.05, 0.3, 0.8])
+@pytest.mark.parametrize("shares", [(0.6, 0.2, 0.1), (1.0,), (0.4, 0.3, 0.3), ()])
+def test_near_ties_are_answered_wrong_as_rarely_as_promised(
+    delta: float, shares: tuple[float, ...]
+) -> None:
+    runs, errors = 60, 0
+    means = np.array([0.0, -1e-9, -1.0])
+    for run in range(runs):
+        problem = ReducedProblem(np.eye(3), 1, SIGMA, delta, 0.0)
+        strategy = GuessAndVerify(problem, shares)
+        stopped = played(strategy, means, np.random.default_rng(run), 3000)
+        errors += stopped and wrong(strategy.inside, means)
+    assert binom.sf(errors - 1, runs, delta) > IMPROBABLE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rademacher", "coin", "skewed"])
+def test_noise_that_is_not_normal_is_covered(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The wrong set is named on purpose, at once and with all of δ.
+    bad = np.array([False, True, False])
+    monkeypatch.setattr(guess_and_verify, "best_of", lambda means, m: bad)
+    everything = {np.packbits(bad).tobytes(): 1.0}
+    monkeypatch.setattr(guess_and_verify, "vote", lambda *_: everything)
+    monkeypatch.setattr(guess_and_verify, "LIKELY", 0.0)
+    rng = np.random.default_rng(0)
+    low = {"rademacher": -0.5, "coin": 0.0, "skewed": 0.0}[kind]
+    at = {"rademacher": 0.0, "coin": 0.5, "skewed": 0.1}[kind]
+    means, delta, runs, errors = at + np.array([1e-9, 0.0, -0.05]), 0.3, 60, 0
+    for _ in range(runs):
+        strategy = GuessAndVerify(ReducedProblem(np.eye(3), 1, SIGMA, delta, 0.0), (1.0,))
+        errors += played(
+            strategy,
+            means,
+            rng,
+            2000,
+            lambda n, mu: float(n * low + rng.binomial(n, min(max(mu - low, 0.0), 1.0))),
+        )
+    assert binom.sf(errors - 1, runs, delta) > IMPROBABLE
+
+
+def test_it_needs_fewer_evaluations_than_a_union_over_pairs_does() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((30, 5))
+    instance = shortlist.instances.from_arrays(
+        features, theta=rng.standard_normal(5), m=5, sigma=1.0
+    )
+    results = shortlist.compare(
+        ["Phased", "Guess-and-verify"], instance, runs=20, seed=0, progress=False
+    )
+    mean = results.frame.groupby("algorithm")["samples"].mean()
+    assert mean["Guess-and-verify"] < 0.85 * mean["Phased"]
+    assert results.frame["correct"].all()
+
+
+def test_a_sigma_for_every_arm_saves_evaluations() -> None:
+    means, sigma = np.linspace(1.0, 0.0, 8), np.where(np.arange(8) % 2, 0.05, 1.0)
+    counts = {}
+    for name, given in (("by arm", sigma), ("largest", 1.0)):
+        study = shortlist.Study(
+            arms=[f"a{k}" for k in range(8)], m=2, sigma=given, seed=0, algorithm="Guess-and-verify"
+        )
+        rng = np.random.default_rng(3)
+        study.run(
+            lambda t, rng=rng: means[t.arm] + sigma[t.arm] * rng.standard_normal(), progress=False
+        )
+        counts[name] = study.evaluations
+        assert set(study.shortlist.names) == {"a0", "a1"}
+    assert counts["by arm"] < 0.8 * counts["largest"]
+
+
+def test_slack_makes_nearly_equal_arms_cheap() -> None:
+    means = np.array([0.5, 0.5 - 1e-6, 0.0, -0.5])
+    problem = ReducedProblem(np.eye(4), 1, SIGMA, 0.05, 0.2)
+    strategy = GuessAndVerify(problem)
+    assert played(strategy, means, np.random.default_rng(0), 5000)
+    assert not wrong(strategy.inside, means, 0.2)
+
+
+def test_votes_are_shares_and_the_guess_is_right_within_the_slack() -> None:
+    problem = ReducedProblem(np.eye(3), 1, 1.0, 0.05, 0.0)
+    fit = OwnPairs(problem).fit(np.full(3, 4), np.array([4.0, 3.0, -8.0]))
+    inside = np.array([True, False, False])
+    rng = np.random.default_rng(0)
+    votes = vote(fit, inside, problem, rng)
+    assert math.isclose(sum(votes.values()), 1.0)
+    key = np.packbits(inside).tobytes()
+    assert 0.5 < votes[key] < 0.8
+    assert vote(fit, inside, problem._replace(epsilon=3.0), rng)[key] > 0.98
+
+
+def test_many_arms_have_rows_only_for_those_that_may_be_best() -> None:
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((2000, 6))
+    means = features @ rng.standard_normal(6)
+    strategy = GuessAndVerify(ReducedProblem(features, 5, SIGMA, 0.05, 0.0))
+    assert played(strategy, means, np.random.default_rng(0), 10**6)
+    assert not wrong(strategy.inside, means)
+    assert len(strategy._tables.rows) < 100
+    gap, lower, upper = strategy.differences(strategy.c)
+    assert (lower <= gap).all()
+    assert (gap <= upper).all()
+    assert np.isfinite(upper[strategy.inside]).all()
+
+
+def test_rows_on_demand_give_the_same_proof_as_rows_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    means = np.linspace(1.0, 0.0, 12)
+    monkeypatch.setattr(guess_and_verify, "ALL_ROWS", 4)
+    strategy = GuessAndVerify(ReducedProblem(np.eye(12), 3, SIGMA, 0.05, 0.0))
+    assert played(strategy, means, np.random.default_rng(0), 10**5)
+    assert not wrong(strategy.inside, means)
+
+
+@pytest.mark.parametrize("shares", [(0.6, 0.6), (0.5, 0.0), (-0.1,)])
+def test_shares_that_would_spend_more_than_delta_are_refused(shares: tuple[float, ...]) -> None:
+    with pytest.raises(InvalidSetting, match="add up to 1 at most"):
+        GuessAndVerify(ReducedProblem(np.eye(3), 1, 1.0, 0.05, 0.0), shares)
+
+
+def test_the_guarantee_names_what_is_assumed() -> None:
+    features = np.random.default_rng(0).standard_normal((9, 3))
+    problem = Problem.of(features, 2, sigma=0.5)
+    linear = find_algorithm("Guess-and-verify").bind(problem)
+    own = find_algorithm("Guess-and-verify (own results)").bind(problem)
+    assert linear.proven
+    assert "linear in the features" in linear.guarantee()
+    assert own.proven
+    assert "linear" not in own.guarantee()
+    with pytest.raises(InvalidSetting, match="bound of its own"):
+        find_algorithm("Guess-and-verify").bind(problem, "frequentist")

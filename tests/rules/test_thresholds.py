@@ -1,0 +1,104 @@
+"""The mixture for two arms: it holds at all times, it is what asks for least, and nothing else changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import shortlist
+from shortlist.rules.thresholds import THRESHOLDS, TWO_ARM_PRIOR, Setting, two_arm_threshold
+
+DELTA = 0.2
+PATHS = 2000
+
+
+def largest_excess(*, with_logarithms: bool) -> float:
+    """In which share of paths the noise of two arms ever exceeds its bound with risk ``DELTA``.
+
+    The arm of smaller average is pulled: the pulls depend on the results.
+    """
+    rng = np.random.default_rng(0)
+    pulls, sums = np.ones((PATHS, 2)), rng.standard_normal((PATHS, 2))
+    beyond = np.zeros(PATHS, bool)
+    for _ in range(1500):
+        noise = (sums**2 / (pulls + TWO_ARM_PRIOR)).sum(axis=1) / 2.0
+        level = np.log(1.0 / DELTA)
+        if with_logarithms:
+            level = level + 0.5 * np.log1p(pulls / TWO_ARM_PRIOR).sum(axis=1)
+        beyond |= noise >= level
+        arm = np.argmin(sums / pulls, axis=1)
+        sums[np.arange(PATHS), arm] += rng.standard_normal(PATHS)
+        pulls[np.arange(PATHS), arm] += 1.0
+    return float(beyond.mean())
+
+
+def test_the_mixture_holds_at_all_times() -> None:
+    share = largest_excess(with_logarithms=True)
+    assert binom.sf(share * PATHS - 1, PATHS, DELTA) > 0.001
+    assert share > 0.02  # and the test sees excesses at all
+
+
+def test_a_bound_without_the_logarithms_is_found_out() -> None:
+    share = largest_excess(with_logarithms=False)
+    assert binom.sf(share * PATHS - 1, PATHS, DELTA) < 1e-6
+
+
+def test_the_width_of_a_pair_is_that_of_mislid() -> None:
+    constants, n, other = np.array([7.0, 3.0, 20.0]), 40.0, 9.0
+    level = 7.0 + 0.5 * np.log1p(n / 3.0) + 0.5 * np.log1p(other / 3.0)
+    square = 2.0 * level * ((1.0 + 3.0 / n) / n + (1.0 + 3.0 / other) / other)
+    C = two_arm_threshold(constants, 1.0 / n, 1.0 / other)
+    assert C**2 * (1.0 / n + 1.0 / other) == pytest.approx(square)
+
+
+def test_the_figures_of_the_documents() -> None:
+    setting = Setting(20, 20, 20, 1.0, 1.0, 0.05, None, 0.0, 1.0, True, "paired", 4)
+    found = {}
+    for name in ("two_arms", "two_arms_mixture"):
+        C = THRESHOLDS[name].rule(10_000, 0.0, THRESHOLDS[name].constants(setting))
+        found[name] = round(0.5 * float(C) ** 2, 1)
+    assert found == {"two_arms": 20.6, "two_arms_mixture": 12.4}
+
+
+@pytest.mark.parametrize("algorithm", ["LUCB", "m-LinGapE"])
+def test_errors_at_a_near_tie_are_as_rare_as_promised(algorithm: str) -> None:
+    instance = shortlist.instances.from_arrays(np.eye(3), means=[0.01, 0.0, -1.0], m=1, sigma=1.0)
+    frame = shortlist.compare(
+        algorithm, instance, threshold="two_arms_mixture", delta=DELTA, runs=300,
+        max_samples=1500, progress=False,
+    ).frame  # fmt: skip
+    wrong = int((frame["stopped"] & ~frame["correct"]).sum())
+    assert binom.sf(wrong - 1, 300, DELTA) > 0.001
+
+
+def test_features_and_shrunk_means_are_not_covered() -> None:
+    linear = shortlist.GIFA(threshold="two_arms_mixture")
+    bound = linear.bind(shortlist.instances.classic(3, 1, 0.5).problem(0.05, 0.0))
+    assert not bound.proven
+    assert "does not cover a linear model" in bound.guarantee()
+
+
+def test_a_study_stored_with_two_arms_keeps_it(tmp_path: Path) -> None:
+    settings = {"m": 1, "sigma": 0.5, "seed": 0, "algorithm": "LUCB", "threshold": "two_arms"}
+    path = tmp_path / "study.db"
+    study = shortlist.Study(arms=list("abc"), storage=path, **settings)
+    study.run(lambda trial: float(trial.arm), max_evaluations=9, progress=False)
+    assert shortlist.Study.load(path).bound.threshold.name == "two_arms"
+    assert shortlist.Study.load(path).fingerprint == study.fingerprint
+
+
+@pytest.mark.parametrize("indices", ["paired", "individual"])
+def test_intervals_and_reasons_are_those_of_the_stop(indices: str) -> None:
+    algorithm = shortlist.GIFA(threshold="two_arms_mixture", indices=indices)
+    study = shortlist.Study(arms=list("abc"), m=1, sigma=0.3, seed=0, algorithm=algorithm)
+    noise = np.random.default_rng(0)
+    study.run(lambda t: 0.5 * t.arm + 0.3 * noise.standard_normal(), progress=False)
+    last = study.history().last
+    assert last is not None
+    assert last.table["gap_upper"][last.c] == pytest.approx(study.statistic)
+    table = study.table()
+    assert (table["lower"] < table["mean"]).all()
+    assert study.bound.proven

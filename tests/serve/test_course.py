@@ -1,0 +1,58 @@
+"""The line of the stopping statistic."""
+
+from __future__ import annotations
+
+import pytest
+
+from report_pages import played
+from shortlist.report.reading import Reading
+from shortlist.serve.course import HEIGHT, MARGIN, WIDTH, Track, course
+
+
+def points(line: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (point.split(",") for point in line.split())]
+
+
+@pytest.mark.parametrize("most", [101, 150, None])
+def test_the_line_ends_where_the_study_is(most: int | None) -> None:
+    study = played(most=most)
+    reading = Reading(study)
+    drawn = course(reading, Track().points(reading))
+    assert drawn is not None
+    line = points(drawn.line)
+    assert line[-1] == drawn.now
+    assert all(0 <= x <= WIDTH and 0 < y < HEIGHT for x, y in line)
+    assert [x for x, _ in line] == sorted(x for x, _ in line)
+    if study.done:
+        assert (drawn.low, drawn.guess, drawn.high) == (None, None, None)
+        assert drawn.now[0] == WIDTH
+        assert drawn.now[1] >= drawn.epsilon  # downwards, as on a screen
+    else:
+        ahead = reading.remaining
+        assert ahead.evaluations is not None
+        assert drawn.low is not None
+        assert drawn.guess is not None
+        assert drawn.high is not None
+        assert drawn.now[0] <= drawn.low <= drawn.guess <= drawn.high <= WIDTH
+        assert drawn.now[1] < drawn.epsilon == HEIGHT - MARGIN
+
+
+def test_nothing_is_drawn_before_the_first_look() -> None:
+    reading = Reading(played(most=20))
+    assert course(reading, Track().points(reading)) is None
+
+
+def test_what_is_seen_in_passing_is_what_the_history_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, track, replays = played(most=101, sigma=1.0), Track(), []
+    past = Reading.past.func  # type: ignore[attr-defined]
+    monkeypatch.setattr(Reading, "past", property(lambda r: [replays.append(1), past(r)][1]))
+    for step in (1, 1, 7, 100, 1):
+        for _ in range(step):
+            trial = study.ask()
+            study.tell(trial, 0.1 * trial.arm)
+        points = track.points(Reading(study))
+        assert points[-1] == (study.evaluations, study.statistic)
+    assert len(replays) == 2  # at first, and where a hundred came at once
+    frame = study.history().frame.set_index("evaluation")["statistic"]
+    assert all(frame[evaluation] == statistic for evaluation, statistic in points)
+    assert len(points) == len(frame.dropna())

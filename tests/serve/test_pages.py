@@ -1,0 +1,183 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import forks
+import shortlist
+from chromium import Chromium, program
+from report_pages import EVIL, HOSTILE
+from requirements import missing
+from served import TOKEN, begun, server_of
+from shortlist.study.plate import write_plate
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    if program() is None:
+        missing("Chromium")
+    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    with Chromium(tmp_path_factory.mktemp("profile"), rules) as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def fresh(browser: Chromium) -> Chromium:
+    browser.tab()
+    browser.screen(1000, 900)
+    for notes in (browser.requests, browser.complaints, browser.dialogs):
+        notes.clear()
+    return browser
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "study.db"
+
+
+def says(page: Chromium, words: str) -> None:
+    """Wait until the page says it."""
+    page.wait(f"document.body.innerText.includes({json.dumps(words)})")
+
+
+@pytest.mark.slow
+def test_the_page_opens_and_follows_what_another_process_tells(
+    fresh: Chromium, place: Path
+) -> None:
+    begun(place)
+    with server_of(place) as address:
+        fresh.open(f"{address}/{TOKEN}/")
+        assert fresh.run("document.title") == "trees: not started"
+        fresh.run("document.getElementById('n').value = 5")
+        code = (
+            "import shortlist, sys; study = shortlist.Study.load(sys.argv[1]); "
+            "study.tell_many((trial, 0.25) for trial in study.ask(4)); study.ask(2)"
+        )
+        subprocess.run([*forks.python(), "-c", code, str(place)], check=True)
+        says(fresh, "2 open trials")
+        fresh.wait("document.title == 'trees: running'")
+        assert fresh.run("document.getElementById('n').value") == "5"  # forms are left alone
+        assert {url.partition(TOKEN)[0] for url in fresh.requests} == {f"{address}/"}
+        assert fresh.complaints == []
+
+
+@pytest.mark.slow
+def test_a_plate_is_uploaded_looked_at_and_told(
+    fresh: Chromium, place: Path, tmp_path: Path
+) -> None:
+    study = begun(place)
+    with server_of(place) as address:
+        fresh.open(f"{address}/{TOKEN}/")
+        fresh.click("form[action=ask] button")
+        says(fresh, "8 trials to be measured: 0–7.")
+        study.refresh()
+        plate = tmp_path / "plate.csv"
+        plate.write_text(write_plate(study, study.pending).replace(",\n", ",0.5\n"))
+        fresh.click("a[href='./']")
+        says(fresh, "8 open trials")
+        fresh.choose("#plate", plate)
+        fresh.click("form[action=preview] button")
+        says(fresh, "Nothing is told yet.")
+        study.refresh()
+        assert study.evaluations == 0
+        assert fresh.run("document.querySelectorAll('tbody tr').length") == 8
+        fresh.click("form[action=tell] button")
+        says(fresh, "8 results taken.")
+        study.refresh()
+        assert study.evaluations == 8
+        fresh.run("location.reload()")
+        says(fresh, "0 results taken, 8 known already.")
+        assert fresh.complaints == []
+
+
+@pytest.mark.slow
+def test_names_are_not_obeyed(fresh: Chromium, place: Path) -> None:
+    study = begun(place, arms=HOSTILE, m=3, name=EVIL, algorithm="LUCB", sigma=1.0)
+    study.fail(study.ask(), EVIL)
+    with server_of(place) as address:
+        fresh.open(f"{address}/{TOKEN}/")
+        for name in HOSTILE:
+            study.tell(arm=name, value=0.5)
+        study.ask(len(HOSTILE), key=EVIL)
+        says(fresh, f"{len(HOSTILE)} open trials")  # parsed by the script, not only as a page
+        assert fresh.run("document.title") == f"{EVIL}: running"
+        assert (
+            fresh.run("document.querySelectorAll('img, iframe, b, script:not([src])').length") == 0
+        )
+        names = "[...document.querySelectorAll('#open tbody th')].map(e => e.textContent)"
+        assert HOSTILE[0] in fresh.run(names)
+        assert fresh.dialogs == []
+        # Were one let through all the same, the policy would not run it.
+        fresh.run("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=alert(1)>')")
+        fresh.settle()
+        assert fresh.dialogs == []
+        assert all(url.startswith((address, "data:")) for url in fresh.requests)
+
+
+@pytest.mark.slow
+def test_a_wrong_token_shows_nothing_and_a_new_one_is_asked_for(
+    fresh: Chromium, place: Path
+) -> None:
+    begun(place)
+    with server_of(place) as address:
+        fresh.open(f"{address}/wrong/")
+        words = fresh.run("document.body.innerText")
+        assert words.startswith("This address is not valid")
+        assert "trees" not in words
+        fresh.open(f"{address}/{TOKEN}/")
+    says(fresh, "The server has not answered since")
+    with server_of(place, "another-token-altogether", int(address.rpartition(":")[2])):
+        says(fresh, "This address is no longer valid")
+
+
+@pytest.mark.slow
+def test_two_tabs_follow_one_study(browser: Chromium, place: Path) -> None:
+    begun(place)
+    with server_of(place) as address:
+        tabs = [browser.tab(), browser.tab()]
+        for tab in tabs:
+            browser.switch(tab)
+            browser.open(f"{address}/{TOKEN}/")
+        browser.switch(tabs[0])
+        # A page in the background rests; this one is told that it is seen.
+        browser.do("Page.bringToFront")
+        browser.click("form[action=ask] button")
+        says(browser, "8 trials to be measured")
+        browser.switch(tabs[1])
+        browser.do("Page.bringToFront")
+        says(browser, "8 open trials")
+        browser.click("form[action=ask] button")  # its own key: another plate
+        says(browser, "8 trials to be measured: 8–15.")
+    assert len(shortlist.Study.load(place).trials) == 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "dark"), [(1000, False), (1000, True), (360, False)])
+def test_the_page_is_seen(
+    fresh: Chromium, place: Path, tmp_path: Path, width: int, dark: bool
+) -> None:
+    import matplotlib.pyplot as pyplot
+
+    study = begun(place, sigma=1.0)
+    study.tell_many((trial, 0.3 * trial.arm) for trial in study.ask(60))
+    study.ask(3)
+    fresh.screen(width, 800, dark=dark)
+    with server_of(place) as address:
+        fresh.open(f"{address}/{TOKEN}/")
+        assert fresh.run("document.documentElement.scrollWidth") <= width
+        outside = fresh.run(
+            "[...document.querySelectorAll('body *')].filter(e => !e.closest('.wide, svg'))"
+            ".filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML)"
+        )
+        assert outside == []
+        seen = pyplot.imread(fresh.picture(tmp_path / "page.png", whole=False))[..., :3]
+    assert seen.shape == (800, width, 3)
+    paper = seen[400, 3].mean()
+    assert paper < 0.2 if dark else paper > 0.9
+    assert 0.01 < (abs(seen.mean(axis=2) - paper) > 0.4).mean() < 0.5
