@@ -25,9 +25,11 @@ class RandomGuess:
     """Predictions with the spread of the averages, in an order that means nothing."""
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Keep the averages."""
         self._y = y
 
     def predict(self, X: np.ndarray) -> np.ndarray:
+        """Some of the averages."""
         draw = np.random.default_rng(len(X))
         return draw.choice(self._y, len(X))
 
