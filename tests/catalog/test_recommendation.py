@@ -13,7 +13,6 @@ import shortlist
 from shortlist.catalog import recommendation
 from shortlist.catalog.names import find_algorithm
 from shortlist.cli.app import app
-from shortlist.plans.algorithm import Planned
 from shortlist.problem import Problem
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -49,76 +48,66 @@ def problem(K: int, N: int, m: int = 5, **given: Any) -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("K", "N", "m", "delta", "few"),
+    ("K", "N", "m", "name"),
     [
-        (60, 3, 5, 0.05, True),
-        (60, 6, 5, 0.05, True),
-        (60, 7, 5, 0.05, False),  # 1.55 · 7 = 10.9, and 2 ln(5 · 55/2) = 9.8
-        (60, 50, 5, 0.05, False),
-        (60, 6, 5, 1e-9, True),  # δ costs both the same
-        (10, 5, 1, 0.05, False),
-        (1000, 8, 10, 0.05, True),  # more pairs make it worth while
-        (4, 4, 2, 0.05, False),
-        (3000, 3, 5, 0.05, False),  # bounds of so many arms are not all remembered
+        (60, 1, 5, "m-LinGapE with a pilot and elimination"),
+        (60, 2, 5, "m-LinGapE with a pilot and elimination"),
+        (60, 3, 5, "Guess-and-verify"),
+        (3000, 2, 5, "Guess-and-verify"),  # bounds of so many arms are not all remembered
+        (100_000, 4, 5, "Guess-and-verify"),
+        (10, 5, 1, "Guess-and-verify"),
+        (4, 3, 2, "Phased"),  # four pairs: a union over them costs less than a guess
+        (5, 2, 1, "Phased"),
+        (7, 2, 3, "m-LinGapE with a pilot and elimination"),
+        (4, 4, 2, "Phased"),
+        (12, 12, 3, "Guess-and-verify (own results)"),
     ],
 )
-def test_few_dimensions_want_a_pilot_and_many_want_plans(
-    K: int, N: int, m: int, delta: float, few: bool
-) -> None:
-    chosen = recommendation.recommended(problem(K, N, m, delta=delta))
-    assert (chosen == recommendation.FEW_DIMENSIONS) == few
-    assert isinstance(chosen, Planned) != few
-
-
-def test_the_pilot_of_few_dimensions_is_a_proven_one_with_elimination() -> None:
-    study = shortlist.Study(problem(60, 3).features, m=5, sigma=1.0, audit=False)
-    assert study.bound.name == "m-LinGapE with a pilot and elimination"
-    assert study.bound.threshold.name == "pilot"
-    assert study.bound.proven
-    assert recommendation.FEW_DIMENSIONS.elimination
+def test_what_is_expected_to_need_least(K: int, N: int, m: int, name: str) -> None:
+    chosen = recommendation.recommended(problem(K, N, m))
+    assert chosen.name == name
+    assert chosen.bind(problem(K, N, m)).proven
 
 
 def test_dimensions_are_those_that_the_features_span() -> None:
-    three = np.random.default_rng(0).normal(size=(60, 3))
-    wide = np.hstack([three, three @ np.random.default_rng(1).normal(size=(3, 20))])
+    two = np.random.default_rng(0).normal(size=(60, 2))
+    wide = np.hstack([two, two @ np.random.default_rng(1).normal(size=(2, 20))])
     assert recommendation.recommended(Problem.of(wide, m=5, sigma=1.0)).name.startswith("m-LinGapE")
 
 
-@pytest.mark.parametrize("given", [{"K": 4001}, {"K": 60, "sigma": "estimate"}])
+@pytest.mark.parametrize("given", [{"K": 200_001, "N": 2}, {"K": 60, "N": 30, "sigma": "estimate"}])
 def test_where_no_strategy_can_work(given: dict[str, Any]) -> None:
     """Tables of so many arms are kept for none, and none makes the replicates."""
-    many = problem(N=30, **given)
+    many = problem(**given)
     assert recommendation.recommended(many) is recommendation.MANY_ARMS
     chosen, threshold = recommendation.meant(None, None, many)
     assert threshold is None
     bound = find_algorithm(chosen).bind(many)
     assert bound.threshold.name == recommendation.meant("m-LinGapE", "auto", many)[1] != "auto"
     assert bound.proven
-    assert isinstance(recommendation.recommended(problem(N=30, K=60)), Planned)
 
 
-def test_sigma_by_arm_is_no_matter_for_plans_unless_it_is_very_unequal() -> None:
-    """They take the largest σ for all."""
-    alike = problem(60, 12, sigma=np.linspace(0.95, 1.0, 60))
-    unequal = problem(60, 12, sigma=np.r_[1.0, np.full(59, 0.1)])
-    assert recommendation.recommended(alike).name == "Phased"
-    assert recommendation.recommended(unequal) is recommendation.FEW_DIMENSIONS
+def test_where_sigma_differs_the_algorithm_uses_it() -> None:
+    unequal = problem(4, 3, m=2, sigma=[1.0, 0.1, 0.1, 0.1])
+    assert (
+        recommendation.recommended(unequal).name == "Guess-and-verify"
+    )  # Phased takes the largest
 
 
-def test_arms_that_tell_nothing_of_others_race() -> None:
+def test_arms_that_tell_nothing_of_others_are_judged_by_their_own_results() -> None:
     rng = np.random.default_rng(3)
     lengthless = rng.standard_normal((60, 50))
     lengthless /= np.linalg.norm(lengthless, axis=1, keepdims=True)
-    race = find_algorithm("Racing (paired)")
+    own = find_algorithm("Guess-and-verify (own results)")
     for features in (lengthless, np.eye(12), None):
         names = [str(k) for k in range(12)] if features is None else None
         asked = Problem.of(features, m=3, sigma=1.0, arms=names)
-        assert recommendation.recommended(asked) == race
+        assert recommendation.recommended(asked) == own
     twins = np.vstack(
         [lengthless, lengthless[:1] + 0.01 * lengthless[1:2]]
     )  # two told apart by a third
-    assert recommendation.recommended(Problem.of(twins, m=3, sigma=1.0)).name == "Phased"
-    assert recommendation.recommended(Problem.of(np.eye(10), m=3, sigma=1.0)).name == "Phased"
+    asked = Problem.of(twins, m=3, sigma=1.0)
+    assert recommendation.recommended(asked).name == "Guess-and-verify"
 
 
 def test_a_named_threshold_wants_rounds() -> None:

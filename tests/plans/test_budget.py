@@ -144,7 +144,7 @@ def test_results_that_do_not_span_give_no_answer_and_no_way_out() -> None:
     assert study.remaining().evaluations == 0
     with pytest.raises(errors.BudgetSpent, match="do not span the features, which have 2 dim"):
         study.ask()
-    with pytest.raises(errors.BudgetSpent, match="begin a study with a larger budget"):
+    with pytest.raises(errors.BudgetSpent, match="start a study with a larger budget"):
         study.run(result, progress=False)
     study.tell(arm=0, value=1.0)  # one too many, but now there is an answer
     assert study.done

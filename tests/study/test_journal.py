@@ -62,7 +62,7 @@ def test_results_in_turn_wait_for_those_before_them(
 
 def test_results_that_wait_count_as_under_way() -> None:
     """What is asked for next may not depend on results that are not taken in yet."""
-    waiting, pending = begin(), begin()
+    waiting, pending = (begin(algorithm="m-LinGapE") for _ in range(2))
     for study in (waiting, pending):
         study.run(result, max_evaluations=90, progress=False)
         assert study._journal.ask(4, in_turn=True, process=None)
@@ -70,7 +70,7 @@ def test_results_that_wait_count_as_under_way() -> None:
         waiting.tell(number, 50.0)
     assert [t.number for t in waiting.waiting] == [91, 92, 93]
     assert waiting.evaluations == 90
-    alone = begin()
+    alone = begin(algorithm="m-LinGapE")
     alone.run(result, max_evaluations=90, progress=False)
     following = [t.arm for t in waiting.ask(6)]
     assert following == [t.arm for t in pending.ask(6)]

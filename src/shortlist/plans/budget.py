@@ -122,11 +122,11 @@ class BudgetStrategy(Strategy):
         Of the study, as soon as it has decided once.
     """
 
-    seed: int = 0
+    seed: int
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
         arms, rank = problem.features.shape
-        self._problem, self.budget = problem, budget
+        self._problem, self.budget, self.seed = problem, budget, 0
         self._basis = np.linalg.qr(problem.features)[0]
         self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
         self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
@@ -153,12 +153,12 @@ class BudgetStrategy(Strategy):
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Take in the plan's results, and make the next plan."""
-        self.seed = seed
-        self.take(self.plan, sums)
+        self.take(self.plan, sums, seed)
 
-    def take(self, pulls: Integers, sums: Reals) -> None:
+    def take(self, pulls: Integers, sums: Reals, seed: int | None = None) -> None:
         """Take in results, whether or not those of the plan, and make the next plan."""
         after = self.copy()
+        after.seed = self.seed if seed is None else seed
         after.pulls, after.sums = self.pulls + pulls, self.sums + sums
         after._estimate()
         after._find_boundary()
@@ -216,8 +216,7 @@ class BudgetProgress(PlanProgress):
 
     def decide(self, seed: int) -> None:
         """Give the strategy all results that came in."""
-        self.spending.seed = seed
-        self._take(self.sums)
+        self._take(self.sums, seed)
 
     @property
     def needs_plan(self) -> bool:
@@ -233,9 +232,9 @@ class BudgetProgress(PlanProgress):
         """Go on to the next phase as if the results of this one had come out at their means."""
         self._take(self.pulls * means)
 
-    def _take(self, sums: Reals) -> None:
+    def _take(self, sums: Reals, seed: int | None = None) -> None:
         none = np.zeros_like(self.pulls), np.zeros_like(self.sums)
-        self.spending.take(self.pulls, sums)
+        self.spending.take(self.pulls, sums, seed)
         self.pulls, self.sums = none
 
 

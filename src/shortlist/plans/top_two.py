@@ -191,8 +191,9 @@ def square_between(white: Table, i: int, j: int) -> float:
     """‖x_i − x_j‖² in V⁻¹; 0 where it cannot be told from rounding."""
     total, own = 0.0, 0.0
     for k in range(white.shape[1]):
-        total += (white[i, k] - white[j, k]) ** 2
-        own += white[i, k] ** 2 + white[j, k] ** 2
+        away = white[i, k] - white[j, k]
+        total += away * away
+        own += white[i, k] * white[i, k] + white[j, k] * white[j, k]
     return total if total > EQUAL * own else 0.0
 
 
@@ -220,7 +221,7 @@ def most_telling(white: Table, b: int, c: int) -> int:
     for a in range(white.shape[0]):
         along, own = 0.0, 0.0
         for k in range(white.shape[1]):
-            own += white[a, k] ** 2
+            own += white[a, k] * white[a, k]
             if b >= 0:
                 along += white[a, k] * (white[b, k] - white[c, k])
         gain = (own * own if b < 0 else along * along) / (1.0 + own)

@@ -221,7 +221,9 @@ def test_nothing_told_is_nothing_found() -> None:
 
 
 def test_the_model_is_not_tested_before_more_arms_than_dimensions_are_evaluated() -> None:
-    study = shortlist.Study(healthy(40, 4), m=3, sigma=0.01, seed=0, audit=False)
+    study = shortlist.Study(
+        healthy(40, 4), m=3, sigma=0.01, seed=0, audit=False, algorithm="m-LinGapE"
+    )
     assert len(set(study.bound.engine.setup.initial.tolist())) == 4
     theta = [0.0, 1.0, 2.0, 3.0]
     for arm in study.bound.engine.setup.initial:
