@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.names import algorithms as algorithms
+    from shortlist.plans.guide import Guided as Guided
     from shortlist.plans.halving import XYHalving as XYHalving
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.plans.top_two import TopTwo as TopTwo
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GIFA",
+    "Guided",
     "MisLid",
     "Study",
     "TopTwo",
@@ -62,6 +64,7 @@ _MODULES = {
 _HOMES = {
     "algorithms": "shortlist.catalog.names",
     "GIFA": "shortlist.catalog.gifa",
+    "Guided": "shortlist.plans.guide",
     "MisLid": "shortlist.plans.mislid.algorithm",
     "Study": "shortlist.study.study",
     "TopTwo": "shortlist.plans.top_two",

@@ -28,6 +28,20 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: unknown threshold 'self_normalised': did you mean 'self_normalized'?": {
         "threshold": "self_normalised"
     },
+    "screen.toml: unknown trust 'guid': did you mean 'guide'?": {"trust": "guid"},
+    "screen.toml: unknown trust 3": {"trust": 3},
+    "screen.toml: trust = 'guide' needs features": {
+        **{"features": None, "arms": ["a", "b", "c", "d"], "m": 1, "trust": "guide"}
+    },
+    "screen.toml: trust = 'guide' has an algorithm of its own, and algorithm = 'LUCB'": {
+        **{"trust": "guide", "algorithm": "LUCB"}
+    },
+    "screen.toml: trust = 'guide' has an algorithm of its own, and algorithm = 'MisLid": {
+        **{"trust": "guide", "misspecification": 0.1}
+    },
+    "screen.toml: trust = 'guide' stops when it is certain enough": {
+        **{"trust": "guide", "delta": None, "budget": 100}
+    },
     "screen.toml: algorithm must be text in quotes, got 3": {"algorithm": 3},
     "screen.toml: seed must be a whole number": {"seed": -1},
     "screen.toml: lease must be a number and a unit (s, min, h or days)": {"lease": "7"},
@@ -267,3 +281,14 @@ def test_a_pilot_cut_within_its_numbers_is_refused(folder: Path) -> None:
     fails(run("new", "screen.toml"), 2, "pilot.csv has 3 columns where 2 are", "A decimal comma")
     Path("pilot.csv").write_text("C01;1,234\nC04;2,345\n")
     fails(run("new", "screen.toml"), 2, "pilot.csv, line 1, column 2: '1,234' may be 1.234 or 1234")
+
+
+def test_features_guide_a_screen_that_says_so(folder: Path) -> None:
+    write(trust="guide")
+    printed = does("new", "screen.toml").stdout
+    assert "guided by least squares" in printed
+    assert "nothing is assumed about how the means depend on the features" in " ".join(
+        printed.split()
+    )
+    assert "already exists" in does("new", "screen.toml").stdout
+    assert shortlist.Study.load("screen.db").bound.guide == "least squares"

@@ -8,11 +8,12 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans import guess_and_verify, phased, racing, uniform
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.budget import Budgeted
+from shortlist.plans.guide import Guided
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.top_two import TopTwo
 
-Algorithm = GIFA | Planned | MisLid | Budgeted
+Algorithm = GIFA | Planned | Guided | MisLid | Budgeted
 WITH_BUDGET: dict[str, type[Budgeted]] = {each.name: each for each in (TopTwo, XYHalving)}
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
@@ -27,7 +28,8 @@ ALGORITHMS: dict[str, Algorithm] = {
 def algorithms() -> dict[str, str]:
     """The names of all algorithms, with a line about each.
 
-    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``.
+    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
+    ``shortlist.Guided``, which may have a model of yours.
 
     Examples
     --------
@@ -57,6 +59,11 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
             "MisLid must be told how far from linear the means may be, and there is no default: "
             "pass algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in "
             "a screen.toml."
+        )
+    if choice == Guided.__name__:
+        raise InvalidSetting(
+            "Guided is chosen by what is trusted: pass trust='guide' to Study, write "
+            'trust = "guide" in a screen.toml, or pass shortlist.Guided() to compare.'
         )
     if choice in WITH_BUDGET:
         raise InvalidSetting(

@@ -12,9 +12,10 @@ from shortlist.catalog.gifa import AUTO, GIFA
 from shortlist.catalog.names import ALGORITHMS, WITH_BUDGET, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
 from shortlist.engine.many_arms.state import GRAM_LIMIT
-from shortlist.errors import InvalidSetting
+from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
+from shortlist.plans.guide import Guided
 from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 
@@ -28,6 +29,7 @@ PLANE = 2  # dimensions: with more, m-LinGapE's bound on all of them costs more 
 A_DIMENSION = 1.55  # what one adds to a pilot's C², as measured on instances of 3 to 10 dimensions
 SOLVED = 150  # arms: with more, whether one tells of others is not computed
 NEAREST = 10  # pairs of arms that are solved
+TRUSTS = ("linear", "guide")
 ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
 
 
@@ -122,6 +124,63 @@ def meant(
     if is_auto(algorithm.threshold):
         return replace(algorithm, threshold=algorithm.chosen_threshold(problem)), threshold
     return choice, threshold
+
+
+def by_trust(
+    trust: object,
+    model: Any,
+    choice: str | Algorithm | None,
+    *,
+    has_features: bool,
+    budget: object = None,
+) -> str | Algorithm | None:
+    """The algorithm that goes with what is trusted of the features; else the choice as it is.
+
+    Parameters
+    ----------
+    trust : {"linear", "guide"}
+        Whether an answer may rest on means that are linear in the features.
+    model : object with fit and predict, optional
+        What guesses, for ``"guide"``.
+    choice, budget
+        As given to ``Study``.
+    has_features : bool
+        Whether there are any.
+
+    Examples
+    --------
+    >>> by_trust("guide", None, None, has_features=True)
+    Guided(model=None)
+    >>> by_trust("guide", None, "LUCB", has_features=True)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: trust = 'guide' has an algorithm of its own, and algorithm = 'LUCB' was given: leave out one of the two.
+    """
+    if trust not in TRUSTS:
+        raise unknown_name("trust", trust, TRUSTS)
+    if trust != "guide":
+        if model is not None:
+            raise InvalidSetting(
+                "model= guesses from the features where these are a guide: pass trust='guide' with "
+                "it, or leave it out."
+            )
+        return choice
+    if not has_features:
+        raise InvalidSetting(
+            "trust = 'guide' needs features to be guided by: give features, or leave out trust."
+        )
+    if budget is not None:
+        raise InvalidSetting(
+            "trust = 'guide' stops when it is certain enough, and a budget was given: leave out one "
+            "of the two."
+        )
+    if not (choice is None or is_auto(choice)):
+        name = choice if isinstance(choice, str) else find_algorithm(choice).name
+        raise InvalidSetting(
+            f"trust = 'guide' has an algorithm of its own, and algorithm = {name!r} was given: leave "
+            "out one of the two."
+        )
+    return Guided(model)
 
 
 def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:

@@ -132,6 +132,7 @@ def algorithms() -> None:
     """List the algorithms, with a line on each."""
     from shortlist.catalog.names import WITH_BUDGET
     from shortlist.catalog.names import algorithms as catalog
+    from shortlist.plans.guide import Guided
     from shortlist.plans.mislid.algorithm import MisLid
 
     known = catalog()
@@ -142,6 +143,8 @@ def algorithms() -> None:
         say(f"{name:{width}}  {known[name]}")
     say("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
     say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
+    say('\nWith features that only guide, by trust = "guide" in a screen.toml:')
+    say(f"{Guided.__name__:{width}}  {Guided.summary}")
     say(
         "\nWith a fixed budget in place of a guarantee (budget = …), the first where none is named:"
     )

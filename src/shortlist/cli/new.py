@@ -34,7 +34,7 @@ direction = "minimize"      # if small is good; "maximize" if it is left out
 
 In place of delta, budget = 600 ends the screen after this many evaluations,
 without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
-algorithm, threshold, misspecification, S, seed, lease = "7 days", audit = false,
+algorithm, threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
 URL), name. File names are relative to the folder of the screen.toml.
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.errors import InvalidFeatures, InvalidSetting, UnknownName, unknown_name
+from shortlist.errors import (
+    InvalidFeatures,
+    InvalidInput,
+    InvalidSetting,
+    UnknownName,
+    unknown_name,
+)
 from shortlist.files.csv_files import may_be_names, read_lines, read_table
 from shortlist.files.paths import checked_path, from_home
 
@@ -23,7 +29,7 @@ PLAIN = (
     *("threshold", "seed", "audit"),
 )
 FILES = ("features", "arms", "pilot")
-KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "lease", "storage", "name")
+KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "trust", "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
@@ -69,6 +75,8 @@ class ScreenFile:
         settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
         if "misspecification" in self.keys:
             settings["algorithm"] = self._mislid()
+        if "trust" in self.keys:
+            settings |= self._by_trust(settings.get("algorithm"))
         if "sigma" in self.keys:
             sigma = settings["sigma"] = self.keys["sigma"]
             if isinstance(sigma, str) and Path(sigma).suffix:
@@ -139,6 +147,19 @@ class ScreenFile:
                 f"algorithm is {named!r}: leave one of them out."
             )
         return MisLid(misspecification=self.keys["misspecification"])
+
+    def _by_trust(self, algorithm: Any) -> dict[str, Any]:
+        """The algorithm that goes with the key trust, where it is another."""
+        from shortlist.catalog.recommendation import by_trust
+
+        trust, budget = self.keys["trust"], self.keys.get("budget")
+        try:
+            chosen = by_trust(
+                trust, None, algorithm, has_features="features" in self.keys, budget=budget
+            )
+        except InvalidInput as error:
+            raise type(error)(f"{self.path}: {error}") from None
+        return {} if chosen is algorithm else {"algorithm": chosen}
 
     def _lease(self) -> float:
         text = self.keys["lease"]

@@ -57,6 +57,8 @@ class AlgorithmOnProblem:
         What it carries further than its theorem does; empty if the theorem covers it.
     misspecification : float
         How far from linear in the features the means may be.
+    guide : str
+        What guesses from the features, where nothing else uses them; else empty.
     again : callable, optional
         The same algorithm and threshold on another problem, where σ may be estimated.
     reward_range : tuple of float, optional
@@ -73,6 +75,7 @@ class AlgorithmOnProblem:
     unproven_rules: list[str]
     extends: str = ""
     misspecification: float = 0.0
+    guide: str = ""
     again: Callable[[Problem], AlgorithmOnProblem] | None = None
     reward_range: tuple[float, float] | None = None
     interval_words: str = OWN_INTERVAL

@@ -84,7 +84,9 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     words += f"Means with the {late:,} told after the stop. " if late else ""
     if look is not None:
         words += _boundary(ax, places, look)
-    if study.bound.setting.classical:
+    if study.bound.guide:
+        words += "The features helped to guess, and had no part in the verification. "
+    elif study.bound.setting.classical:
         words += f"{study.bound.name} does not look at the features. "
     _axes(ax, shares)
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"

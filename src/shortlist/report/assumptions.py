@@ -97,6 +97,11 @@ def _model(study: Study) -> str:
     problem, setting = study.problem, study.bound.setting
     if setting.classical:
         ignored = "" if problem.is_classical else " The features were not used."
+        if study.bound.guide:
+            ignored = (
+                f" The features helped to guess, by {study.bound.guide}, and had no part in the "
+                "verification."
+            )
         return f"None: nothing is assumed about how the means of the arms are related.{ignored}"
     features = f"its N = {problem.dimension} features (rank {problem.rank})"
     if problem.rank == problem.arms:

@@ -97,8 +97,9 @@ def _design(study: Study) -> list[str]:
     if problem.minimizes:
         wanted += " (smallest mean)"
     c = bound.misspecification
+    guide = f"the features were used to guess, by {plain(bound.guide)}, and not to verify"
     model = (
-        "No model related the means of the arms."
+        f"No model related the means of the arms{f': {guide}' if bound.guide else ''}."
         if bound.setting.classical
         else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
         f"means were modelled as linear in them{f' to within c = {c:g}' if c else ''}."

@@ -178,7 +178,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
         ("Arms, K", f"{problem.arms:,}"),
-        ("Features, N", "none used" if bound.setting.classical else features),
+        ("Features, N", "none used" if bound.setting.classical and not bound.guide else features),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
         (pulls, f"{len(bound.engine.setup.initial):,}"),
         ("Seed", str(study.seed)),

@@ -233,7 +233,8 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
         + ("holds." if problem.sigma >= SIGMA else "is your claim: only 0.5 and more is proven.")
     ]
     if setting.classical:
-        return [*words, "Means: nothing is assumed about them; no features were used."]
+        used = "features only helped to guess" if study.bound.guide else "no features were used"
+        return [*words, f"Means: nothing is assumed about them; {used}."]
     if problem.rank == problem.arms:
         return [
             *words,

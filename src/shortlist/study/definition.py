@@ -21,6 +21,7 @@ from shortlist.noise import Noise
 from shortlist.numerics.tall import blocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.budget import Budgeted
+from shortlist.plans.guide import Guided
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.top_two import TopTwo
@@ -181,6 +182,11 @@ class Definition:
                     f"given {_shown(given)}."
                 )
             chosen: str | Algorithm = algorithm
+        elif stored.get("model") is not None:
+            raise InvalidSetting(
+                f"the study {name!r} was run with a model of your own ({stored['model']}), and storage "
+                "keeps its name, never code: pass the same model= to Study.load."
+            )
         elif OWN in stored.values():
             raise InvalidSetting(
                 f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "
@@ -274,6 +280,8 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
         # XY-halving was the only one at first, and is stored without the name of its class.
         kind = {} if isinstance(algorithm, XYHalving) else {"kind": type(algorithm).__name__}
         return {"name": algorithm.name, "budget": algorithm.budget, **kind}
+    if isinstance(algorithm, Guided):
+        return {"name": Guided.__name__, "model": algorithm.model_name}
     if isinstance(algorithm, MisLid):
         # Named by its class: the parameters beside it are what its name in tables is made of.
         return {"name": MisLid.__name__, **asdict(algorithm)}
@@ -304,6 +312,8 @@ def _algorithm(described: dict[str, Any]) -> str | Algorithm:
     if len(described) == 1:
         return str(described["name"])
     try:
+        if "model" in described:
+            return Guided()
         if described.get("name") == MisLid.__name__:
             return MisLid(**{key: value for key, value in described.items() if key != "name"})
         if "budget" in described:

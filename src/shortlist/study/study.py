@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from shortlist import notebook
 from shortlist.catalog.names import Algorithm, find_algorithm
-from shortlist.catalog.recommendation import is_left_open, meant
+from shortlist.catalog.recommendation import by_trust, is_left_open, meant
 from shortlist.errors import (
     BudgetSpent,
     DamagedStorage,
@@ -30,6 +30,7 @@ from shortlist.errors import (
     warn_caller,
 )
 from shortlist.noise import Noise
+from shortlist.plans.guide import Guided
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
@@ -79,6 +80,14 @@ class Study(View):
     budget : int, optional
         Stop after exactly this number of results, and estimate the probability of a wrong answer.
         Without it the study stops when the answer is certain enough.
+    trust : {"linear", "guide"}
+        Whether the answer may rest on means that are linear in the features. With ``"guide"`` a
+        model of the features helps to guess the m best, and the guess is verified without them:
+        the guarantee then assumes nothing about how the means depend on the features. See
+        ``docs/features-as-a-guide.md``.
+    model : object with fit and predict, optional
+        What guesses with ``trust="guide"``: a regressor by scikit-learn's conventions. By default
+        least squares.
     algorithm : str, GIFA, Planned or MisLid, optional
         See ``shortlist.algorithms``; by default ``"auto"``, the one recommended for the problem.
     threshold : optional
@@ -130,6 +139,8 @@ class Study(View):
         direction: Literal["maximize", "minimize"] = "maximize",
         S: float | None = None,
         budget: int | None = None,
+        trust: Literal["linear", "guide"] = "linear",
+        model: Any = None,
         algorithm: str | Algorithm | None = None,
         threshold: Any = None,
         seed: int | None = None,
@@ -150,6 +161,9 @@ class Study(View):
             S=S,
             arms=arms,
         ).locked()
+        algorithm = by_trust(
+            trust, model, algorithm, has_features=features is not None, budget=budget
+        )
         chosen, wide = meant(algorithm, threshold, problem, budget)
         settings = Definition.of(
             problem,
@@ -185,6 +199,7 @@ class Study(View):
         name: str | None = None,
         *,
         algorithm: Algorithm | None = None,
+        model: Any = None,
     ) -> Study:
         """Continue a stored study.
 
@@ -196,7 +211,14 @@ class Study(View):
             Which study; may be omitted if there is only one.
         algorithm : GIFA, Planned or MisLid, optional
             Needed again if it has rules of your own: the storage holds names, never code.
+        model : object with fit and predict, optional
+            Needed again where the study was begun with ``trust="guide"`` and a model of your own.
+            It must be the same one: the study is replayed with it.
         """
+        if model is not None:
+            if algorithm is not None:
+                raise InvalidSetting("load a study with algorithm= or with model=, not with both.")
+            algorithm = Guided(model)
         from shortlist.study.storage.opening import open_storage
 
         kept = open_storage(storage, create=False)

@@ -364,7 +364,9 @@ def examine(study: View) -> list[Finding]:
             Finding(
                 "rank",
                 "fine",
-                f"{study.bound.name} does not look at the features.",
+                f"{study.bound.name} verifies without the features."
+                if study.bound.guide
+                else f"{study.bound.name} does not look at the features.",
                 "Nothing is assumed about the means, and no arm says anything about another.",
             )
         ]

@@ -1,0 +1,90 @@
+"""Features as a guide: evaluations on truths that are not linear, beside algorithms without features.
+
+``python benchmarks/guide.py`` runs each algorithm 10 times on every truth of ``linearity.py``. A run
+is cut at 200,000 evaluations. ``--model forest`` adds a random forest (scikit-learn), ``--model
+random`` predictions that are drawn at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any
+
+import numpy as np
+
+import shortlist
+from linearity import TRUTHS
+
+MOST = 200_000
+RIVALS = ["Racing (paired)", "Guess-and-verify (own results)"]
+
+
+class RandomGuess:
+    """Predictions with the spread of the averages, in an order that means nothing."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Keep the averages."""
+        self._y = y
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Some of the averages."""
+        draw = np.random.default_rng(len(X))
+        return draw.choice(self._y, len(X))
+
+
+def forest() -> Any:
+    from sklearn.ensemble import RandomForestRegressor
+
+    return RandomForestRegressor(30, min_samples_leaf=2)
+
+
+MODELS = {"least squares": lambda: None, "forest": forest, "random": RandomGuess}
+
+
+def one_truth(name: str, runs: int, seed: int, models: list[str]) -> str:
+    """A line of the table: mean evaluations, and in brackets wrong answers, where there are any."""
+    truth = TRUTHS[name]()
+    instance = shortlist.instances.from_arrays(
+        truth.features, means=truth.means, m=truth.m, sigma=truth.sigma
+    )
+    compared = [*RIVALS, *(shortlist.Guided(MODELS[each]()) for each in models)]
+    frame = shortlist.compare(
+        compared,
+        instance,
+        runs=runs,
+        seed=seed,
+        epsilon=truth.epsilon,
+        max_samples=MOST,
+        workers=1,
+        progress=False,
+    ).frame
+    cells = []
+    for _, rows in frame.groupby("algorithm", sort=False):
+        wrong = int((rows["stopped"] & ~rows["correct"]).sum())
+        cut = "" if rows["stopped"].all() else f" ({int((~rows['stopped']).sum())} cut)"
+        cells.append(f"{rows['samples'].mean():,.0f}{cut}{f' ({wrong} wrong)' if wrong else ''}")
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--truth", action="append", choices=list(TRUTHS))
+    parser.add_argument("--model", action="append", choices=list(MODELS))
+    given = parser.parse_args()
+    models = list(dict.fromkeys(["least squares", *(given.model or [])]))
+    # The algorithm of a truth is not looked at here, so that one is there twice.
+    names = given.truth or [name for name, truth in TRUTHS.items() if truth().algorithm is None]
+    print(f"| truth | {' | '.join([*RIVALS, *models])} |")
+    print("|---|" + "---|" * (len(RIVALS) + len(models)))
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        lines = [pool.submit(one_truth, name, given.runs, given.seed, models) for name in names]
+        for line in as_completed(lines):
+            print(line.result(), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
