@@ -458,7 +458,7 @@ def test_a_screen_with_a_budget(screen: Path) -> None:
     place = str(screen)
     words = call("new", place)
     assert "as well as 12 evaluations can tell" in words
-    assert "12 evaluations, neither more nor less" in words
+    assert "12 evaluations, exactly" in words
     assert "risk δ" not in words
     assert json.loads(call("new", place, "--json"))["budget"] == 12
     assert "0 of the 2 pulls of the first plan are told" in call("status", place)

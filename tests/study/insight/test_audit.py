@@ -465,7 +465,7 @@ def test_the_command_line_knows_the_audit(tmp_path):
     assert "The study cannot stop: the means are not linear" in " ".join(told.stdout.split())
     assert told.stderr == ""
     refused = command("ask", "screen.toml", folder=tmp_path, code=4)
-    assert "`shortlist without-features` goes on" in refused.stderr
+    assert "`shortlist without-features` continues" in refused.stderr
     status = " ".join(command("status", "screen.toml", folder=tmp_path).stdout.split())
     assert "Not certified: the means are not linear" in status
     made = command("without-features", "screen.db", folder=tmp_path)
