@@ -45,10 +45,15 @@ LINEAR: tuple[Algorithm, ...] = (
     pilot("LinGIFA", candidates="smallest_gap", ambiguous="mth_gap", stopping="ugape"),
     *TRACKING_WITH_PILOT,
     find_algorithm("Phased"),
+    find_algorithm("Guess-and-verify"),
     find_algorithm("Uniform"),
 )
 CLASSICAL: tuple[Algorithm, ...] = tuple(
-    find_algorithm(name) for name in ("LUCB", "UGapE", "Racing", "Racing (paired)")
+    find_algorithm(name)
+    for name in (
+        *("LUCB", "UGapE", "Racing", "Racing (paired)"),
+        "Guess-and-verify (own results)",
+    )
 )
 KL: tuple[Algorithm, ...] = tuple(
     find_algorithm(name)

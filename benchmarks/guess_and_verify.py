@@ -1,0 +1,130 @@
+"""What ``auto`` needs now beside what it chose before guess-and-verify, and how that falls with δ.
+
+``python benchmarks/guess_and_verify.py random`` runs both on random instances (K 8 to 300, N 2 to 60,
+m 1 to 20, three in ten without features) of seeds that no constant was chosen on; ``delta`` runs
+``auto`` on a few instances of the suite at several δ; ``many`` runs 100,000 arms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+
+import numpy as np
+
+import shortlist
+from shortlist.catalog.names import ALGORITHMS, Algorithm
+from shortlist.catalog.recommendation import FEW_DIMENSIONS, arms_tell_of_others, recommended
+from shortlist.problem import Problem
+from shortlist.simulation.instances import Instance
+from suite import suite, unit
+
+FIRST_SEED = 1000  # the constants were chosen on seeds below 200
+GAP, GAP_WITHOUT = 0.1, 0.15  # between ranks m and m + 1, with σ = 0.5
+
+
+def earlier(problem: Problem) -> Algorithm:
+    """What ``auto`` chose before, for one known σ."""
+    confidence = 2.0 * math.log(1.0 / problem.delta)
+    pairs = problem.m * (problem.arms - problem.m)
+    phased = confidence + max(2.0 * math.log(pairs / 2.0), 0.0)
+    if confidence + 1.55 * problem.rank < phased:
+        return FEW_DIMENSIONS
+    if problem.arms > 10 and not arms_tell_of_others(problem):
+        return ALGORITHMS["Racing (paired)"]
+    return ALGORITHMS["Phased"]
+
+
+def random_instance(seed: int) -> tuple[str, Instance]:
+    """An instance whose sizes, features and means are drawn with this seed."""
+    rng = np.random.default_rng(seed)
+    K = int(np.exp(rng.uniform(np.log(8), np.log(300))))
+    with_features = rng.random() < 0.7
+    m = int(min(K // 2, max(1, round(np.exp(rng.uniform(0, np.log(20.4)))))))
+    N = int(min(K, round(np.exp(rng.uniform(np.log(2), np.log(60))))))
+    features, means = np.eye(K), rng.normal(size=K)
+    if with_features:
+        features = rng.normal(size=(K, N))
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        means = features @ rng.normal(size=N)
+    ordered = np.sort(means)[::-1]
+    means *= (GAP if with_features else GAP_WITHOUT) / (ordered[m - 1] - ordered[m])
+    words = f"N = {N}" if with_features else "no features"
+    label = f"seed {seed}, K = {K}, {words}, m = {m}"
+    return label, shortlist.instances.from_arrays(features, means=means, m=m, sigma=0.5)
+
+
+def mean_of(algorithm: Algorithm, instance: Instance, runs: int, delta: float = 0.05) -> tuple:
+    """Mean evaluations and errors."""
+    frame = shortlist.compare(
+        algorithm, instance, runs=runs, delta=delta, seed=6, progress=False
+    ).frame
+    return float(frame["samples"].mean()), int((~frame["correct"]).sum())
+
+
+def on_random(count: int, runs: int) -> None:
+    """A line of the docs' table for every instance, and the geometric means."""
+    ratios, multiples = [], []
+    print(
+        "| instance | limit | before | now | now/before | now/limit | wrong |\n" + "|---" * 7 + "|"
+    )
+    for seed in range(FIRST_SEED, FIRST_SEED + count):
+        label, instance = random_instance(seed)
+        problem = instance.problem(0.05, 0.0, None)
+        limit = shortlist.theory.lower_bound(instance, 0.05).samples
+        before, _ = mean_of(earlier(problem), instance, runs)
+        now, wrong = mean_of(recommended(problem), instance, runs)
+        ratios.append(now / before)
+        multiples.append(now / limit)
+        print(
+            f"| {label} | {limit:,.0f} | {before:,.0f} | {now:,.0f} | {ratios[-1]:.2f} | "
+            f"{multiples[-1]:.1f} | {wrong} |",
+            flush=True,
+        )
+    print(
+        f"\ngeometric means: now/before {np.exp(np.mean(np.log(ratios))):.3f}, "
+        f"now/limit {np.exp(np.mean(np.log(multiples))):.2f}"
+    )
+
+
+def by_delta(runs: int) -> None:
+    """The multiple of the limit at several δ."""
+    for entry in suite()[3:8]:
+        words = []
+        for delta in (0.3, 0.05, 0.01, 1e-6):
+            limit = shortlist.theory.lower_bound(entry.instance, delta).samples
+            algorithm = recommended(entry.instance.problem(delta, 0.0, None))
+            words.append(f"{mean_of(algorithm, entry.instance, runs, delta)[0] / limit:.2f}")
+        print(f"| {entry.label} | " + " | ".join(words) + " |", flush=True)
+
+
+def with_many_arms(runs: int) -> None:
+    """100,000 arms, N = 50, m = 10, beside m-LinGapE."""
+    instance = unit(100_000, 50, 10, 0.05)
+    for name in ("Guess-and-verify", "m-LinGapE"):
+        began = time.perf_counter()
+        samples, wrong = mean_of(ALGORITHMS[name], instance, runs)
+        print(
+            f"{name}: {samples:,.0f} evaluations, {wrong} wrong, "
+            f"{(time.perf_counter() - began) / runs:.0f} s",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["random", "delta", "many"])
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--count", type=int, default=30)
+    given = parser.parse_args()
+    if given.what == "random":
+        on_random(given.count, given.runs)
+    elif given.what == "delta":
+        by_delta(given.runs)
+    else:
+        with_many_arms(given.runs)
+
+
+if __name__ == "__main__":
+    main()
