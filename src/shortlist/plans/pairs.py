@@ -108,7 +108,9 @@ class LinearPairs:
     def __init__(self, problem: ReducedProblem) -> None:
         self.basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
         self.noise = problem.noise_of_arms
-        self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self.noise)[:, None])
+        self._scaled = self.basis
+        if (self.noise != 1.0).any():
+            self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self.noise)[:, None])
 
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, of least largest variance, and its weights."""
