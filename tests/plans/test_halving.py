@@ -40,9 +40,9 @@ class SurvivorsOnly(Halving):
 class Forgetful(SurvivorsOnly):
     """As OD-LinBAI and GSE, for a single best arm: what came before the phase is forgotten too."""
 
-    def take(self, pulls: Any, sums: Any) -> None:
+    def take(self, pulls: Any, sums: Any, seed: int | None = None) -> None:
         self._own = pulls, sums
-        super().take(pulls, sums)
+        super().take(pulls, sums, seed)
 
     def _estimate(self) -> None:
         everything = self.pulls, self.sums
