@@ -129,7 +129,7 @@ def _stop(study: Study, look: Look, arms: list[int]) -> str:
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
     if setup.stop == "ugape":
-        name = drawn(look.table["name"].iloc[look.boundary])
+        name = drawn(look.table["name"].iloc[arms].tolist())[arms.index(look.boundary)]
         turned = study.problem.minimizes
         rows = f"Every row is {f'{name} minus the arm' if turned else f'the arm minus {name}'}. "
         upper = f"the m-th largest upper end (m = {m})"
