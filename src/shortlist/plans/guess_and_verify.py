@@ -17,7 +17,7 @@ half-normal λ of variance 1/(σ²ρ),
 with ρ chosen at t₁. It ever reaches 1/share with a probability of at most the share (Ville). The
 pair passes when it does.
 
-**The shares.** A tenth of δ goes to the pairs themselves, on all results, each with 1/(m(K − m)) of
+**The shares.** A twenty-fifth of δ goes to the pairs themselves, on all results, each with 1/(m(K − m)) of
 that: it names nothing, and a pair passes by it too. The rest is for at most three times of naming.
 At each, draws from the posterior of a flat prior vote: for the arms held to be best where these are
 right within ε, else for the m best of the draw. A set's share of δ is in proportion to its votes.
@@ -43,8 +43,9 @@ from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.rules.thresholds import strategy_threshold
 
-SHARES = (0.6, 0.2, 0.1)  # of δ, for each time that sets are named
-FALL_BACK = 0.1  # of δ, for the pairs without a named set
+# Of δ, for each time that sets are named; what is left is for the pairs without a named set. The
+# best shares are in proportion to how often each decides: on the suite, 92 % the first, 8 % the second.
+SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
@@ -444,7 +445,7 @@ class GuessAndVerify(Strategy):
         weights, total = self._pairs.design(
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
-        length = max(SHORTEST * made, min(made, QUARTER * total))
+        length = max(self._pairs.shortest * made, min(made, QUARTER * total))
         return self._pairs.plan(weights, length), weights
 
     # What a study shows
