@@ -301,7 +301,7 @@ DEGREES_OF_EACH = 30  # where each arm has a σ of its own
 SMALLEST = (
     1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
 )
-MOST_EQUAL = 0.5  # of an arm's replicates: normal results rounded to less than 1.3 σ have fewer
+MOST_EQUAL = 0.5  # of an arm's replicates: normal results rounded to 1.3 σ have about as many
 
 
 class Estimate(NamedTuple):
