@@ -48,6 +48,8 @@ FALL_BACK = 0.1  # of δ, for the pairs without a named set
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+HELD = 0.5  # named arms are given up if their smallest gap seems less than this share of the best
+HELD_LAST = 0.2  # the same once no arms can be named any more
 DRAWS = 1000
 PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
@@ -296,8 +298,8 @@ class GuessAndVerify(Strategy):
         tables = self._tables.after(self._pairs.fit(plan, sums), problem.epsilon, problem.sigma)
         whole = self._pairs.fit(pulls, total)
         guess = self.guess(whole, pulls)
-        inside = best_of(guess.means, problem.m)
-        tables = tables.with_rows(np.flatnonzero(inside))
+        tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
+        inside = self._guessed(tables, guess)
         margins = tables.margins(inside)
         stops = bool(margins.min() >= 0.0)
         at = self._boundary(tables, inside, margins)
@@ -309,6 +311,22 @@ class GuessAndVerify(Strategy):
         self._tables, self._pulls, self._sums, self._whole = tables, pulls, total, whole
         self.plan, self._weights, self.inside = plan, weights, inside
         self.b, self.c, self.threshold, self.statistic = at
+
+    def _guessed(self, tables: Tables, guess: Fit) -> Mask:
+        """The m arms of largest mean, or those named before while they seem right within ε.
+
+        Where many arms are alike within ε, the m of largest mean change with every plan. The
+        evidence for the ones named before would be lost.
+        """
+        best, held = best_of(guess.means, self._problem.m), self.inside
+        if not any(each.risk(held) for each in tables.namings):
+            return best
+        share = HELD if len(tables.namings) < len(self._shares) else HELD_LAST
+        return held if self._gap(guess, held) > share * self._gap(guess, best) else best
+
+    def _gap(self, guess: Fit, inside: Mask) -> float:
+        """The smallest estimate of μ_b − μ_c + ε, for b inside and c outside."""
+        return float(guess.means[inside].min() - guess.means[~inside].max()) + self._problem.epsilon
 
     def _boundary(
         self, tables: Tables, inside: Mask, margins: Reals
