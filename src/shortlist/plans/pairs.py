@@ -127,7 +127,11 @@ class LinearPairs:
     def fit(self, pulls: Integers, sums: Reals) -> LinearFit:
         """Weighted least squares on so many results of each arm with these sums."""
         white = whitened(self.basis, pulls / self.noise)
-        return LinearFit(fitted(white, sums / self.noise), white)
+        means = fitted(white, sums / self.noise)
+        if (self.noise != 1.0).any():
+            # Weights far apart cost digits; a second fit, to what the first left over, restores them.
+            means = means + fitted(white, (sums - pulls * means) / self.noise)
+        return LinearFit(means, white)
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
