@@ -475,9 +475,12 @@ class GuessAndVerify(Strategy):
         return gap, gap - width, gap + width
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
-        """Means and variances by all results of the plans, weighted by their noise."""
-        if self._whole is None:
+        """By all results; with features and noise that differs, by those of the plans made so far."""
+        noise = self._problem.noise_of_arms
+        if self._whole is None or (noise == 1.0).all():
             return means, variances
+        if isinstance(self._pairs, OwnPairs):
+            return means, noise * variances
         return self._whole.means, self._whole.own_variances
 
     def threshold_at(self, time: float) -> float:
