@@ -49,8 +49,6 @@ SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
-HELD = 0.5  # named arms are given up if their smallest gap seems less than this share of the best
-HELD_LAST = 0.2  # the same once no arms can be named any more
 DRAWS = 1000
 PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
@@ -232,7 +230,7 @@ class OpenPairs:
     rows : array of int
         The rows of b in the tables.
     gaps : array
-        Estimates of μ_b − μ_c + ε, at least 0.
+        Estimates of μ_b − μ_c + ε.
     variances : array
         Of these, in units of σ².
     """
@@ -314,7 +312,7 @@ class GuessAndVerify(Strategy):
         self.b, self.c, self.threshold, self.statistic = at
 
     def _guessed(self, tables: Tables, guess: Fit) -> Mask:
-        """The m arms of largest mean, or those named before while they seem right within ε.
+        """The m arms of largest mean, or those named before if these seem to be verified sooner.
 
         Where many arms are alike within ε, the m of largest mean change with every plan. The
         evidence for the ones named before would be lost.
@@ -322,12 +320,22 @@ class GuessAndVerify(Strategy):
         best, held = best_of(guess.means, self._problem.m), self.inside
         if not any(each.risk(held) for each in tables.namings):
             return best
-        share = HELD if len(tables.namings) < len(self._shares) else HELD_LAST
-        return held if self._gap(guess, held) > share * self._gap(guess, best) else best
+        return held if self._work(tables, guess, held) < self._work(tables, guess, best) else best
 
-    def _gap(self, guess: Fit, inside: Mask) -> float:
-        """The smallest estimate of μ_b − μ_c + ε, for b inside and c outside."""
-        return float(guess.means[inside].min() - guess.means[~inside].max()) + self._problem.epsilon
+    def _work(self, tables: Tables, guess: Fit, inside: Mask) -> float:
+        """How many times the evaluations made so far the verification of a set seems to need."""
+        pairs = self._open_pairs(tables, guess, inside, tables.margins(inside))
+        if not len(pairs.b):
+            return 0.0
+        if pairs.gaps.min() <= 0.0:
+            return math.inf
+        evidence, level = tables.latest(inside)
+        have, prior = evidence.information[pairs.rows, pairs.c], evidence.prior[pairs.rows, pairs.c]
+        needs = self._needs(pairs, level, have, prior, width=0.0) - have
+        if evidence is tables.fall_back and len(tables.namings) < len(self._shares):
+            level = -math.log(self._problem.delta * self._shares[len(tables.namings)])
+            needs = np.minimum(needs, self._needs(pairs, level, width=0.0))
+        return float((needs * pairs.variances).max())
 
     def _boundary(
         self, tables: Tables, inside: Mask, margins: Reals
@@ -358,7 +366,7 @@ class GuessAndVerify(Strategy):
         row, column = np.nonzero(margins < 0.0)
         variances = guess.variances(candidates)[row, others[column]]
         b, c = candidates[row], others[column]
-        gaps = np.maximum(guess.means[b] - guess.means[c], 0.0) + self._problem.epsilon
+        gaps = guess.means[b] - guess.means[c] + self._problem.epsilon
         return OpenPairs(b, c, tables.of(inside)[row], gaps, variances)
 
     # Naming
