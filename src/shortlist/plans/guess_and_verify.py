@@ -49,6 +49,7 @@ SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+SWITCHING = 2.0  # the m largest means are partly luck: another set must seem so many times cheaper
 DRAWS = 1000
 PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
@@ -320,7 +321,8 @@ class GuessAndVerify(Strategy):
         best, held = best_of(guess.means, self._problem.m), self.inside
         if not any(each.risk(held) for each in tables.namings):
             return best
-        return held if self._work(tables, guess, held) < self._work(tables, guess, best) else best
+        work = self._work(tables, guess, held) / SWITCHING
+        return held if work < self._work(tables, guess, best) else best
 
     def _work(self, tables: Tables, guess: Fit, inside: Mask) -> float:
         """How many times the evaluations made so far the verification of a set seems to need."""
