@@ -1,6 +1,8 @@
 .PHONY: demo test quick oldest lint fuzz torture bench bench-samples reproduce docs dist clean
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start hundreds of processes: without bytecode on the disk each would parse the package again.
+unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores: some tests wait for others, for servers and for clocks.
 SIDE_BY_SIDE := --numprocesses $(shell expr $$(nproc) + 1) --dist worksteal
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import once
 from requirements import missing
 from server import running_server, server_programs
 
@@ -37,11 +38,11 @@ def postgres() -> Iterator[str]:
         yield server.address
 
 
-@pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that is new to this run of the tests, and the same to all its processes."""
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """``once`` has a folder that is new to this run, and the same to all its processes."""
     own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    once.FOLDER = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 _NUMBERS = count()

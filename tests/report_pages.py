@@ -15,6 +15,7 @@ import pytest
 from markupsafe import Markup, escape
 
 import shortlist
+from once import once
 from shortlist import report
 from shortlist.report import pictures
 from shortlist.report.methods import methods as methods_of
@@ -106,7 +107,12 @@ def study_of(kind: str) -> shortlist.Study:
 
 @cache
 def page_of(kind: str) -> str:
-    return report.html(study_of(kind))
+    """The report, drawn by the first process of the tests that wants it."""
+    made = once(
+        f"report-{kind}.html",
+        lambda place: place.write_bytes(report.html(study_of(kind)).encode()),
+    )
+    return made.read_bytes().decode()
 
 
 @contextmanager

@@ -72,32 +72,35 @@ def imported(path: Path) -> Iterator[str]:
                 yield ".".join(rest)
 
 
-GRAPH = {name: set(imported(path)) for name, path in MODULES.items() if name}
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    """What every module imports; not made by processes that collect these tests for others."""
+    return {name: set(imported(path)) for name, path in MODULES.items() if name}
 
 
-def test_every_room_has_its_place() -> None:
-    assert {name.split(".")[0] for name in GRAPH} == set(ROOMS)
+def test_every_room_has_its_place(graph: dict[str, set[str]]) -> None:
+    assert {name.split(".")[0] for name in graph} == set(ROOMS)
 
 
-def test_imports_run_downwards() -> None:
+def test_imports_run_downwards(graph: dict[str, set[str]]) -> None:
     upwards = [
         f"{name} imports {other}"
-        for name, others in GRAPH.items()
+        for name, others in graph.items()
         for other in others
         if ROOMS.index(other.split(".")[0]) > ROOMS.index(name.split(".")[0])
     ]
     assert upwards == []
 
 
-def test_no_modules_import_each_other() -> None:
+def test_no_modules_import_each_other(graph: dict[str, set[str]]) -> None:
     # Typing counts as well, and so do imports within functions. A package is loaded with its modules:
     # one that offers their names lazily is no circle.
     packages = {name for name, path in MODULES.items() if path.name == "__init__.py"}
-    graph = {
-        name: {each for each in others if each not in packages} for name, others in GRAPH.items()
+    modules = {
+        name: {each for each in others if each not in packages} for name, others in graph.items()
     }
     try:
-        tuple(TopologicalSorter(graph).static_order())
+        tuple(TopologicalSorter(modules).static_order())
     except CycleError as error:
         pytest.fail(f"a circle of imports: {' imports '.join(error.args[1][::-1])}")
 

@@ -19,10 +19,6 @@ NewStorage = Callable[[], str]
 TRUTH = set(crash.MEANS.argsort()[-crash.M :].astype(str))
 
 
-class DoneTooSoon(Exception):
-    """The study was done before all the kills: the machine was too busy to kill as fast as meant."""
-
-
 def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: float) -> None:
     command = [sys.executable, crash.__file__, storage, str(noted)]
     out = subprocess.run(
@@ -34,12 +30,11 @@ def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: f
     )
     ended = json.loads(out.stdout)
     assert ended["last"] == 0
-    if ended["killed"] < kills:
-        raise DoneTooSoon(str(ended))
+    assert ended["killed"] == kills
     # Most were killed while the study ran, at moments all over it.
     running = [moment for moment in ended["moments"] if 0 < moment < ended["noted"]]
-    if len(running) <= kills / 2 or len(set(running)) <= kills / 4:
-        raise DoneTooSoon(f"a busy machine: {ended}")
+    assert len(running) > kills / 2
+    assert len(set(running)) > kills / 4
     assert set(ended["ends"]) <= {0, -signal.SIGKILL}, out.stderr
 
 
@@ -53,7 +48,7 @@ def assert_acknowledged_are_there_once(study: shortlist.Study, noted: Path) -> N
     assert sorted(t.number for t in study.taken + study.waiting) == told
     assert study.posterior.pulls.sum() == len(study.taken)
     # Killed between the commit and the note: told, and not acknowledged to anybody.
-    assert len(told) - len(acknowledged) <= 250
+    assert len(told) - len(acknowledged) <= 120
 
 
 def replayed(study: shortlist.Study) -> shortlist.Study:
@@ -75,16 +70,10 @@ def replayed(study: shortlist.Study) -> shortlist.Study:
     return memory
 
 
-def test_a_study_killed_two_hundred_times(tmp_path: Path) -> None:
+def test_a_study_killed_a_hundred_times(tmp_path: Path) -> None:
     """One process, on SQLite: ends with the very pulls of a run that nobody disturbed."""
-    for attempt, longest in enumerate((0.12, 0.25, 0.5)):  # on a busy machine it gets less done
-        storage, noted = str(tmp_path / f"study-{attempt}.db"), tmp_path / f"noted-{attempt}"
-        try:
-            run_and_kill(storage, noted, kills=200, workers=1, longest=longest)
-            break
-        except DoneTooSoon:
-            if attempt == 2:
-                raise
+    storage, noted = str(tmp_path / "study.db"), tmp_path / "noted"
+    run_and_kill(storage, noted, kills=100, workers=1, longest=0.05)
     study = shortlist.Study.load(storage)
     undisturbed = crash.begin(None)
     undisturbed.run(crash.objective, progress=False)
@@ -99,14 +88,8 @@ def test_a_study_killed_two_hundred_times(tmp_path: Path) -> None:
 def test_eight_processes_on_one_study_killed_at_random(
     new_storage: NewStorage, tmp_path: Path
 ) -> None:
-    for attempt, longest in enumerate((0.03, 0.015, 0.06)):
-        storage, noted = new_storage(), tmp_path / f"noted-{attempt}"
-        try:
-            run_and_kill(storage, noted, kills=200, workers=8, longest=longest)
-            break
-        except DoneTooSoon:
-            if attempt == 2:
-                raise
+    storage, noted = new_storage(), tmp_path / "noted"
+    run_and_kill(storage, noted, kills=100, workers=8, longest=0.02)
     study = shortlist.Study.load(storage)
     assert study.done
     assert set(study.shortlist) == TRUTH

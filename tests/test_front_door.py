@@ -59,7 +59,7 @@ def test_a_second_start_is_quick() -> None:
         "print(time.process_time())"
     )
     python(code)
-    assert min(float(python(code)) for _ in range(2)) <= 3.0
+    assert any(float(python(code)) <= 3.0 for _ in range(2))
 
 
 def pages() -> list[Path]:

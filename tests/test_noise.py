@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy.stats import chi2
 
 import shortlist
 from command_line import fails, run
+from error_rates import shown_below
 from shortlist import errors, noise
 from shortlist.catalog.names import find_algorithm
 from shortlist.designs.direction import lightest_weights
@@ -232,10 +234,15 @@ def test_errors_with_noise_by_arm(name: str) -> None:
     sigma = [0.5, 0.05, 0.3, 0.1]
     features = shortlist.instances.classic(K=4, m=2, omega=1.0).features
     instance = shortlist.instances.from_arrays(features, theta=[1, 0, 0], m=2, sigma=sigma)
-    own = shortlist.compare(name, instance, runs=200, progress=False).frame
-    worst = shortlist.compare(name, instance, runs=200, sigma=0.5, progress=False).frame
-    assert improbability(int((~own["correct"]).sum()), 200, DELTA) > 0.001
-    assert own["samples"].mean() < 0.8 * worst["samples"].mean()
+    own: list[pd.DataFrame] = []
+
+    def errors_in(runs: int, seed: int) -> int:
+        own.append(shortlist.compare(name, instance, runs, seed=seed, progress=False).frame)
+        return int((~own[-1]["correct"]).sum())
+
+    shown_below(DELTA, errors_in)
+    worst = shortlist.compare(name, instance, runs=65, sigma=0.5, progress=False).frame
+    assert pd.concat(own)["samples"].mean() < 0.8 * worst["samples"].mean()
 
 
 def test_strategies_take_the_largest_sigma_and_estimate_none() -> None:
@@ -410,26 +417,28 @@ def test_a_comparison_estimates_as_a_study_does() -> None:
 SPAN = shortlist.GIFA(initialization="span", name="m-LinGapE, few initial pulls")
 
 
-def errors_of(degrees: int) -> tuple[int, int]:
-    """Errors in 1000 runs, σ another in each 25."""
+def errors_of(degrees: int, runs: int, seed: int) -> int:
+    """Errors, σ another in each of up to 40 parts of the runs."""
     wrong = 0
     few = Noise("estimate", math.nan, share=0.2, degrees=degrees)
-    for k, sigma in enumerate(np.geomspace(0.5, 2.0, 40)):
+    parts = np.array_split(np.arange(runs), min(runs, 40))
+    for k, (part, sigma) in enumerate(zip(parts, np.geomspace(0.5, 2.0, len(parts)), strict=True)):
         # One arm is twice the other, and which is better is the sign of θ.
         instance = shortlist.instances.from_arrays(
             [[1.0], [0.5]], theta=[0.25], m=1, sigma=float(sigma)
         )
-        frame = shortlist.compare(SPAN, instance, runs=25, seed=k, sigma=few, progress=False).frame
+        frame = shortlist.compare(
+            SPAN, instance, len(part), seed=40 * seed + k, sigma=few, progress=False
+        ).frame
         assert frame["stopped"].all()
         wrong += int((~frame["correct"]).sum())
-    return wrong, 1000
+    return wrong
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("degrees", [2, 60])
 def test_errors_with_an_estimate(degrees: int) -> None:
-    wrong, runs = errors_of(degrees)
-    assert improbability(wrong, runs, DELTA) > 0.01
+    shown_below(DELTA, partial(errors_of, degrees))
 
 
 @pytest.mark.slow
@@ -439,8 +448,7 @@ def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         return honest._replace(sigma=honest.spread)
 
     monkeypatch.setattr(noise, "bound_from_replicates", naive)
-    wrong, runs = errors_of(1)
-    assert improbability(wrong, runs, DELTA) < 1e-6
+    assert improbability(errors_of(1, 1000, 0), 1000, DELTA) < 1e-6
 
 
 @pytest.mark.slow
@@ -459,10 +467,14 @@ def test_errors_with_an_estimate_and_other_thresholds(settings: dict[str, Any]) 
     name = settings.get("algorithm", "m-LinGapE")
     settings = {key: each for key, each in settings.items() if key != "algorithm"}
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
-    frame = shortlist.compare(
-        name, instance, runs=200, sigma="estimate", progress=False, **settings
-    ).frame
-    assert improbability(int((~frame["correct"]).sum()), 200, DELTA) > 0.001
+
+    def errors_in(runs: int, seed: int) -> int:
+        frame = shortlist.compare(
+            name, instance, runs, seed=seed, sigma="estimate", progress=False, **settings
+        ).frame
+        return int((~frame["correct"]).sum())
+
+    shown_below(DELTA, errors_in)
 
 
 # An estimate for each arm

@@ -166,7 +166,7 @@ SETTINGS: list[tuple[Any, str | None]] = [
 def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: float) -> int:
     x, theta = nearly_equal(apart)
     instance = shortlist.instances.from_arrays(x, theta=theta, m=1, sigma=1.0)
-    runs, most = (40, 5_000) if isinstance(algorithm, str) else (8, 2_000)
+    runs, most = (40, 2_000) if isinstance(algorithm, str) else (8, 2_000)
     got = shortlist.compare(
         [algorithm],
         instance,

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from once import once
+
 mkdocs_build = pytest.importorskip("mkdocs.commands.build")
 mkdocs_config = pytest.importorskip("mkdocs.config")
 
@@ -24,9 +26,13 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$(?!\s)([^$\n]+?)(?<!\s)\$", flags=
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as `mkdocs build --strict` makes it; a warning is an error."""
-    target = tmp_path_factory.mktemp("site")
+def site() -> Path:
+    """The site, built by the first process of the tests that wants it."""
+    return once("site", build)
+
+
+def build(target: Path) -> None:
+    """Build as `mkdocs build --strict` does; a warning is an error."""
     warnings: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: warnings.append(record.getMessage())  # type: ignore[method-assign]
@@ -38,7 +44,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finally:
         logger.removeHandler(handler)
     assert warnings == []
-    return target
 
 
 def prose(page: Path) -> str:

@@ -426,15 +426,15 @@ def parts(server: Server | None, folder: Path) -> Iterator[tuple[str, Callable[[
     def new_file() -> str:
         return f"{folder}/{next(_VALUES)}.db"
 
-    yield "kills, SQLite, 1 process", lambda: kills(new_file, 400, 1, 0.12)
-    yield "kills, SQLite, 8 processes", lambda: kills(new_file, 400, 8, 0.03)
+    yield "kills, SQLite, 1 process", lambda: kills(new_file, 400, 1, 0.05)
+    yield "kills, SQLite, 8 processes", lambda: kills(new_file, 400, 8, 0.02)
     yield "power cuts, SQLite", lambda: power_cuts(2000)
     yield "full disk, SQLite", full_disk
     yield "forks, SQLite", lambda: forks(f"{folder}/forks.db", 100)
     if server is None:
         print("PostgreSQL is not installed: its parts are left out")
         return
-    yield "kills, PostgreSQL, 8 processes", lambda: kills(server.new_database, 200, 8, 0.05)
+    yield "kills, PostgreSQL, 8 processes", lambda: kills(server.new_database, 200, 8, 0.02)
     yield "cut lines, PostgreSQL", lambda: cut_lines(server)
     yield "server crashes, PostgreSQL", lambda: server_crashes(server, 20)
     yield "wrong clocks, PostgreSQL", lambda: wrong_clocks(server, 240)

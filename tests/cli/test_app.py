@@ -275,7 +275,8 @@ def test_the_page_about_the_lab_is_true(folder: Path, monkeypatch: pytest.Monkey
         elif kind == "sh":
             assert "The study stopped after" in script(text, folder / "programs")
     assert ran >= {*COMMANDS} - {
-        *("reopen", "without-features", "with-misspecification", "correct", "serve")
+        *("reopen", "without-features", "with-misspecification", "with-features-as-guide"),
+        *("correct", "serve"),
     }
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import shortlist
 from command_line import GOOD, asked, does, fails, finish, run
+from report_pages import undrawn
 
 
 def test_export_of_every_trial(plated: Path) -> None:
@@ -64,12 +65,13 @@ def test_report_writes_a_page(screen: Path) -> None:
     finish()
     assert does("report", "screen.toml", "--out", "page.html").stdout == "The page: page.html\n"
     assert Path("page.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
-    assert asked("report", "screen.toml") == {"study": "screen", "file": "report.html"}
+    with undrawn():
+        assert asked("report", "screen.toml") == {"study": "screen", "file": "report.html"}
     fails(run("report", "screen.toml", "--out", "screen.db"), 2, "ends in .html")
     fails(run("report", "screen.toml", "--out", "no/page.html"), 2, "no/page.html")
 
 
-@pytest.mark.slow
+@undrawn()
 def test_only_a_page_of_the_same_study_is_replaced(plated: Path) -> None:
     does("report", "screen.toml")
     first = Path("report.html").read_bytes()

@@ -20,6 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 import shortlist
+from once import once
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine.engine import Engine
@@ -296,23 +297,12 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     return Trace(rounds, strict, False)
 
 
-FOLDER: Path
-
-
-@pytest.fixture(scope="module", autouse=True)
-def traces(shared_folder: Path) -> None:
-    """Where traces are kept: the tests of all of them may run in another process than the first."""
-    global FOLDER
-    FOLDER = shared_folder
-
-
 def kept(make: Callable[[], Trace], *key: object) -> Trace:
-    """What ``make`` makes, once a test run."""
-    file = FOLDER / f"trace-{sha256(repr(key).encode()).hexdigest()}.json"
-    if not file.exists():
-        written = file.with_suffix(f".{os.getpid()}")
-        written.write_text(json.dumps(asdict(make())))
-        written.replace(file)
+    """What ``make`` makes, once a test run: the tests of all traces may run in another process."""
+    file = once(
+        f"trace-{sha256(repr(key).encode()).hexdigest()}.json",
+        lambda place: place.write_text(json.dumps(asdict(make()))),
+    )
     return Trace(**json.loads(file.read_text()))
 
 
@@ -570,7 +560,7 @@ def test_the_simulator_pulls_as_a_study(name: str) -> None:
     m = 2 if allowed(name, 2) else 1
     noisy = linear_instance(9, 3, m, sigma=0.3)
     fixed = shortlist.instances.recorded(noisy.features, noisy.means[None, :], m=m, sigma=0.3)
-    most = 200
+    most = 120
     for instance in (fixed, noisy):
         frame = shortlist.compare(
             ALL[name], instance, runs=2, seed=5, max_samples=most, progress=False, S=1.0

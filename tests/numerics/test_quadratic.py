@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, lsq_linear, minimize
 
-from misspecified import draw, pairs
+from nearly_linear import draw, pairs
 from shortlist.arrays import NO_ARM
 from shortlist.numerics.quadratic import nearest, workspace
 

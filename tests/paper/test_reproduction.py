@@ -74,10 +74,10 @@ def parsed(page: Path) -> Page:
 
 
 @pytest.mark.slow
-def test_all_with_five_runs_and_every_output_opens(drugs: None, tmp_path: Path) -> None:
+def test_all_with_two_runs_and_every_output_opens(drugs: None, tmp_path: Path) -> None:
     import matplotlib.image
 
-    page = reproduce(["all"], runs=5, seed=0, out=tmp_path, progress=False)
+    page = reproduce(["all"], runs=2, seed=0, out=tmp_path, progress=False)
     assert page == tmp_path / "index.html"
     html, markdown = parsed(page), page.with_suffix(".md").read_text(encoding="utf-8")
     assert "33 of the 33 published rows" in html.text
@@ -91,13 +91,13 @@ def test_all_with_five_runs_and_every_output_opens(drugs: None, tmp_path: Path) 
         assert list(flat.columns) == list(frame.columns)
         assert len(flat) == len(frame)
         if experiment.cells:
-            assert len(frame) == 10 * len(experiment.cells)
+            assert len(frame) == 4 * len(experiment.cells)
         elif experiment.constants:
             assert len(frame) == 10
             assert frame["agrees"].dropna().all()
         else:
             rows = [row for panel in experiment.panels for row in panel.rows]
-            assert len(frame) == sum(row.runs(5) for row in rows)
+            assert len(frame) == sum(row.runs(2) for row in rows)
             assert list(frame.columns) == COLUMNS
             assert set(frame["experiment"]) == {name}
             assert (frame["pulls"].map(sum) == frame["samples"]).all()

@@ -18,6 +18,12 @@ from shortlist.paper import runs as paper_runs
 from shortlist.paper.store import KEY, Store
 
 
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take most of the time, and say nothing of what is kept."""
+    monkeypatch.setattr("shortlist.paper.figures.draw", lambda reproduced, out: [])
+
+
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The smallest chunks, one run a worker, and (start, runs) of every call of compare."""
@@ -139,14 +145,14 @@ def test_every_flipped_bit_is_noticed_or_harmless(
     key = parquet_key(file)
     whole = store.read(name_of(file), key, lambda frame: True)
     noticed = 0
-    for bit in range(0, 8 * len(content), 17):  # 17 and 8 share no factor: every place in a byte
+    for bit in range(0, 8 * len(content), 41):  # 41 and 8 share no factor: every place in a byte
         flipped = bytearray(content)
         flipped[bit // 8] ^= 1 << bit % 8
         file.write_bytes(flipped)
         frame = store.read(name_of(file), key, lambda frame: True)
         noticed += frame is None
         assert frame is None or same(frame, whole), bit
-    assert noticed > 500
+    assert noticed > 200
     assert capsys.readouterr().err.count("is not used") == noticed
 
 
@@ -162,7 +168,7 @@ import sys
 from shortlist.paper import reproduce, runs
 
 runs.CHUNK_SAMPLES = 0  # a file a run
-reproduce("appendix-random", runs=16, out=sys.argv[1], workers=2, progress=False)
+reproduce("appendix-random", runs=8, out=sys.argv[1], workers=2, progress=False)
 """
 
 
@@ -189,12 +195,12 @@ def test_a_killed_reproduction_goes_on(
     others = out / "runs" / "begun.2.part"  # and what another process is writing
     others.touch()
     kept = sum(len(pd.read_parquet(file)) for file in (out / "runs").glob("*.parquet"))
-    assert 32 < kept < 96
-    resumed = appendix_random(out, 16)
-    assert sum(runs for _, runs in counted) == 96 - kept
+    assert 16 < kept < 48
+    resumed = appendix_random(out, 8)
+    assert sum(runs for _, runs in counted) == 48 - kept
     assert capsys.readouterr().err == ""  # no file was damaged
     assert list((out / "runs").glob("*.part")) == [others]
-    assert same(resumed, appendix_random(tmp_path / "whole", 16))
+    assert same(resumed, appendix_random(tmp_path / "whole", 8))
 
 
 def test_the_code_that_runs_depend_on_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

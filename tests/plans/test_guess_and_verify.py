@@ -83,7 +83,7 @@ def test_near_ties_are_answered_wrong_as_rarely_as_promised(
     for run in range(runs):
         problem = ReducedProblem(np.eye(3), 1, SIGMA, delta, 0.0)
         strategy = GuessAndVerify(problem, shares)
-        stopped = played(strategy, means, np.random.default_rng(run), 3000)
+        stopped = played(strategy, means, np.random.default_rng(run), 1500)
         errors += stopped and wrong(strategy.inside, means)
     assert binom.sf(errors - 1, runs, delta) > IMPROBABLE
 

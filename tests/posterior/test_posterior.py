@@ -39,15 +39,15 @@ def direct(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("arms", "dimension"), [(10, 71), (100, 71), (300, 71), (100, 5)], ids=str)
 @pytest.mark.parametrize("ridge", [6e-4, 1.0])
-def test_a_million_rounds_do_not_drift(arms: int, dimension: int, ridge: float) -> None:
+def test_a_hundred_thousand_rounds_do_not_drift(arms: int, dimension: int, ridge: float) -> None:
     rng = np.random.default_rng(arms)
     features = reduce_to_rank(rng.standard_normal((arms, dimension)) / np.sqrt(dimension))
     posterior = Posterior(features, regularization=ridge, shift=0.01, resident=None)
     for arm in (0, 3, 7):
         posterior.row(arm)
-    rounds = 10**6 if arms <= 100 else 10**5
-    # One short of a refresh is the worst moment to look.
-    rounds = rounds // 8192 * 8192 - 1
+    # One short of a refresh is the worst moment to look. What has drifted before the refresh ahead
+    # of it is gone, so that more rounds show no more; a million were tried too.
+    rounds = 10**5 // 8192 * 8192 - 1
     observe = OBSERVE[posterior.state.layout].pointer
     pull_in_turns(posterior.state, observe, rounds, rng.standard_normal(arms), 0.3)
     means, gram, log_det = direct(posterior)

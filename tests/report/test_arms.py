@@ -23,7 +23,8 @@ from shortlist.report.rendering import displayable
 @pytest.mark.parametrize(("m", "first"), [(10, 0), (900, 400), (1990, 1000)])
 def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first: int) -> None:
     study = played(2000, m, most=41)
-    page = Page(source := report.html(study))
+    with undrawn():
+        page = Page(report.html(study))
     ranked = study.table().sort_values("mean", ascending=False)["name"].tolist()
     assert [row[0] for row in page.tables["arms"][1:]] == ranked[first : first + 1000]
     assert f"Arms {first + 1:,} to {first + 1000:,} of 2,000" in page.captions["arms"]
@@ -34,6 +35,11 @@ def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first
     assert beyond in words
     assert ("990 of 1,990 are not listed" in words) == (m == 1990)
     assert "not listed" not in words_of("stopped")
+
+
+@pytest.mark.slow
+def test_pictures_of_two_thousand_arms_stay_small() -> None:
+    page = Page(source := report.html(played(2000, 900, most=41)))
     # Pictures name up to 30 arms; the dots of the plane are pixels, as its scale of colours is.
     assert page.text("text").count("compound") < 200
     assert source.count("<use") < 500
@@ -43,7 +49,8 @@ def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first
 
 @pytest.mark.slow
 def test_before_the_first_result_the_first_thousand_arms_are_listed() -> None:
-    page = Page(report.html(played(1200, 2, most=0)))
+    with undrawn():
+        page = Page(report.html(played(1200, 2, most=0)))
     assert [row[0] for row in page.tables["arms"][1:]] == [f"compound {k}" for k in range(1000)]
     assert page.captions["arms"] == "Arms 1 to 1,000 of 1,200."
     assert "200 of 1,200 are not listed" in " ".join(page.text().split())

@@ -24,11 +24,16 @@ INSTANCES = samples.random_instances(20)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", samples.proven_pairs(), ids=" ".join)
-def test_errors_stay_below_delta(pair: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("half", "pair"),
+    [(number % 2, pair) for number, pair in enumerate(samples.proven_pairs())],
+    ids=lambda each: each if isinstance(each, int) else " ".join(each),
+)
+def test_errors_stay_below_delta(half: int, pair: tuple[str, str]) -> None:
+    """On half of the instances, of all shapes, by turns; benchmarks/samples.py takes all of them."""
     instances = samples.random_instances(20, find_algorithm(pair[0]).only_m)
     assert len(instances) == 20
-    for k, instance in enumerate(instances):
+    for k, instance in list(enumerate(instances))[half::2]:
         shown_below(
             DELTA,
             lambda runs, seed: samples.errors_in(pair, instance, runs, DELTA, seed * 1000 + k),  # noqa: B023

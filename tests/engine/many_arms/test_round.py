@@ -27,7 +27,7 @@ from shortlist.posterior.state import STATE
 
 Array = NDArray[np.float64]
 
-SEED, ROUNDS = 7, 500
+SEED = 7
 NEAR = 1e-9  # relative: closer than this, rounding decides and not the formula
 
 
@@ -231,9 +231,11 @@ def test_pulls_are_those_of_the_naive_rules(case: dict[str, Any]) -> None:
     engine, means = engine_for(case)
     naive = Follower(as_kind(Naive, engine))
     screening = Follower(as_kind(Screening, engine))
-    compared = side_by_side(naive, [Follower(engine), screening], means, ROUNDS)
+    # A round of the naive rules takes K² steps, and 100 rounds change J(t), b, c and the bounds.
+    rounds = 500 if case["K"] <= 600 else 100
+    compared = side_by_side(naive, [Follower(engine), screening], means, rounds)
     # Of two arms with the same features rounding alone may decide.
-    assert compared == ROUNDS or case["kind"] == "duplicate"
+    assert compared == rounds or case["kind"] == "duplicate"
 
 
 LINEAR = [
@@ -499,7 +501,7 @@ def large(name: str, K: int, N: int, m: int) -> tuple[Engine, Array]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "rounds"), [("m-LinGapE", 100), ("LinGIFA", 100)])
+@pytest.mark.parametrize(("name", "rounds"), [("m-LinGapE", 40), ("LinGIFA", 40)])
 def test_a_hundred_thousand_arms_are_pulled_as_plain_numpy_pulls_them(
     name: str, rounds: int
 ) -> None:

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from typer.testing import CliRunner
 
 import shortlist
-from misspecified import LIAR, LIE, lying
+from nearly_linear import LIAR, LIE, lying
 from shortlist import MisLid, errors
 from shortlist.catalog.names import find_algorithm
 from shortlist.cli.app import app

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from misspecified import classical_answer, draw, linear_answer, pairs
+from nearly_linear import classical_answer, draw, linear_answer, pairs
 from shortlist.numerics.quadratic import nearest, workspace
 from shortlist.plans.mislid.alternative import alternatives, closest, distance_bound, fit_weighted
 

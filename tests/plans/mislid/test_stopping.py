@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from misspecified import LIAR, LIE, classical_answer, draw, linear_answer, pairs
+from nearly_linear import LIAR, LIE, classical_answer, draw, linear_answer, pairs
 from shortlist.arrays import NO_ARM
 from shortlist.numerics.quadratic import nearest, workspace
 from shortlist.plans.mislid.stopping import (
