@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,21 @@ def test_a_notebook_can_be_found(path: Path) -> None:
     assert f"gallery/{path.stem}.md" in (root / "mkdocs.yml").read_text()
     assert f"]({path.stem}.md)" in (GALLERY / "index.md").read_text()
     assert f"](docs/gallery/{path.name})" in (root / "README.md").read_text()
+
+
+def test_a_page_breaks_long_sentences_and_keeps_rows_of_tables_whole() -> None:
+    pytest.importorskip("mkdocs")
+    path = GALLERY.parent / "notebooks.py"
+    spec = importlib.util.spec_from_file_location("notebooks", path)
+    assert spec is not None
+    assert spec.loader is not None
+    notebooks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(notebooks)
+    sentence, row = 40 * "word " + "end.", 40 * "1.0   "
+    lines = notebooks.printed({"text": [f"{sentence}\n", f"{row}\n"]}).splitlines()
+    assert lines[-1] == row
+    assert " ".join(lines[:-1]) == sentence
+    assert max(map(len, lines[:-1])) <= 100
 
 
 def test_there_are_three_notebooks() -> None:
