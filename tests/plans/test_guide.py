@@ -311,3 +311,12 @@ def test_a_study_says_that_features_guide_and_prove_nothing() -> None:
     assert "not used" not in words
     found = {finding.name: finding for finding in study.health()}
     assert found["rank"].words.endswith("verifies without the features.")
+
+
+def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
+    study = begin(sigma="estimate per arm")
+    while study.problem.noise.is_open:
+        tell(study, 50)
+    assert study.bound.guide == "least squares"
+    words = " ".join(str(each) for each in assumptions(study))
+    assert "helped to guess, by least squares, and had no part in the verification" in words

@@ -251,4 +251,4 @@ class Guided:
             uses_noise=True,
             classical=True,
         )
-        return replace(planned.bind(problem, threshold), guide=self.guide)
+        return replace(planned.bind(problem, threshold), guide=self.guide, again=self.bind)
