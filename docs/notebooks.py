@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
+import textwrap
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+WIDTH = 100  # characters of a line; rows of tables, which have gaps, stay whole
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -48,5 +51,8 @@ def page(notebook: Path) -> tuple[str, dict[str, bytes]]:
 
 
 def printed(output: dict[str, Any]) -> str:
-    """What a cell printed, or the value of its last line, as text."""
-    return "".join(output["text"] if "text" in output else output["data"]["text/plain"])
+    """What a cell printed, or the value of its last line, as text; long sentences are broken."""
+    text = "".join(output["text"] if "text" in output else output["data"]["text/plain"])
+    return "\n".join(
+        line if "  " in line else textwrap.fill(line, WIDTH) for line in text.splitlines()
+    )

@@ -95,7 +95,7 @@ def test_with_individual_indices_the_band_ends_at_the_upper_end_of_the_boundary(
 def test_the_guarantee_and_the_report_say_that_the_smallest_are_sought():
     low, _ = pair("m-LinGapE", epsilon=0.1)
     assert (
-        "above the true mean of rank 2, the smallest first plus ε = 0.1" in low.shortlist.guarantee
+        "above the true mean of rank 2 (the smallest first) plus ε = 0.1" in low.shortlist.guarantee
     )
     page = shortlist.report.html(low)
     assert "smallest mean" in page

@@ -105,6 +105,11 @@ def test_what_is_copied() -> None:
     assert np.shares_memory(instance.problem(0.05, 0.0).reduced, x)
 
 
+@pytest.mark.parametrize("kind", [list, np.array, pd.Index, pd.Series])
+def test_arms_without_features_may_come_in_any_sequence(kind: Callable[..., Any]) -> None:
+    assert shortlist.Study(arms=kind(["a", "b"]), sigma=1.0).problem.names == ("a", "b")
+
+
 def test_a_frame_of_several_types() -> None:
     x = np.column_stack([np.arange(5), np.arange(5) ** 2 / 4, np.array([1, 0, 0, 1, 1])])
     frame = pd.DataFrame({"i": np.arange(5), "f": x[:, 1].astype(np.float32), "b": x[:, 2] > 0})

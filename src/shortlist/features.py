@@ -52,14 +52,14 @@ def features_and_names(
     >>> np.shares_memory(matrix, table), names, columns
     (True, ('ash', 'beech'), None)
     """
-    if features is None and arms is None:
+    if features is None:
+        if arms is not None:
+            names = [str(name) for name in arms]
+            return np.eye(len(names)), _names(names), None
         raise InvalidFeatures(
             "neither features nor arms were given: pass features (one row per arm), or "
             "arms=[names] for arms about which nothing is known."
         )
-    if features is None:
-        names = [str(name) for name in arms or ()]
-        return np.eye(len(names)), _names(names), None
     raw, named, titles = _read(features)
     if arms is not None:
         named = arms

@@ -207,7 +207,7 @@ def test_direction_is_a_key(folder: Path) -> None:
     write(direction="minimize", features=None, arms=["a", "b"], m=1)
     report = asked("new", "screen.toml")
     assert report["direction"] == "minimize"
-    assert "above the true mean of rank 1, the smallest first" in report["guarantee"]
+    assert "above the true mean of rank 1 (the smallest first)" in report["guarantee"]
     assert "1 of smallest mean" in does("new", "screen.toml").stdout
     asked("ask", "screen.toml")
     write(features=None, arms=["a", "b"], m=1)

@@ -222,6 +222,17 @@ def test_many_arms_have_rows_only_for_those_that_may_be_best() -> None:
     assert np.isfinite(upper[strategy.inside]).all()
 
 
+def test_every_pair_of_a_stopped_study_has_a_finite_bound() -> None:
+    means = np.linspace(10.0, 0.0, 40)  # most arms are out before the sets are named
+    strategy = GuessAndVerify(ReducedProblem(np.eye(40), 3, SIGMA, 0.05, 0.2))
+    assert played(strategy, means, np.random.default_rng(0), 10**5)
+    gap, lower, upper = strategy.differences(strategy.b)
+    assert np.isfinite([lower, upper]).all()
+    far = np.arange(40) > 20
+    assert upper[far].max() < upper[strategy.c]
+    np.testing.assert_allclose(gap[far], means[far] - means[strategy.b], atol=4 * SIGMA)
+
+
 def test_rows_on_demand_give_the_same_proof_as_rows_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

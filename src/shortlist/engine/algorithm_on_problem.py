@@ -26,9 +26,9 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
     >>> beyond_rank(Problem.of(arms=["a", "b", "c"], m=2, sigma=1.0, epsilon=0.1), "true ")
     'below the true mean of rank 2 minus ε = 0.1'
     >>> beyond_rank(Problem.of(arms=["a", "b"], sigma=1.0, direction="minimize"))
-    'above the mean of rank 1, the smallest first'
+    'above the mean of rank 1 (the smallest first)'
     """
-    side, sign, first = ("above", "plus", ", the smallest first")
+    side, sign, first = ("above", "plus", " (the smallest first)")
     if not problem.minimizes:
         side, sign, first = "below", "minus", ""
     slack = "" if problem.epsilon == 0 else f" {sign} ε = {problem.epsilon:g}"

@@ -463,24 +463,24 @@ class GuessAndVerify(Strategy):
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Estimates of μ_i − μ_j for every arm i, with the bounds of the latest evidence.
 
-        Each bound holds by itself, not all of them together. Where i is not in the tables, or
-        nothing is known yet, the bounds are infinite.
+        Where that has nothing, as for pairs that passed before these arms were named, the bounds
+        are those of the fall-back. Each bound holds by itself, not all of them together. Where i
+        is not in the tables, or nothing is known yet, the bounds are infinite.
         """
         assert self._whole is not None
         gap = self._whole.means - self._whole.means[j]
         width = np.full(len(gap), np.inf)
-        evidence, level = self._tables.latest(self.inside)
-        rows = self._tables.rows
+        tables, rows = self._tables, self._tables.rows
         if j in rows:  # as b: scores are for μ_j − μ_i
-            sign, here, arms = -1.0, np.flatnonzero(rows == j)[0], np.arange(len(gap))
+            sign, here, all_arms = -1.0, np.flatnonzero(rows == j)[0], np.arange(len(gap))
         else:  # as c, of the arms that have rows
-            sign, here, arms = 1.0, (slice(None), j), rows
-        information, scores = evidence.information[here], evidence.scores[here]
-        known = information > 0.0
-        information, arms = information[known], arms[known]
-        gap[arms] = sign * (scores[known] / information - self._problem.epsilon)
-        squared = squared_threshold(level, information / evidence.prior[here][known])
-        width[arms] = self._problem.sigma * np.sqrt(squared / information)
+            sign, here, all_arms = 1.0, (slice(None), j), rows
+        for evidence, level in ((tables.fall_back, tables.level), tables.latest(self.inside)):
+            known = (evidence.information[here] > 0.0) & math.isfinite(level)
+            information, arms = evidence.information[here][known], all_arms[known]
+            gap[arms] = sign * (evidence.scores[here][known] / information - self._problem.epsilon)
+            squared = squared_threshold(level, information / evidence.prior[here][known])
+            width[arms] = self._problem.sigma * np.sqrt(squared / information)
         gap[j] = width[j] = 0.0
         return gap, gap - width, gap + width
 

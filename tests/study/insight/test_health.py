@@ -333,6 +333,56 @@ def test_the_worst_arm_is_judged_by_its_own_degrees_of_freedom(count: int) -> No
     assert said in of_study(study)["noise"].words
 
 
+def one_sigma(deviations: list[float], results: int = 8) -> shortlist.Study:
+    """A study with one estimated σ, told the same number of results of every arm."""
+    study = shortlist.Study(arms=range(len(deviations)), m=2, sigma="estimate", seed=0)
+    rng = np.random.default_rng(0)
+    for arm in [*range(len(deviations))] * results:
+        study.tell(arm=arm, value=float(arm + deviations[arm] * rng.standard_normal()))
+    return study
+
+
+def test_one_estimated_sigma_for_unequal_arms_is_a_warning_that_names_them() -> None:
+    from scipy.stats import bartlett
+
+    study = one_sigma([0.02] + [1.0] * 9 + [1.6])
+    found = of_study(study)["noise"]
+    values = [[t.value for t in study.taken if t.arm == arm] for arm in range(11)]
+    spreads = [np.std(each, ddof=1) for each in values]
+    assert found.level == "warning"
+    assert f"(p = {bartlett(*values).pvalue:.1g})" in found.words
+    assert f"'0' have standard deviation {spreads[0]:.3g}" in found.words
+    widest = int(np.argmax(spreads))
+    assert f"those of arm '{widest}' {spreads[widest]:.3g}" in found.words
+    assert "sigma='estimate per arm'" in found.meaning
+
+
+def test_one_estimated_sigma_above_every_unequal_spread_is_a_note() -> None:
+    found = of_study(one_sigma([0.01] + [1.0] * 9, results=60))["noise"]
+    assert found.level == "note"
+    assert "not normal with the same σ" in found.words
+
+
+def test_equal_arms_have_one_estimated_sigma() -> None:
+    assert of_study(one_sigma([1.0] * 11))["noise"].level == "fine"
+
+
+def test_results_that_are_equal_by_rounding_do_not_contradict_one_sigma() -> None:
+    study = shortlist.Study(arms=range(12), m=2, sigma="estimate", seed=0)
+    rng = np.random.default_rng(0)
+    for arm in [*range(12)] * 7:
+        study.tell(arm=arm, value=float(np.round(arm + 0.0 if arm < 3 else rng.normal(), 1)))
+    assert of_study(study)["noise"].level == "fine"
+
+
+def test_unequal_arms_do_not_contradict_a_sigma_for_each() -> None:
+    study = shortlist.Study(arms=range(3), m=1, sigma="estimate per arm", seed=0)
+    rng = np.random.default_rng(0)
+    for arm in [0, 1, 2] * 40:
+        study.tell(arm=arm, value=float(arm + 10.0**-arm * rng.standard_normal()))
+    assert of_study(study)["noise"].level == "fine"
+
+
 @pytest.mark.parametrize(("S", "level"), [(0.3, "warning"), (0.7, "fine"), (5.0, "fine")])
 def test_the_norm_of_theta_against_s(S: float, level: str) -> None:
     found = of_study(told(linear(), results=400, threshold="determinant", S=S, epsilon=0.0))["S"]

@@ -514,6 +514,8 @@ def _noise(study: View, results: _Results) -> Finding:
             f"as the worst of {len(each)} arms)."
         )
         return Finding("noise", "warning", words, f"σ must hold for every arm. {too_small}")
+    if study.problem.noise.kind == "estimate" and (unequal := _unequal(study, results)):
+        return unequal
     if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:
         share = (spread / sigma) ** 2
         less = f"a σ of {spread:.3g}" if study.problem.noise.each is None else "such smaller σ"
@@ -530,6 +532,40 @@ def _noise(study: View, results: _Results) -> Finding:
         meaning = "A hint that σ is too small, and no proof. See whether it goes on. " + ADAPTIVE
         return Finding("noise", "note", words, meaning)
     return Finding("noise", "fine", words, "The results do not contradict σ.")
+
+
+def _unequal(study: View, results: _Results) -> Finding | None:
+    """The finding that the arms' noise is not normal with one σ; None if nothing shows it.
+
+    By Bartlett's test. Arms whose results are all equal are left out: they may be rounded.
+    """
+    from scipy.special import chdtrc
+
+    varied = (results.counts > 1) & (results.squares > 0.0)
+    degrees, squares = results.counts[varied] - 1.0, results.squares[varied]
+    if len(degrees) < 2:
+        return None
+    own, total = squares / degrees, float(degrees.sum())
+    excess = total * math.log(squares.sum() / total) - float(degrees @ np.log(own))
+    scale = 1.0 + float((1.0 / degrees).sum() - 1.0 / total) / (3.0 * (len(own) - 1))
+    p = float(chdtrc(len(own) - 1, excess / scale))
+    if p >= ALPHA:
+        return None
+    sigma, names = study.problem.sigma, [study.problem.names[k] for k in results.arms[varied]]
+    low, high = int(np.argmin(own)), int(np.argmax(own))
+    words = (
+        f"The noise is not normal with the same σ for all arms ({_p(p, 1)}): results of arm "
+        f"{names[low]!r} have standard deviation {math.sqrt(own[low]):.3g}, those of arm "
+        f"{names[high]!r} {math.sqrt(own[high]):.3g}. The one σ for all is {sigma:.4g}."
+    )
+    what_to_do = "Start a new study with sigma='estimate per arm', or with a σ for every arm."
+    if own[high] <= sigma**2:
+        meaning = (
+            "The guarantee assumes that it is. No arm was seen to have more noise than that σ."
+        )
+        return Finding("noise", "note", words, f"{meaning} {what_to_do} {ADAPTIVE}")
+    meaning = "The guarantee assumes one σ, and does not hold."
+    return Finding("noise", "warning", words, f"{meaning} {what_to_do} {ADAPTIVE}")
 
 
 def _fit(study: View, results: _Results) -> Finding:
