@@ -16,7 +16,7 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import arm_table
 from shortlist.study.insight.audit import Audit
-from shortlist.study.journal import Journal
+from shortlist.study.journal import Journal, Source
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial, Trials
 
@@ -96,6 +96,16 @@ class View:
         """The told trials in the order in which they were processed."""
         return Trials(self._journal.ledger.taken)
 
+    @property
+    def sources(self) -> list[Source]:
+        """The studies from which results were carried over to this one."""
+        return self._journal.ledger.sources
+
+    @property
+    def continuations(self) -> list[str]:
+        """The names of the studies in the same storage that results of this one were carried to."""
+        return self._journal.storage.continuations(self.mark)
+
     def all_steps(self) -> Steps:
         """Everything that the model took in, from the first, to be taken in again."""
         return self._journal.ledger.all_steps()
@@ -172,6 +182,7 @@ class View:
         """Every trial, one row each, as it is now; times are in UTC.
 
         ``first_value`` is what was told before any correction, ``correction`` the last one's reason.
+        ``carried_from`` names the trial of another study that the trial is a copy of.
 
         Examples
         --------
@@ -194,6 +205,7 @@ class View:
         frame["correction"] = [
             trial.corrections[-1].reason if trial.corrections else None for trial in self.trials
         ]
+        frame["carried_from"] = [trial.carried_from for trial in self.trials]
         return frame
 
     def table(self) -> pd.DataFrame:

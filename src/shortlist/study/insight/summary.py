@@ -133,6 +133,7 @@ def trial_report(trial: Trial) -> dict[str, Any]:
         "worker": trial.worker,
         "seed": trial.seed,
         "origin": trial.cause.origin,
+        "carried_from": trial.carried_from,
     }
 
 
