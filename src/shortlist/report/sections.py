@@ -11,6 +11,7 @@ import numba
 import numpy
 
 from shortlist._version import __version__
+from shortlist.printable import count
 from shortlist.report.reading import Reading
 from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
 from shortlist.study.budget import rounded
@@ -152,7 +153,8 @@ def failures(study: Study) -> Table:
         for trial in failed[:FAILURES_SHOWN]
     ]
     columns = {"Trial": "number", "Arm": "name", "When": "words", "Reason": "quoted"}
-    return Table(f"{len(failed):,} failed evaluations, the latest first.", columns, rows)
+    caption = f"{count(len(failed), 'failed evaluation')}, the latest first."
+    return Table(caption, columns, rows)
 
 
 def specification(study: Study) -> list[tuple[str, str]]:

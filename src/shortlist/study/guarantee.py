@@ -15,6 +15,7 @@ from shortlist.study.insight.audit import audit_size, is_audited, rests_on_featu
 from shortlist.study.insight.health import (
     Finding,
     advice,
+    contradicted,
     departure,
     doubts,
     is_linearity_untested,
@@ -23,7 +24,6 @@ from shortlist.study.insight.health import (
 )
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
-
 
 DIFFERENCES_SHOWN = 5
 
@@ -78,7 +78,7 @@ def worth(study: View, error: float | None = None) -> Worth:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
         names = _named(warnings)
-        doubt = f"In doubt: the results contradict what is assumed ({names}). {against}"
+        doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
         return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
         return Worth("Heuristic", "warn", " ".join(words))
@@ -92,7 +92,7 @@ def _with_budget(study: View, error: float | None) -> Worth:
     words = worth_of_budget(study, error)
     warnings = doubts(study)
     if warnings:
-        words = f"{words} The results contradict what is supposed: {_named(warnings)}."
+        words = f"{words} The results contradict what is supposed: {contradicted(warnings)}."
     if study.done:
         words = " ".join([words, *(sentence for _, sentence in conditions(study))])
     else:
@@ -123,7 +123,7 @@ def _unfinished(study: View, claim: str) -> Worth:
         words += f" {untested(study)}"
     warnings = doubts(study)
     if warnings:
-        words += f" The results contradict what is assumed: {_named(warnings)}."
+        words += f" The results contradict what is assumed: {contradicted(warnings)}."
         return Worth(badge, "warn", words)
     return Worth(badge, level, words)
 

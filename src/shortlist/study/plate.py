@@ -180,7 +180,8 @@ def match(file: Path, rows: list[Row], study: Study) -> PlateResults:
         if row.study and not _is_same(row.study, mark):
             raise InvalidInput(
                 f"{where}: this plate belongs to the study {row.study!r} and not to {mark!r}. Tell "
-                "it to its own study."
+                f"it to its own study, {row.study.rpartition('-')[0]!r}: on the command line with "
+                "--study and that name, in Python after Study.load(storage, name)."
             )
         if row.trial >= len(study.trials):
             raise InvalidInput(
@@ -254,7 +255,7 @@ def _match_unasked(
             raise InvalidInput(
                 f"{where}: this row was told before, as trial {known.number} with {known.value!r} "
                 f"for {known.name!r}, and is {value!r} for {row.arm!r} here. If it was mistyped, "
-                f"`shortlist correct STUDY {known.number} --value {value!r} --reason TEXT` puts it "
+                f"`shortlist correct STUDY {known.number} --value={value!r} --reason TEXT` puts it "
                 "right; a new result belongs on a new row, or in a file of another name."
             )
 
@@ -278,7 +279,7 @@ def _closed(trial: Trial, value: float) -> str:
         return (
             f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is "
             f"{value!r} here. If {trial.value!r} is wrong, `shortlist correct STUDY {trial.number} "
-            f"--value {value!r} --reason TEXT` puts it right. If {value!r} is a second measurement, "
+            f"--value={value!r} --reason TEXT` puts it right. If {value!r} is a second measurement, "
             "tell it with --arm and --value, and put the first one back into the file."
         )
     reason = f" ({trial.reason})" if trial.reason else ""

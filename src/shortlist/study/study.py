@@ -37,14 +37,21 @@ from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
 from shortlist.study.guarantee import differences, ending, worth
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.insight.health import Findings, advice, doubts, examine, warn_of_features
+from shortlist.study.insight.health import (
+    Findings,
+    advice,
+    contradicted,
+    doubts,
+    examine,
+    warn_of_features,
+)
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.journal import Journal, Source, checked_key, key_of_trial
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
-from shortlist.study.view import View, makes_plans
+from shortlist.study.view import View, is_beyond_first_plan, makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.storage.database import StoredStudy
@@ -338,7 +345,7 @@ class Study(View):
             "arms": problem.names,
             "lease": self._journal.lease,
         }
-        place = self._journal.storage.address if storage is None else storage
+        place = self.address if storage is None else storage
         called = f"{self.name}, {suffix}" if name is None else name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
@@ -382,7 +389,7 @@ class Study(View):
                 "told. Add these arms, or tell the results of the others alone: by tell_unasked, or by "
                 "`shortlist tell` with an exported file without these rows."
             )
-        for value in {value for trial in other.taken for value in trial.values}:
+        for value in {value for trial in other.taken for value in trial.told_values}:
             checked_value(value, self.bound)
         # In the order in which they came: whether one counts must be known before its value.
         source = Source(other.mark, ending(other))
@@ -496,11 +503,13 @@ class Study(View):
         b is the arm of the shortlist whose place was least certain, c its strongest challenger.
         """
         found = self._journal.ledger.find(trial)
-        reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
-        names = ", ".join(finding.name for finding in doubts(self))
-        if not names:
+        planned = makes_plans(self)
+        beyond = planned and is_beyond_first_plan(self, found)
+        reason = Reason.of(found, self.problem, self.budget, planned=planned, beyond=beyond)
+        against = doubts(self)
+        if not against:
             return reason
-        doubt = f"The results contradict what the guarantee assumes: {names}."
+        doubt = f"The results contradict what the guarantee assumes: {contradicted(against)}."
         return replace(reason, words=f"{reason.words} {doubt}")
 
     # Asking

@@ -168,18 +168,18 @@ class Trial(_Fields):
         return self.corrections[0].was if self.corrections else self.value
 
     @property
-    def values(self) -> list[float | None]:
+    def told_values(self) -> list[float | None]:
         """What was told, and what each correction made of it."""
         return [self.first_value, *(each.value for each in self.corrections)]
 
     def was_told(self, value: float) -> bool:
         """Whether this is its value, or was before a correction."""
-        return value in self.values
+        return value in self.told_values
 
     def later_corrections(self, copy: Trial) -> tuple[Correction, ...]:
         """The corrections that a copy of this trial lacks; none if the copy has a value of its own."""
-        values = self.values
-        if not set(copy.values) <= set(values):
+        values = self.told_values
+        if not set(copy.told_values) <= set(values):
             return ()
         return self.corrections[len(values) - 1 - values[::-1].index(copy.value) :]
 
@@ -279,14 +279,23 @@ class Reason:
 
     @classmethod
     def of(
-        cls, trial: Trial, problem: Problem, budget: int | None = None, *, planned: bool = False
+        cls,
+        trial: Trial,
+        problem: Problem,
+        budget: int | None = None,
+        *,
+        planned: bool = False,
+        beyond: bool = False,
     ) -> Reason:
-        """The reason of a trial, in words."""
+        """The reason of a trial, in words; ``beyond`` the first plan it is one more pull."""
         cause, arm = trial.cause, trial.name
         if cause.b == NO_ARM:
             copied = "another study" if trial.key is None else trial.key
+            first = "part of the first plan" if planned else "an initial pull"
+            if beyond:
+                first = "one more pull, asked for before the results of the first plan were in"
             what = {
-                "initial": "part of the first plan" if planned else "an initial pull",
+                "initial": first,
                 "audit": "part of the audit: it tests whether the means are linear in the features",
                 "carried": f"a result carried over from {copied}",
             }.get(cause.origin, "unrequested data")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -114,6 +115,11 @@ class View:
     def storage(self) -> str | None:
         """Where the study is stored, without the password; None if in memory only."""
         return self._journal.storage.where
+
+    @property
+    def address(self) -> str | None:
+        """Where the study is stored, to be opened again; it may hold a password."""
+        return self._journal.storage.address
 
     @property
     def mark(self) -> str:
@@ -227,6 +233,57 @@ class View:
 def makes_plans(study: View) -> bool:
     """Whether the algorithm goes plan by plan: only those are not composed of rules."""
     return not study.bound.engine.setup.parts
+
+
+def beyond_first_plan(study: View, trials: Sequence[Trial]) -> int:
+    """How many of these trials were asked for when all of the first plan was under way already."""
+    asked = sum(
+        trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
+        for trial in trials
+    )
+    return max(asked - len(study.bound.engine.setup.initial), 0)
+
+
+def is_beyond_first_plan(study: View, trial: Trial) -> bool:
+    """Whether a trial was asked for when all of the first plan was under way already."""
+    if trial.cause.origin != "initial":
+        return False
+    earlier = study.trials[: trial.number]
+    return beyond_first_plan(study, [*earlier, trial]) > beyond_first_plan(study, earlier)
+
+
+def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
+    """That not all of these open trials are needed before the study can stop; empty if they are.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> print(more_than_needed(study, study.ask(12)))
+    The first 9 of these 12 trials (to 8) complete the first plan. Then the study looks whether it can stop, and the other 3 may not be needed: n = 9 asks for no more than that.
+    """
+    if not trials or not makes_plans(study) or study.budget is not None or study.model.stopped:
+        return ""
+    audits = [trial for trial in trials if trial.cause.origin == "audit"]
+    earlier = [
+        t for t in study.pending if t.number < trials[0].number and t.cause.origin != "audit"
+    ]
+    lacking = max(study.bound.engine.until_look(study.round) - len(earlier) - len(study.waiting), 0)
+    needed = lacking + len(audits)
+    spare = len(trials) - needed
+    if spare <= 0:
+        return ""
+    plan = "present plan" if study.model.initialized else "first plan"
+    if not needed:
+        return (
+            f"None of these {len(trials):,} may be needed: the trials that were open before complete "
+            f"the {plan}, and then the study looks whether it can stop. Tell those first."
+        )
+    return (
+        f"The first {needed:,} of these {len(trials):,} trials (to {trials[needed - 1].number}) "
+        f"complete the {plan}. Then the study looks whether it can stop, and the other {spare:,} may "
+        f"not be needed: n = {needed:,} asks for no more than that."
+    )
 
 
 def next_look(study: View) -> str:

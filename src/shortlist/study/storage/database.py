@@ -693,6 +693,7 @@ class StoredStudy(Storage):
             _close(self._engine, self._session, self._owner)
 
     def continuations(self, mark: str) -> list[str]:
+        """The names of the studies that results of the study with this mark were carried to."""
         with self._connected() as connection:
             rows = connection.execute(_READ_SOURCES).all()
         wanted = on_one_line(mark)
