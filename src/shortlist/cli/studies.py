@@ -94,6 +94,7 @@ def status(
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
+        say(fold("A mean is the algorithm's estimate, not always the average of the arm's pulls."))
         say("Not certified." if rejected else fold(answer.guarantee))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")

@@ -70,8 +70,18 @@ def answer(study: Study) -> dict[str, Any]:
     }
 
 
+MEANS = (
+    "Each mean is the algorithm's estimate at its last decision: it need not be the average of the "
+    "evaluations of the arm."
+)
+
+
 def intervals(study: Study) -> str:
-    """What the intervals of the shortlist are, and what the stop compares."""
+    """What the means and intervals of the shortlist are, and what the stop compares."""
+    return f"{MEANS} {_intervals(study)}"
+
+
+def _intervals(study: Study) -> str:
     own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
     if study.bound.reward_range is not None:
         own = (

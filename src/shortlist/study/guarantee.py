@@ -230,8 +230,8 @@ def differences(pairs: Sequence[tuple[Trial, Trial]], name: str) -> str:
     shown += [f"{more:,} more"] if more else []
     verb = "differs" if len(pairs) == 1 else "differ"
     return (
-        f"{count(len(pairs), 'result')} {verb} from the study {name!r}, where "
-        f"{'it was' if len(pairs) == 1 else 'they were'} carried over from: {'; '.join(shown)}. "
+        f"{count(len(pairs), 'result')} {verb} from the study {name!r}, from which "
+        f"{'it was' if len(pairs) == 1 else 'they were'} carried over: {'; '.join(shown)}. "
         "Both were corrected, or one was after the results were carried over."
     )
 

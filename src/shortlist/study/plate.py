@@ -62,12 +62,21 @@ def study_digest(study: Study) -> str:
 
 
 def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
-    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
+    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII.
+
+    Where not all trials are needed before the study looks whether it can stop, a column says which.
+    """
+    from shortlist.study.view import needed_now
+
     due = any(trial.expires_at is not None for trial in trials)
-    rows: list[list[object]] = [["study", "trial", "arm", *["due"] * due, "value"]]
-    for trial in trials:
+    needed = needed_now(study, trials)
+    spare = needed < len(trials)
+    heading = ["study", "trial", "arm", *["due"] * due, *["needed"] * spare, "value"]
+    rows: list[list[object]] = [list(heading)]
+    for place, trial in enumerate(trials):
         when = [iso(trial.expires_at)] * due
-        rows.append([study_mark(study), trial.number, trial.name, *when, ""])
+        use = ["now" if place < needed else "if the study goes on"] * spare
+        rows.append([study_mark(study), trial.number, trial.name, *when, *use, ""])
     text = "".join(csv_line(row, separator) for row in rows)
     return text if text.isascii() else "\ufeff" + text
 

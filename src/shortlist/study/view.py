@@ -217,6 +217,9 @@ class View:
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
+        The means are the algorithm's estimates at its last decision: they need not be the averages
+        of the arms' own results.
+
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind at its last decision (KL-LUCB, MisLid); they are missing before
         ``stage`` is ``"rounds"``, and so are the means during the initial pulls. After a pilot,
@@ -252,6 +255,17 @@ def is_beyond_first_plan(study: View, trial: Trial) -> bool:
     return beyond_first_plan(study, [*earlier, trial]) > beyond_first_plan(study, earlier)
 
 
+def needed_now(study: View, trials: Sequence[Trial]) -> int:
+    """How many of these open trials, the first ones, it takes until the study looks at its stop."""
+    if not trials or not makes_plans(study) or study.budget is not None or study.model.stopped:
+        return len(trials)
+    # Those of an audit are asked for first, and are no part of a plan.
+    audits = sum(trial.cause.origin == "audit" for trial in trials)
+    earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
+    lacking = study.bound.engine.until_look(study.round) - earlier - len(study.waiting)
+    return min(max(lacking, 0) + audits, len(trials))
+
+
 def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     """That not all of these open trials are needed before the study can stop; empty if they are.
 
@@ -262,14 +276,7 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     >>> print(more_than_needed(study, study.ask(12)))
     The first 9 of these 12 trials (to 8) complete the first plan. Then the study looks whether it can stop, and the other 3 may not be needed: n = 9 asks for no more than that.
     """
-    if not trials or not makes_plans(study) or study.budget is not None or study.model.stopped:
-        return ""
-    audits = [trial for trial in trials if trial.cause.origin == "audit"]
-    earlier = [
-        t for t in study.pending if t.number < trials[0].number and t.cause.origin != "audit"
-    ]
-    lacking = max(study.bound.engine.until_look(study.round) - len(earlier) - len(study.waiting), 0)
-    needed = lacking + len(audits)
+    needed = needed_now(study, trials)
     spare = len(trials) - needed
     if spare <= 0:
         return ""
