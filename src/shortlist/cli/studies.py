@@ -81,7 +81,7 @@ def status(
     say_entry("state", words if rejected else study_words(opened))
     if not opened.done and not rejected:
         say_entry("to go", str(opened.remaining()))
-    for source in opened.sources:
+    for source in () if opened.done else opened.sources:  # then the guarantee says it
         say_entry("before", source.words)
     _say_differences(opened, study)
     if lines := continued(opened, "status", study):

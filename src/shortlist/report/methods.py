@@ -215,7 +215,8 @@ def _origins(study: Study) -> list[str]:
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]
     words = [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
-    words += [source.words for source in study.sources]
+    if not study.done:  # then the guarantee says it
+        words += [source.words for source in study.sources]
     aside = study.model.posterior.aside
     if aside:
         words.append(
