@@ -13,7 +13,7 @@ import typer
 from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
 from shortlist.cli.output import fold, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
-from shortlist.cli.studies import carried_words
+from shortlist.cli.studies import carried_words, say_differences
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few
@@ -110,13 +110,15 @@ def new(
     taken_over = ""
     if old is not None:
         taken_over = f" {count(carried, 'result')} of {old.name!r} taken over."
-        taken_over += f" In all, {carried_words(study)}." if study.sources else ""
     if made:
-        say(fold(f"Study {study.name!r} made, {where}.{taken_over}") + "\n")
+        say(f"Study {study.name!r} made, {where}.{taken_over}")
     else:
         changed = taken_over if study.changes > changes else " Nothing was changed."
-        exists = f"Study {study.name!r} already exists, {where}, with {evaluations}.{changed}"
-        say(fold(exists) + "\n")
+        say(f"Study {study.name!r} already exists, {where}, with {evaluations}.{changed}")
+    if old is not None:
+        say(fold(f"It has {carried_words(study)}."))
+        say_differences(study, old, str(screen))
+    say()
     for label, words in _study_entries(study, "features" in described.keys):
         say_entry(label, words)
     for finding in found:

@@ -57,7 +57,6 @@ as it is. If you run it again, it finds the study that it created, and adds
 what is new in the old one."""
 
 SHOWN = 12  # open trials, before the rest is only counted
-DIFFERENCES_SHOWN = 5  # results that differ from the study they were carried over from
 
 NewNameOption = Annotated[
     str | None, typer.Option("--name", metavar="NAME", help="Of the new study.", show_default=False)
@@ -83,7 +82,7 @@ def status(
         say_entry("to go", str(opened.remaining()))
     for source in () if opened.done else opened.sources:  # then the guarantee says it
         say_entry("before", source.words)
-    _say_differences(opened, study)
+    _say_all_differences(opened, study)
     if lines := continued(opened, "status", study):
         say_entry("continued", lines)
     if failed := [trial for trial in opened.trials if trial.state == "failed"]:
@@ -109,27 +108,31 @@ def status(
         say_entry("warning", f"{finding['words']} {advice}")
 
 
-def _say_differences(study: Study, place: str | None) -> None:
-    """Say which results have another value in the study that they were carried over from."""
-    from shortlist.study.guarantee import differences
+def _say_all_differences(study: Study, place: str | None) -> None:
+    """Say which results differ from the studies in the same storage that they come from."""
     from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
 
     address = study.address
     known = study_names(address) if study.sources and address else []
     for source in study.sources:
-        if source.name not in known or address is None:
-            continue
-        old = Study.load(address, source.name)
-        if old.mark != source.mark or not (different := study.differing(old)):
-            continue
+        if address is not None and source.name in known:
+            say_differences(study, Study.load(address, source.name), place)
+
+
+def say_differences(study: Study, old: Study, place: str | None) -> None:
+    """Say which results have another value in the study they come from, and how to correct them."""
+    from shortlist.study.guarantee import DIFFERENCES_SHOWN, differences
+
+    different = study.differing(old)
+    if different:
         say_entry("differs", differences(different, old.name))
-        for own, there in different[:DIFFERENCES_SHOWN]:
-            more = (
-                f"{own.number} --arm {shell_word(own.name)} --value={there.value!r} "
-                f'--reason "as in {source.name}"'
-            )
-            say(f"{' ' * LABEL}{shell_line('correct', place, study.name, more)}")
+    for own, there in different[:DIFFERENCES_SHOWN]:
+        more = (
+            f"{own.number} --arm {shell_word(own.name)} --value={there.value!r} "
+            f"--reason {shell_word(f'as in {old.name}')}"
+        )
+        say(f"{' ' * LABEL}{shell_line('correct', place, study.name, more)}")
 
 
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
@@ -207,7 +210,7 @@ def _say_continued(old: Study, study: Study, place: str | None, as_json: bool) -
     say_state(study, as_json, fold(words))
     if as_json:
         return
-    _say_differences(study, place)
+    _say_all_differences(study, place)
     say(fold(f"{old.name!r} stays as it is. To go on with {study.name!r}:"))
     command, more = ("status", "") if study.done else ("ask", "-n 8 --out plate.csv")
     say(f"  {shell_line(command, place, study.name, more)}")
