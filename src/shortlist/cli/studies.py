@@ -198,7 +198,8 @@ def with_features_as_guide(
     as_json: JsonOption = False,
 ) -> None:
     """Continue with all results; the features help to guess, and prove nothing."""
-    _say_continued(open_study(study, name).with_features_as_guide(name=new_name), as_json)
+    old = open_study(study, name)
+    _say_continued(old, old.with_features_as_guide(name=new_name), study, as_json)
 
 
 def with_misspecification(

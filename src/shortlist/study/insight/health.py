@@ -751,7 +751,8 @@ def remedy(study: View) -> str:
     others = [
         f"`shortlist with-misspecification STUDY C` (study.with_misspecification(c)), if every mean "
         f"is within {within}",
-        'a new study with trust = "guide", if the features are only to help to guess',
+        "`shortlist with-features-as-guide STUDY` (study.with_features_as_guide()), if the features "
+        'are only to help to guess (trust = "guide")',
     ]
     if any(
         each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
