@@ -70,7 +70,7 @@ def status(
     """Show where a study stands: progress, open trials, shortlist."""
     opened = open_study(study, name)
     if as_json:
-        say_json({**status_report(opened), "continuations": opened.continuations})
+        say_json(status_report(opened))
         return
     answer = opened.shortlist
     figures = answer.table.drop(columns="in_shortlist")

@@ -100,6 +100,7 @@ def status_report(
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],
         "health": findings(study.health() if found is None else found),
+        "continuations": study.continuations,
     }
 
 
