@@ -60,6 +60,18 @@ def few(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(map(on_one_line, names[:most])) + (" …" if len(names) > most else "")
 
 
+def quoted(names: Iterable[str], most: int = 20) -> str:
+    """Names in quotes, since a name may hold a comma; the first of them if there are many.
+
+    Examples
+    --------
+    >>> quoted(["screen", "screen, without features"])
+    "'screen', 'screen, without features'"
+    """
+    names = list(names)
+    return ", ".join(map(repr, names[:most])) + (" …" if len(names) > most else "")
+
+
 def iso(seconds: float | None) -> str | None:
     """Seconds since 1970 as ISO 8601 in UTC.
 

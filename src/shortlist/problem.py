@@ -18,7 +18,7 @@ from shortlist.errors import (
     InvalidFeatures,
     InvalidInput,
     InvalidSetting,
-    unknown_name,
+    unknown_among_many,
 )
 from shortlist.features import features_and_names
 from shortlist.noise import Noise
@@ -242,7 +242,7 @@ class Problem:
         if isinstance(arm, str):
             row = self._rows.get(arm)
             if row is None:
-                raise unknown_name("arm", arm, self.names)
+                raise unknown_among_many("arm", arm, self.names)
             return row
         counted = isinstance(arm, numbers.Integral) and not isinstance(arm, bool)
         if counted and 0 <= int(arm) < self.arms:

@@ -46,7 +46,7 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     for word in (
         "8 drugs, 5 patients",
         "reverser 1",
-        "In doubt: the results contradict what is assumed (fit)",
+        "In doubt: the results contradict what is assumed (that the means are linear",
         "baseline's",
         "HR@2",
         "AUC",

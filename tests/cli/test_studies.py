@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -119,3 +120,82 @@ def test_a_damaged_study_does_not_hide_the_others(folder: Path, damage: str) -> 
     assert [row.get("evaluations") for row in rows] == [1, None, 1]
     assert rows[1]["study"] == "second"
     does("status", "all.db", "--study", "third")
+
+
+def continued_screen() -> str:
+    """A screen with a failure whose results go on without features; the name of that study."""
+    does("ask", "screen.toml", "-n", 6, "--out", "plate.csv")
+    fill("plate.csv")
+    lines = Path("plate.csv").read_text().splitlines()
+    Path("plate.csv").write_text("\n".join([*lines[:3], *lines[4:]]))
+    does("fail", "screen.toml", 2, "--reason", "empty")
+    does("tell", "screen.toml", "plate.csv")
+    said = does("without-features", "screen.toml").stdout
+    assert "5 results carried over and 1 failed trial, under the same numbers" in " ".join(
+        said.split()
+    )
+    name = "screen, without features"
+    assert f'  shortlist ask screen.toml --study "{name}" -n 8 --out plate.csv' in said
+    return name
+
+
+def test_a_continuation_and_its_study_name_each_other(screen: Path) -> None:
+    name = continued_screen()
+    line = f'`shortlist status screen.toml --study "{name}"`'
+    assert line in " ".join(does("status", "screen.toml").stdout.split())
+    assert asked("status", "screen.toml")["continuations"] == [name]
+    said = " ".join(does("status", "screen.toml", "--study", name).stdout.split())
+    assert "The study 'screen' (" in said
+    fails(run("status", "screen.db"), 2, f"2 studies: 'screen', '{name}'", "--study")
+    fails(run("tell", "screen.toml", "plate.csv", "--study", name), 2, "'screen': on the command")
+
+
+def test_a_correction_says_how_to_correct_the_copy_and_that_line_works(screen: Path) -> None:
+    name = continued_screen()
+    arm = shortlist.Study.load("screen.db", "screen").trials[3].name
+    corrected = run("correct", "screen.toml", 3, "--arm", arm, "--value", -2, "--reason", "a typo")
+    assert corrected.exit_code == 0
+    line = corrected.stderr.partition("To correct it there: ")[2].strip()
+    assert "differs 1 result differs" in " ".join(
+        does("status", "screen.toml", "--study", name).stdout.split()
+    )
+    words = shlex.split(line)
+    assert words[:2] == ["shortlist", "correct"]
+    assert "-2.0 in place of" in does(*words[1:]).stdout
+    assert "differs" not in does("status", "screen.toml", "--study", name).stdout
+    copy = shortlist.Study.load("screen.db", name).trials[3]
+    assert (copy.name, copy.value, copy.corrections[0].reason) == (arm, -2.0, "a typo")
+
+
+def test_continuing_again_takes_later_corrections_over(screen: Path) -> None:
+    name = continued_screen()
+    does("correct", "screen.toml", 3, "--value", 2, "--reason", "a typo")
+    said = " ".join(does("without-features", "screen.toml").stdout.split())
+    assert "5 results carried over (1 of them corrected)" in said
+    assert shortlist.Study.load("screen.db", name).trials[3].value == 2.0
+
+
+def test_a_correction_needs_the_right_arm_a_value_and_a_reason(screen: Path) -> None:
+    continued_screen()
+    before = shortlist.Study.load("screen.db", "screen").fingerprint
+    fails(run("correct", "screen.toml", 3, "--value", 2), 2, "--reason")
+    fails(run("correct", "screen.toml", 3, "--reason", "x"), 2, "--value")
+    wrong = shortlist.Study.load("screen.db", "screen").trials[4].name
+    result = run("correct", "screen.toml", 3, "--arm", wrong, "--value", 2, "--reason", "x")
+    fails(result, 2, f"and not of '{wrong}': nothing was changed")
+    assert shortlist.Study.load("screen.db", "screen").fingerprint == before
+
+
+def test_a_rejected_study_says_it_once_and_then_where_it_went_on(screen: Path) -> None:
+    study = shortlist.Study.load("screen.db")
+    with pytest.warns(shortlist.errors.LinearityRejected):  # noqa: PT031
+        for k in range(60):
+            study.tell(arm=f"C{k % 20 + 1:02}", value=(-1.0) ** (k // 20) * (k % 7))
+    said = " ".join(does("status", "screen.toml").stdout.split())
+    assert said.count("are not linear in the features") == 1
+    for words in ("`shortlist without-features screen.toml`", 'trust = "guide"', "If unsure"):
+        assert words in said
+    fails(run("ask", "screen.toml"), 4, "`shortlist without-features screen.toml`")
+    does("without-features", "screen.toml")
+    line = '`shortlist ask screen.toml --study "screen, without features" -n 4`'
+    fails(run("ask", "screen.toml", "-n", 4), 4, line)

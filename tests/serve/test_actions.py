@@ -45,7 +45,7 @@ def test_a_result_that_contradicts_is_refused_with_all_others(study: shortlist.S
         results = [{"trial": 1, "value": 0.5}, {"trial": trial, "value": value}]
         with pytest.raises(TrialClosed, match=f"trial {trial} .* nothing was changed"):
             actions.tell(study, {"results": results})
-    with pytest.raises(TrialClosed, match=r"0\.5 is stored and final"):
+    with pytest.raises(TrialClosed, match=r"0\.5 is stored\).*`shortlist correct` puts"):
         actions.fail(study, {"trials": [1, 0]})
     assert study.fingerprint == before
     actions.tell(study, {"arm": "oak", "value": 1.0, "key": "a"})

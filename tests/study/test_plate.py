@@ -180,11 +180,27 @@ def test_names_that_a_spreadsheet_needs_help_with(folder: Path) -> None:
         content = Path("plate.csv").read_bytes()
         text = content.decode("utf-8-sig")
         assert content.startswith(b"\xef\xbb\xbf") == (not text.isascii())
-        assert text.startswith(f"study{separator}trial{separator}arm{separator}value\n")
+        assert text.startswith(f"study{separator}trial{separator}arm{separator}")
         lines = text.splitlines()
         Path("plate.csv").write_text("\n".join([lines[0], *(line + "1" for line in lines[1:])]))
         assert asked("tell", "screen.toml", "plate.csv")["blank"] == []
     assert told() == [1.0] * 16
+
+
+def test_a_plate_says_which_trials_the_next_look_needs(folder: Path) -> None:
+    pd.DataFrame({"x": [1.0, 1, 1], "y": [1.0, 0, 2]}, index=["a", "b", "c"]).to_csv("f.csv")
+    write(features="f.csv", m=1, algorithm="Phased")
+    does("new", "screen.toml")
+    planned = len(shortlist.Study.load("screen.db").bound.engine.setup.initial)
+    result = does("ask", "screen.toml", "-n", planned + 2, "--out", "plate.csv")
+    assert f"The first {planned} of these {planned + 2} trials" in result.stderr
+    assert f"-n {planned} asks for no more than that" in result.stderr
+    plate = pd.read_csv("plate.csv")
+    assert list(plate["needed"]) == ["now"] * planned + ["if the study goes on"] * 2
+    plate.assign(value=0.5).to_csv("plate.csv", index=False)
+    does("tell", "screen.toml", "plate.csv")
+    does("ask", "screen.toml", "--out", "next.csv")
+    assert "needed" not in pd.read_csv("next.csv")
 
 
 def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
@@ -193,10 +209,10 @@ def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
     Path("plate.csv").write_text(GOOD.replace("0.25", "0.26"))
     result = run("tell", "screen.toml", "plate.csv")
     fails(result, 2, "told 0.25 before and is 0.26 here", "--arm and --value")
-    fails(result, 2, "`shortlist correct STUDY 1 --value 0.26 --reason TEXT` puts it right")
+    fails(result, 2, "`shortlist correct screen.toml 1 --value=0.26 --reason TEXT` puts it right")
     fails(run("fail", "screen.toml", 1), 2, "cannot be failed (0.25 is stored; `shortlist correct`")
     assert told()[:2] == [0.5, 0.25]
-    does("correct", "screen.toml", 1, "--value", 0.26, "--reason", "typo")  # the advice works
+    does("correct", "screen.toml", 1, "--value=0.26", "--reason", "typo")  # the advice works
     assert told()[:2] == [0.5, 0.26]
     assert asked("tell", "screen.toml", "plate.csv")["known"] == [0, 1]
     Path("plate.csv").write_text(GOOD)  # an old copy does not undo it
@@ -239,8 +255,8 @@ def test_a_changed_row_says_how_to_put_it_right(screen: Path) -> None:
     Path("results.csv").write_text("arm,value\nC10,0.5\nC14,0.2\nC14,0.3\n")
     result = run("tell", "screen.toml", "results.csv")
     fails(result, 2, "results.csv, line 2: this row was told before, as trial 0 with 5.0")
-    fails(result, 2, "`shortlist correct STUDY 0 --value 0.5 --reason TEXT`")
-    does("correct", "screen.toml", 0, "--value", 0.5, "--reason", "decimal point")
+    fails(result, 2, "`shortlist correct screen.toml 0 --value=0.5 --reason TEXT`")
+    does("correct", "screen.toml", 0, "--value=0.5", "--reason", "decimal point")
     report = asked("tell", "screen.toml", "results.csv")
     assert (report["taken"], report["known"]) == ([2], [0, 1])
 

@@ -15,8 +15,11 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
+from shortlist.report.methods import _origins
+from shortlist.study.guarantee import conditions
 from shortlist.study.running.progress import ProgressLine, describe
 from shortlist.study.trial import FIELDS, Trial
+from shortlist.study.view import more_than_needed
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]
@@ -477,3 +480,131 @@ def test_a_trial_given_to_somebody_else_is_no_longer_the_first_asker_s() -> None
     assert study.ask(1, key="plate 2")[0].number == first.number
     assert study.ask(1, key="plate 1")[0].number == first.number  # over once more, and its again
     assert [trial.worker for trial in study.trials] == ["key plate 1"]
+
+
+# Results of another study
+
+
+def carried(storage: Path | None = None) -> tuple[shortlist.Study, shortlist.Study]:
+    """A study with a failure, a correction and an open trial, and its continuation."""
+    old = study(storage=storage, name="old")
+    trials = old.ask(6)
+    for trial in (trials[0], trials[2], trials[4]):
+        old.tell(trial, 0.5 + trial.number)
+    old.fail(trials[1], "the well was empty")
+    old.correct(2, 0.25, reason="mistyped")
+    return old, old.without_features()
+
+
+def test_carried_trials_keep_their_numbers_failures_and_corrections() -> None:
+    old, new = carried()
+    states = ["told", "failed", "told", "cancelled", "told"]
+    assert [trial.state for trial in new.trials] == states
+    assert [trial.arm for trial in new.trials] == [trial.arm for trial in old.trials[:5]]
+    assert [trial.value for trial in new.taken] == [0.5, 0.25, 4.5]
+    assert new.trials[1].reason == "the well was empty"
+    assert "pending in 'old'" in str(new.trials[3].reason)
+    assert new.trials[2].first_value == 2.5
+    assert new.trials[2].corrections[0].reason == "mistyped"
+    assert new.trials[4].carried_from == f"{old.mark}, trial 4"
+    assert f"carried over from {old.mark}, trial 4" in str(new.why(4))
+    assert new.trials_dataframe()["carried_from"][2] == f"{old.mark}, trial 2"
+    assert new.ask().number == 5
+
+
+def test_results_that_come_late_are_carried_once_and_say_their_number() -> None:
+    old, new = carried()
+    own = new.tell(new.ask(), 0.75)
+    old.tell(3, 1.5)
+    assert [trial.number for trial in new.carry_over(old)] == [0, 2, 4, 6]
+    assert (new.trials[6].value, new.trials[6].carried_from) == (1.5, f"{old.mark}, trial 3")
+    assert new.trials[own.number].carried_from is None
+    changes = new.changes
+    assert [trial.number for trial in new.carry_over(old)] == [0, 2, 4, 6]
+    assert new.changes == changes
+
+
+def test_a_later_correction_is_carried_over_too() -> None:
+    old, new = carried()
+    old.correct(0, 0.125, reason="wrong well")
+    assert [(a.value, b.value) for a, b in new.differing(old)] == [(0.5, 0.125)]
+    new.carry_over(old)
+    assert new.differing(old) == []
+    assert new.trials[0].corrections[0].reason == "wrong well"
+
+
+def test_results_that_were_corrected_in_both_studies_are_named() -> None:
+    old, new = carried()
+    old.correct(0, 0.125, reason="wrong well")
+    new.correct(0, 0.375, reason="wrong line", arm=new.trials[0].name)
+    with pytest.warns(errors.GuaranteeInDoubt, match=r"1 result differs.*0\.375 here and 0\.125"):
+        new.carry_over(old)
+    assert new.trials[0].value == 0.375
+
+
+def test_the_guarantee_tells_the_history_of_carried_results(tmp_path: Path) -> None:
+    carried(tmp_path / "s.db")
+    new = shortlist.Study.load(tmp_path / "s.db", "old, without features")
+    found = dict(conditions(new))
+    assert "The study 'old' (m-LinGapE" in found["Carried over"]
+    assert "had not stopped after 3 evaluations." in found["Carried over"]
+    assert "told: 1." in found["Corrections"]
+    assert "cancelled: 2;" in found["Failures"]
+    assert new.sources[0].name == "old"
+
+
+def test_a_study_knows_what_it_was_continued_as(tmp_path: Path) -> None:
+    old, _ = carried(tmp_path / "s.db")
+    assert old.continuations == ["old, without features"]
+    assert shortlist.Study.load(tmp_path / "s.db", "old, without features").continuations == []
+    assert study().continuations == []
+
+
+def test_arms_that_are_unknown_here_matter_only_if_they_have_results() -> None:
+    old = study()
+    first, second = old.ask(2)
+    old.fail(first, "dropped")
+    old.tell(second, 0.5)
+    others = [name for name in NAMES if name != first.name]
+    new = shortlist.Study(arms=others, m=1, sigma=0.6)
+    assert [trial.name for trial in new.carry_over(old)] == [second.name]
+    assert new.trials[0].carried_from == f"{old.mark}, trial 1"
+
+
+def test_a_correction_of_another_arm_changes_nothing() -> None:
+    s = study()
+    trial = s.tell(arm="beech", value=0.5)
+    s.tell(arm="doum", value=0.25)
+    before = s.fingerprint
+    with pytest.raises(errors.InvalidInput, match=r"of 'beech', and not of 'doum'.*trials 1"):
+        s.correct(trial, 0.75, reason="mistyped", arm="doum")
+    with pytest.raises(errors.InvalidInput, match="That has no result"):
+        s.correct(trial, 0.75, reason="mistyped", arm="ash")
+    with pytest.raises(errors.UnknownName, match="did you mean 'beech'"):
+        s.correct(trial, 0.75, reason="mistyped", arm="beach")
+    assert s.fingerprint == before
+    assert s.correct(trial, 0.75, reason="mistyped", arm="beech").value == 0.75
+
+
+def test_a_storage_alone_points_to_load(tmp_path: Path) -> None:
+    study(storage=tmp_path / "s.db")
+    with pytest.raises(errors.InvalidSetting, match=r"Study\.load\(storage\)"):
+        shortlist.Study(storage=tmp_path / "s.db", sigma=1.0)
+    study(storage=tmp_path / "s.db", name="a, b")
+    with pytest.raises(errors.InvalidSetting, match=r"2 studies: 'study', 'a, b'.*--study.*load"):
+        shortlist.Study.load(tmp_path / "s.db")
+
+
+def test_pulls_beyond_the_first_plan_are_not_called_part_of_it() -> None:
+    s = study(algorithm="Phased")
+    planned = len(s.bound.engine.setup.initial)
+    trials = s.ask(planned + 2)
+    words = [str(s.why(trial)) for trial in trials]
+    assert all("part of the first plan" in each for each in words[:planned])
+    assert all("one more pull" in each for each in words[planned:])
+    assert "The first" in more_than_needed(s, trials)
+    assert more_than_needed(s, trials[:planned]) == ""
+    assert more_than_needed(s, s.ask(2)).startswith("None of these 2")
+    s.tell_many((trial, MEANS[trial.arm]) for trial in trials)
+    said = _origins(s)[0]
+    assert f"{planned} were set beforehand (the first plan), 2 were asked for before" in said

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
-from shortlist.cli.output import say, say_entry, say_json
+from shortlist.cli.output import fold, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
+from shortlist.cli.studies import carried_words, say_differences
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few
@@ -96,7 +97,7 @@ def new(
             with naming_the_file(described):
                 # If somebody was quicker, this goes on with their study.
                 study = Study(**settings, storage=described.storage, name=described.name)
-    before, carried = len(study.trials), 0
+    before, changes, carried = len(study.trials), study.changes, 0
     if old is not None:
         carried = sum(trial.number >= before for trial in study.carry_over(old))
     found = findings(examine_features(study.problem))
@@ -106,14 +107,18 @@ def new(
         return
     where = f"in {from_here(study.storage)}"
     evaluations = count(study.evaluations, "evaluation")
-    carried_words = ""
+    taken_over = ""
     if old is not None:
-        carried_words = f" {count(carried, 'result')} of {old.name!r} taken over."
+        taken_over = f" {count(carried, 'result')} of {old.name!r} taken over."
     if made:
-        say(f"Study {study.name!r} made, {where}.{carried_words}\n")
+        say(f"Study {study.name!r} made, {where}.{taken_over}")
     else:
-        changed = carried_words if carried else " Nothing was changed."
-        say(f"Study {study.name!r} already exists, {where}, with {evaluations}.{changed}\n")
+        changed = taken_over if study.changes > changes else " Nothing was changed."
+        say(f"Study {study.name!r} already exists, {where}, with {evaluations}.{changed}")
+    if old is not None:
+        say(fold(f"It has {carried_words(study)}."))
+        say_differences(study, old, str(screen))
+    say()
     for label, words in _study_entries(study, "features" in described.keys):
         say_entry(label, words)
     for finding in found:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,54 @@ NameOption = Annotated[
     typer.Option("--study", metavar="NAME", help="Which study, if the storage holds several."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def shell_line(command: str, place: str | None, name: str | None = None, more: str = "") -> str:
+    """A line for the shell, about the study that a command named.
+
+    Examples
+    --------
+    >>> shell_line("ask", "screen.toml", "screen, without features", "-n 8")
+    'shortlist ask screen.toml --study "screen, without features" -n 8'
+    """
+    words = ["shortlist", command, shell_word(place or os.environ.get(VARIABLE, "STUDY"))]
+    words += ["--study", shell_word(name)] if name else []
+    return " ".join([*words, more]).rstrip()
+
+
+def shell_word(word: str) -> str:
+    """A word as a shell takes it: in double quotes where those will do, which every shell knows.
+
+    Examples
+    --------
+    >>> print(shell_word("C07"), shell_word("a b"), shell_word("$HOME"))
+    C07 "a b" '$HOME'
+    """
+    if re.fullmatch(r"[\w@%+=:,./-]+", word):
+        return word
+    return shlex.quote(word) if re.search(r'["$`\\!]', word) else f'"{word}"'
+
+
+def with_study(words: str, place: str | None, name: str | None) -> str:
+    """The words with the study that a command named in the place of STUDY in lines for the shell.
+
+    Examples
+    --------
+    >>> with_study("`shortlist why STUDY 3` says why.", "screen.db", "a b")
+    '`shortlist why screen.db --study "a b" 3` says why.'
+    """
+
+    def named(found: re.Match[str]) -> str:
+        return f"`{shell_line(found[1], place, name)}"
+
+    words = re.sub("`shortlist ([a-z-]+) STUDY", named, words)
+    return words.replace("--from STUDY`", f"--from {shell_word(place)}`") if place else words
+
+
+def continued(study: Study, command: str, place: str | None, more: str = "") -> str:
+    """Lines for the shell, one for each study that a study was continued as; empty if none was."""
+    lines = [f"`{shell_line(command, place, name, more)}`" for name in study.continuations]
+    return " or ".join(lines)
 
 
 def open_study(place: str | None, name: str | None) -> Study:

@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, named_place, open_study
-from shortlist.cli.output import fold, say, say_entry, say_json, say_state, trial_rows
+from shortlist.cli.opening import (
+    JsonOption,
+    NameOption,
+    StudyArgument,
+    continued,
+    named_place,
+    open_study,
+    shell_line,
+    shell_word,
+    with_study,
+)
+from shortlist.cli.output import LABEL, fold, say, say_entry, say_json, say_state, trial_rows
 from shortlist.cli.screen_toml import ScreenFile
 from shortlist.errors import DamagedStorage, InvalidInput, StorageError
 from shortlist.files.paths import from_here
@@ -42,8 +52,10 @@ $ shortlist with-features-as-guide screen.db
 $ shortlist with-misspecification screen.db 0.1
 $ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
 
-A new study is created next to the old one, with every result that was told;
-the old one stays as it is. If you run it again, it finds the study that it created."""
+A new study is created next to the old one, with every result that was told,
+every failure and every correction, under the same numbers; the old one stays
+as it is. If you run it again, it finds the study that it created, and adds
+what is new in the old one."""
 
 SHOWN = 12  # open trials, before the rest is only counted
 
@@ -64,9 +76,16 @@ def status(
     figures = answer.table.drop(columns="in_shortlist")
     health = findings(opened.health())
     say(f"{opened.name} in {from_here(opened.storage)}\n")
-    say_entry("state", study_words(opened))
-    if not opened.done:
+    rejected = opened.audit.rejection is not None
+    words = f"{count(opened.evaluations, 'evaluation')}. The study cannot stop: see the warning."
+    say_entry("state", words if rejected else study_words(opened))
+    if not opened.done and not rejected:
         say_entry("to go", str(opened.remaining()))
+    for source in () if opened.done else opened.sources:  # then the guarantee says it
+        say_entry("before", source.words)
+    _say_all_differences(opened, study)
+    if lines := continued(opened, "status", study):
+        say_entry("continued", lines)
     if failed := [trial for trial in opened.trials if trial.state == "failed"]:
         say_entry("failed", f"{count(len(failed), 'trial')} ({trial_numbers(failed)})")
     if opened.waiting:
@@ -74,17 +93,47 @@ def status(
         say_entry("waiting", f"{results} until the trials asked for before are closed")
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
-        say(figures.to_string(index=False, float_format="{:.4g}".format))
-        say(fold(answer.guarantee))
+        say(figures.to_string(index=False, float_format="{:z.4g}".format))
+        say(fold("A mean is the algorithm's estimate, not always the average of the arm's pulls."))
+        say("Not certified." if rejected else fold(answer.guarantee))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
         say(trial_rows(opened.pending[:SHOWN]))
         if len(opened.pending) > SHOWN:
             say(f"… and {len(opened.pending) - SHOWN} more: `shortlist ask --again`.")
-    if warnings := [finding for finding in health if finding["level"] == "warning"]:
+    warnings = [finding for finding in health if finding["level"] == "warning"]
+    if shown := [each for each in warnings if rejected or each["words"] not in answer.guarantee]:
         say()
-    for finding in warnings:
-        say_entry("warning", f"{finding['words']} {finding['meaning']}")
+    for finding in shown:
+        advice = with_study(finding["meaning"], study, name)
+        say_entry("warning", f"{finding['words']} {advice}")
+
+
+def _say_all_differences(study: Study, place: str | None) -> None:
+    """Say which results differ from the studies in the same storage that they come from."""
+    from shortlist.study.storage.opening import study_names
+    from shortlist.study.study import Study
+
+    address = study.address
+    known = study_names(address) if study.sources and address else []
+    for source in study.sources:
+        if address is not None and source.name in known:
+            say_differences(study, Study.load(address, source.name), place)
+
+
+def say_differences(study: Study, old: Study, place: str | None) -> None:
+    """Say which results have another value in the study they come from, and how to correct them."""
+    from shortlist.study.guarantee import DIFFERENCES_SHOWN, differences
+
+    different = study.differing(old)
+    if different:
+        say_entry("differs", differences(different, old.name))
+    for own, there in different[:DIFFERENCES_SHOWN]:
+        more = (
+            f"{own.number} --arm {shell_word(own.name)} --value={there.value!r} "
+            f"--reason {shell_word(f'as in {old.name}')}"
+        )
+        say(f"{' ' * LABEL}{shell_line('correct', place, study.name, more)}")
 
 
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
@@ -138,7 +187,8 @@ def without_features(
     as_json: JsonOption = False,
 ) -> None:
     """Continue with all results, and assume nothing about the means."""
-    _say_continued(open_study(study, name).without_features(name=new_name), as_json)
+    old = open_study(study, name)
+    _say_continued(old, old.without_features(name=new_name), study, as_json)
 
 
 def with_features_as_guide(
@@ -148,7 +198,8 @@ def with_features_as_guide(
     as_json: JsonOption = False,
 ) -> None:
     """Continue with all results; the features help to guess, and prove nothing."""
-    _say_continued(open_study(study, name).with_features_as_guide(name=new_name), as_json)
+    old = open_study(study, name)
+    _say_continued(old, old.with_features_as_guide(name=new_name), study, as_json)
 
 
 def with_misspecification(
@@ -159,13 +210,42 @@ def with_misspecification(
     as_json: JsonOption = False,
 ) -> None:
     """Continue with all results, and assume that means are within C of linear."""
-    _say_continued(open_study(study, name).with_misspecification(c, name=new_name), as_json)
+    old = open_study(study, name)
+    _say_continued(old, old.with_misspecification(c, name=new_name), study, as_json)
 
 
-def _say_continued(study: Study, as_json: bool) -> None:
-    carried = sum(trial.cause.origin == "carried" for trial in study.trials)
+def _say_continued(old: Study, study: Study, place: str | None, as_json: bool) -> None:
     words = (
         f"Study {study.name!r}, in {from_here(study.storage)}: {study.bound.name}, with "
-        f"{count(carried, 'result')} carried over. Name it with --study."
+        f"{carried_words(study)}."
     )
     say_state(study, as_json, fold(words))
+    if as_json:
+        return
+    _say_all_differences(study, place)
+    say(fold(f"{old.name!r} stays as it is. To go on with {study.name!r}:"))
+    command, more = ("status", "") if study.done else ("ask", "-n 8 --out plate.csv")
+    say(f"  {shell_line(command, place, study.name, more)}")
+
+
+def carried_words(study: Study) -> str:
+    """How many results a study has from others, and whether their numbers are the same."""
+    copies = [trial for trial in study.trials if trial.cause.origin == "carried"]
+    told = [trial for trial in copies if trial.state == "told"]
+    failed = sum(trial.state == "failed" for trial in copies)
+    corrected = sum(bool(trial.corrections) for trial in told)
+    words = f"{count(len(told), 'result')} carried over"
+    words += f" ({corrected:,} of them corrected)" if corrected else ""
+    words += f" and {count(failed, 'failed trial')}" if failed else ""
+    from_key = [trial.key for trial in copies if trial.key is not None]
+    if len(from_key) < len(told):  # an earlier version did not keep the numbers
+        return words
+    same = all(
+        trial.key is None or int(trial.key.rpartition(" ")[2]) == trial.number for trial in copies
+    )
+    if same:
+        return f"{words}, under the same numbers"
+    return (
+        f"{words}. Some trials have another number than in the study they come from: `shortlist "
+        "export` has both, and `shortlist correct` with --arm checks which one it is"
+    )

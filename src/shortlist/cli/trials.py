@@ -16,11 +16,16 @@ from shortlist.cli.opening import (
     NameOption,
     StudyArgument,
     TrialsArgument,
+    continued,
     open_study,
     open_trials,
+    shell_line,
+    shell_word,
+    with_study,
 )
 from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.errors import (
+    InvalidInput,
     InvalidSetting,
     LinearityRejected,
     StudyStopped,
@@ -95,16 +100,22 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask what to evaluate next; write a plate for the lab."""
+    from shortlist.study.view import more_than_needed
+
     if out is not None and out.suffix.lower() != ".csv":
         raise InvalidSetting(f"--out {out}: a plate is a CSV file, name one that ends in .csv.")
     opened = open_study(study, name)
     before = len(opened.pending)
+
+    def asked() -> list[Trial]:
+        return _ask(opened, n, again, study, name)
+
     if out is None:
-        trials = _ask(opened, n, again)
+        trials = asked()
     else:
         rescue = "The trials are open: `shortlist ask --again --out FILE` writes them."
         with new_file(out, replace=force, rescue=rescue) as file:
-            trials = _ask(opened, n, again)
+            trials = asked()
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)
     if audited:
@@ -112,6 +123,8 @@ def ask(
     if not again and len(trials) < n:
         whose = "audit" if opened.audit.is_open else "budget"
         note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
+    if not again and (words := more_than_needed(opened, trials)):
+        note(words.replace("n = ", "-n "))
     if before and not again:
         note(f"{count(before, 'earlier trial')} open: `shortlist ask --again` lists all.")
     if as_json:
@@ -123,7 +136,7 @@ def ask(
         say(trial_rows(trials))
 
 
-def _ask(study: Study, n: int, again: bool) -> list[Trial]:
+def _ask(study: Study, n: int, again: bool, place: str | None, name: str | None) -> list[Trial]:
     if again and not study.pending:
         raise InvalidSetting("no trial is open: leave out --again to ask for new ones.")
     try:
@@ -134,11 +147,11 @@ def _ask(study: Study, n: int, again: bool) -> list[Trial]:
             f"{', and `shortlist reopen` lets the study go on' if study.budget is None else ''}."
         ) from None
     except LinearityRejected:
-        raise LinearityRejected(
-            f"{study_words(study)} Nothing was asked, and no result is lost: `shortlist "
-            "without-features` continues with every result and assumes nothing about the means, "
-            "`shortlist with-misspecification` assumes that they are within C of linear."
-        ) from None
+        from shortlist.study.insight.health import remedy
+
+        lines = continued(study, "ask", place, f"-n {n}")
+        ways = f"It was continued: {lines}." if lines else with_study(remedy(study), place, name)
+        raise LinearityRejected(f"{study_words(study)} Nothing was asked. {ways}") from None
 
 
 def tell(
@@ -185,13 +198,16 @@ def tell(
             )
         rows = read_plate(Path(plate))
         opened = open_study(study, name)
-        told = match(Path(plate), rows, opened)
         try:
-            taken = _take(opened, told)
-        except TrialClosed:  # somebody told some of these just now: look again
-            opened.refresh()
             told = match(Path(plate), rows, opened)
-            taken = _take(opened, told)
+            try:
+                taken = _take(opened, told)
+            except TrialClosed:  # somebody told some of these just now: look again
+                opened.refresh()
+                told = match(Path(plate), rows, opened)
+                taken = _take(opened, told)
+        except InvalidInput as error:
+            raise type(error)(with_study(str(error), study, name)) from None
     known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     say_state(
@@ -223,8 +239,11 @@ def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateRe
 
 
 CORRECT_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist correct screen.toml 12 --value 0.42 --reason "read 4.2 for 0.42"
+$ shortlist correct screen.toml 12 --arm C07 --value 0.42 --reason "read 4.2 for 0.42"
 $ shortlist why screen.toml 12
+
+With --arm nothing is changed if the trial is of another arm: a number may be
+another trial in another study.
 
 Both values stay in the log, and all results are taken in again as if the
 right one had been told: a study that has stopped may have to go on. The
@@ -232,8 +251,14 @@ guarantee says how many results were corrected."""
 
 
 def correct(
-    value: Annotated[str, typer.Option(metavar="X", help="What was measured.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why the told value is wrong.")],
+    value: Annotated[str, typer.Option(metavar="X", help="What was measured.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why the told value is wrong.")] = "",
+    arm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The arm of the trial, to be sure that it is the right one."
+        ),
+    ] = None,
     study: StudyArgument = None,
     trial: Annotated[
         str | None,
@@ -243,14 +268,38 @@ def correct(
     as_json: JsonOption = False,
 ) -> None:
     """Put a mistyped result right."""
+    if not value or not reason:
+        raise InvalidSetting(
+            "a correction needs what was measured and why the told value is wrong: `shortlist "
+            'correct STUDY TRIAL --value 0.42 --reason "read 4.2 for 0.42"`.'
+        )
     [right] = read_numbers([value], lambda _: "--value")
     opened, [found] = open_trials(study, [] if trial is None else [trial], name)
     was = found.value
-    corrected = opened.correct(found, right, reason=reason)
-    words = f"Trial {corrected.number} ({corrected.name}): {right!r} in place of {was!r}."
+    corrected = opened.correct(found, right, reason=reason, arm=arm)
+    copied = f", {corrected.carried_from}" if corrected.carried_from else ""
+    which = f"Trial {corrected.number} ({corrected.name}{copied})"
+    words = f"{which}: {right!r} in place of {was!r}."
     if was == right:
-        words = f"Trial {corrected.number} ({corrected.name}) is {right!r} already."
+        words = f"{which} is {right!r} already."
     say_state(opened, as_json, words, trial=corrected.number, was=was, value=right)
+    _note_copies(opened, corrected, study, reason)
+
+
+def _note_copies(study: Study, corrected: Trial, place: str | None, reason: str) -> None:
+    """Say how to correct a result in the studies that it was carried over to."""
+    from shortlist.study.journal import key_of_trial
+
+    for name in study.continuations:
+        other = open_study(place, name)
+        for copy, _ in other.differing(study):
+            if copy.carried_from == key_of_trial(study.mark, corrected.number):
+                more = (
+                    f"{copy.number} --arm {shell_word(copy.name)} --value={corrected.value!r} "
+                    f"--reason {shell_word(reason)}"
+                )
+                line = shell_line("correct", place, name, more)
+                note(f"the study {name!r} still has {copy.value!r}. To correct it there: {line}")
 
 
 def fail(

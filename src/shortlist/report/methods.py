@@ -15,9 +15,9 @@ from shortlist.report.reading import Reading
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee import out_of_order
-from shortlist.study.insight.health import departure
+from shortlist.study.insight.health import contradicted, departure
 from shortlist.study.insight.linearity import LEVEL
-from shortlist.study.view import makes_plans
+from shortlist.study.view import beyond_first_plan, makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -43,7 +43,7 @@ def methods(reading: Reading) -> str:
     study = reading.study
     worth = [named(study.shortlist.guarantee)]
     if reading.warned:
-        worth.append(f"The data spoke against what this assumes ({', '.join(reading.warned)}).")
+        worth.append(f"The data spoke against what this assumes: {contradicted(reading.warnings)}.")
     own, *others = (f"{name} {version}" for name, version in software().items())
     tools = [
         f"Computed with {own} ({', '.join(others)}), seed {study.seed}.",
@@ -204,8 +204,10 @@ def _origins(study: Study) -> list[str]:
     taken = study.taken[: study.answered_at] if study.model.stopped else study.taken
     count = Counter(trial.cause.origin for trial in taken)
     first = "the first plan" if makes_plans(study) else "initial pulls"
+    beyond = beyond_first_plan(study, taken) if makes_plans(study) else 0
     parts = {
-        f"set beforehand ({first})": count["initial"],
+        f"set beforehand ({first})": count["initial"] - beyond,
+        "asked for before the results of the first plan were in": beyond,
         "chosen in view of the results by then": count["round"] + count["second of a round"],
         "told without having been asked for": count["unasked"],
         "made to test linearity": count["audit"],
@@ -213,6 +215,8 @@ def _origins(study: Study) -> list[str]:
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]
     words = [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
+    if not study.done:  # then the guarantee says it
+        words += [source.words for source in study.sources]
     aside = study.model.posterior.aside
     if aside:
         words.append(

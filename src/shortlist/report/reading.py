@@ -37,9 +37,14 @@ class Reading:
         return examine(self.study)
 
     @property
+    def warnings(self) -> list[Finding]:
+        """The findings that contradict what is assumed."""
+        return [finding for finding in self.findings if finding.level == "warning"]
+
+    @property
     def warned(self) -> list[str]:
         """The assumptions that the data contradict."""
-        return [finding.name for finding in self.findings if finding.level == "warning"]
+        return [finding.name for finding in self.warnings]
 
     @cached_property
     def worth(self) -> Worth:

@@ -11,6 +11,7 @@ import numba
 import numpy
 
 from shortlist._version import __version__
+from shortlist.printable import count
 from shortlist.report.reading import Reading
 from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
 from shortlist.study.budget import rounded
@@ -69,8 +70,18 @@ def answer(study: Study) -> dict[str, Any]:
     }
 
 
+MEANS = (
+    "Each mean is the algorithm's estimate at its last decision: it need not be the average of the "
+    "evaluations of the arm."
+)
+
+
 def intervals(study: Study) -> str:
-    """What the intervals of the shortlist are, and what the stop compares."""
+    """What the means and intervals of the shortlist are, and what the stop compares."""
+    return f"{MEANS} {_intervals(study)}"
+
+
+def _intervals(study: Study) -> str:
     own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
     if study.bound.reward_range is not None:
         own = (
@@ -152,7 +163,8 @@ def failures(study: Study) -> Table:
         for trial in failed[:FAILURES_SHOWN]
     ]
     columns = {"Trial": "number", "Arm": "name", "When": "words", "Reason": "quoted"}
-    return Table(f"{len(failed):,} failed evaluations, the latest first.", columns, rows)
+    caption = f"{count(len(failed), 'failed evaluation')}, the latest first."
+    return Table(caption, columns, rows)
 
 
 def specification(study: Study) -> list[tuple[str, str]]:

@@ -179,10 +179,13 @@ def _check_open(study: Study, numbers: Sequence[int], wanted: str) -> None:
     for number in numbers:
         trial = study.trials[number]
         if trial.state != "pending":
-            stored = "" if trial.value is None else f" ({trial.value!r} is stored and final)"
+            stored, remedy = "", ""
+            if trial.value is not None:
+                stored = f" ({trial.value!r} is stored)"
+                remedy = " `shortlist correct` puts a wrong result right."
             raise TrialClosed(
                 f"trial {number} ({trial.name!r}) is {trial.state}{stored} and cannot be {wanted} "
-                "any more: nothing was changed."
+                f"any more: nothing was changed.{remedy}"
             )
 
 

@@ -37,10 +37,12 @@ from shortlist.serve.follower import Follower
 from shortlist.serve.guard import API, LARGEST, PAGE, Guard
 from shortlist.study.insight.summary import trial_numbers
 from shortlist.study.plate import match, read_plate, write_plate
+from shortlist.study.view import more_than_needed
 
 if TYPE_CHECKING:
     from shortlist.study.plate import PlateResults
     from shortlist.study.study import Study
+    from shortlist.study.trial import Trial
 
 Result = TypeVar("Result")
 Action = Callable[["Study", Mapping[str, Any]], dict[str, Any]]
@@ -185,8 +187,13 @@ class _Served:
             number, key = _text(form, "n"), _text(form, "key")
         if not number.isascii() or not number.isdecimal():
             raise InvalidInput(f"{number[:40]!r} is not a number of trials: nothing was asked.")
-        trials = await self._do(lambda study: actions.ask_for(study, int(number[:9]), key))
-        words = f"{count(len(trials), 'trial')} to be measured: {trial_numbers(trials)}."
+
+        def asked(study: Study) -> tuple[list[Trial], str]:
+            trials = actions.ask_for(study, int(number[:9]), key)
+            return trials, more_than_needed(study, trials)
+
+        trials, needed = await self._do(asked)
+        words = f"{count(len(trials), 'trial')} to be measured: {trial_numbers(trials)}. {needed}"
         return self._message("The next plate", words, plate=f"plate.csv?{urlencode({'key': key})}")
 
     async def preview(self, request: Request) -> Response:
@@ -239,7 +246,6 @@ class _Served:
         if request.url.path.startswith(f"{API}/"):
             reply = {"error": words, "kind": type(error).__name__}
             return JSONResponse(reply, code, headers)
-        words = words[0].upper() + words[1:]
         page = pages.message(self._study, "Nothing was done", words, bad=True)
         return HTMLResponse(page, code, headers)
 

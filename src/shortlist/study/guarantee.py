@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from shortlist.engine.algorithm_on_problem import PROVEN
+from shortlist.printable import count
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import (
     Finding,
     advice,
+    contradicted,
+    departure,
     doubts,
     is_linearity_untested,
     passed,
@@ -21,6 +24,8 @@ from shortlist.study.insight.health import (
 )
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
+
+DIFFERENCES_SHOWN = 5
 
 
 class Worth(NamedTuple):
@@ -73,7 +78,7 @@ def worth(study: View, error: float | None = None) -> Worth:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
         names = _named(warnings)
-        doubt = f"In doubt: the results contradict what is assumed ({names}). {against}"
+        doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
         return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
         return Worth("Heuristic", "warn", " ".join(words))
@@ -87,7 +92,7 @@ def _with_budget(study: View, error: float | None) -> Worth:
     words = worth_of_budget(study, error)
     warnings = doubts(study)
     if warnings:
-        words = f"{words} The results contradict what is supposed: {_named(warnings)}."
+        words = f"{words} The results contradict what is supposed: {contradicted(warnings)}."
     if study.done:
         words = " ".join([words, *(sentence for _, sentence in conditions(study))])
     else:
@@ -118,7 +123,7 @@ def _unfinished(study: View, claim: str) -> Worth:
         words += f" {untested(study)}"
     warnings = doubts(study)
     if warnings:
-        words += f" The results contradict what is assumed: {_named(warnings)}."
+        words += f" The results contradict what is assumed: {contradicted(warnings)}."
         return Worth(badge, "warn", words)
     return Worth(badge, level, words)
 
@@ -167,7 +172,8 @@ def conditions(study: View) -> list[tuple[str, str]]:
             (
                 "Carried over",
                 f"Results carried over from an earlier study: {carried:,}, all that it had, each "
-                "arm's in their order. What an arm gives does not depend on which study asks.",
+                "arm's in their order. What an arm gives does not depend on which study asks."
+                + "".join(f" {source.words}" for source in study.sources),
             )
         )
     corrected = sum(bool(trial.corrections) for trial in taken)
@@ -193,6 +199,41 @@ def conditions(study: View) -> list[tuple[str, str]]:
             )
         )
     return found
+
+
+def ending(study: View) -> str:
+    """How a study ended or how far it is, for another study that takes over its results.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> ending(Study(arms=["a", "b"], m=1, sigma=0.5, algorithm="LUCB"))
+    "The study 'study' (LUCB) had not stopped after 0 evaluations."
+    """
+    how = f"had not stopped after {count(study.evaluations, 'evaluation')}."
+    if study.audit.rejection is not None:
+        how = f"could not stop: {departure(study.audit.rejection, study.bound.misspecification)}"
+    elif study.done:
+        how = f"stopped after {count(study.answered_at, 'evaluation')}."
+    before = [source.words for source in study.sources]
+    return " ".join([*before, f"The study {study.name!r} ({study.bound.name}) {how}"])
+
+
+def differences(pairs: Sequence[tuple[Trial, Trial]], name: str) -> str:
+    """Results that have another value in the study they were carried over from, in words."""
+    shown = [
+        f"trial {own.number} ({own.name!r}) is {own.value!r} here and {there.value!r} there, as "
+        f"trial {there.number}"
+        for own, there in pairs[:DIFFERENCES_SHOWN]
+    ]
+    more = len(pairs) - len(shown)
+    shown += [f"{more:,} more"] if more else []
+    verb = "differs" if len(pairs) == 1 else "differ"
+    return (
+        f"{count(len(pairs), 'result')} {verb} from the study {name!r}, from which "
+        f"{'it was' if len(pairs) == 1 else 'they were'} carried over: {'; '.join(shown)}. "
+        "Both were corrected, or one was after the results were carried over."
+    )
 
 
 def out_of_order(study: View) -> bool:

@@ -27,6 +27,7 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import LOOK, REOPEN, TAKE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
+from shortlist.printable import on_one_line
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.model import Ahead, Model, machine
@@ -46,7 +47,7 @@ from shortlist.study.trial import (
 )
 
 LOGGER = logging.getLogger(__name__)
-Event = Literal["renewed", "reopened", "corrected"]
+Event = Literal["renewed", "reopened", "corrected", "carried"]
 Mark = tuple[Any, ...]  # what a ledger was at one moment
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
 Result = TypeVar("Result")
@@ -60,10 +61,13 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
 ONE_CHANGE = struct.Struct("<4qd")
-ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED = range(7)
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED = range(8)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
-EVENTS: dict[Event, int] = {"renewed": RENEWED, "reopened": REOPENED, "corrected": CORRECTED}
+EVENTS: dict[Event, int] = {
+    **{"renewed": RENEWED, "reopened": REOPENED, "corrected": CORRECTED},
+    "carried": CARRIED,
+}
 SEEDS_AT_ONCE = 64
 LONGEST_MARK = 150  # characters
 NEVER = int(np.iinfo(np.int64).max)
@@ -72,7 +76,8 @@ NEVER = int(np.iinfo(np.int64).max)
 class Logged(NamedTuple):
     """A change of a study that neither opened nor closed a trial.
 
-    ``value`` and ``reason`` are those of a correction.
+    ``value`` and ``reason`` are those of a correction. When results are carried over, ``reason`` is
+    a ``Source`` as text.
     """
 
     change: int
@@ -82,6 +87,29 @@ class Logged(NamedTuple):
     worker: str
     value: float | None = None
     reason: str | None = None
+
+
+class Source(NamedTuple):
+    """Another study, from which results were carried over."""
+
+    mark: str
+    words: str  # how that study ended, or how far it was
+
+    @classmethod
+    def read(cls, text: str) -> Source:
+        """The source that ``written`` gave."""
+        mark, _, words = text.partition("\n")
+        return cls(mark, words)
+
+    @property
+    def written(self) -> str:
+        """The source as the log has it: the mark on the first line."""
+        return f"{on_one_line(self.mark)}\n{self.words}"
+
+    @property
+    def name(self) -> str:
+        """What the other study is called."""
+        return self.mark.rpartition("-")[0]
 
 
 class Checkpoint(NamedTuple):
@@ -146,6 +174,10 @@ class Storage:
     where: str | None = None  # for people: without a password
     address: str | None = None  # to be opened again
 
+    def continuations(self, mark: str) -> list[str]:
+        """The names of the studies that results of the study with this mark were carried to."""
+        return []
+
     def transaction(
         self, *, writing: bool, known: Callable[[], Known] | None = None
     ) -> AbstractContextManager[Transaction]:
@@ -199,6 +231,12 @@ class Ledger:
     def waiting(self) -> list[Trial]:
         """The told trials that wait for an earlier one, oldest first."""
         return [trial for trial in list(self.unsettled.values()) if trial.state == "told"]
+
+    @property
+    def sources(self) -> list[Source]:
+        """The studies from which results were carried over, as the last carrying described them."""
+        read = [Source.read(each.reason or "") for each in self._events if each.kind == "carried"]
+        return list({source.mark: source for source in read}.values())
 
     @property
     def fingerprint(self) -> str:
@@ -303,6 +341,13 @@ class Ledger:
         event = Logged(self.changes, "corrected", trial.number, at, worker, value, reason)
         self._log(event)
         self._apply(event)
+        return event
+
+    def note_source(self, source: Source, at: float, worker: str) -> Logged:
+        """Keep from which study results are carried over."""
+        self.changes += 1
+        event = Logged(self.changes, "carried", NO_ARM, at, worker, None, source.written)
+        self._log(event)
         return event
 
     def _apply(self, event: Logged) -> None:
@@ -862,9 +907,7 @@ class Journal:
         decision = ahead.decide()
         return decision.arm, Cause.of(decision)
 
-    def add(
-        self, results: Sequence[tuple[int, float, str | None]], origin: Origin = "unasked"
-    ) -> list[Trial]:
+    def add(self, results: Sequence[tuple[int, float, str | None]]) -> list[Trial]:
         """Unrequested results, all or none; one with a key is added once."""
 
         def act(transaction: Transaction) -> list[Trial]:
@@ -881,11 +924,69 @@ class Journal:
                         f"row {arm}: nothing was told. Give another result a key of its own; "
                         "study.correct puts a wrong one right."
                     )
-                trial = self._ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
-                transaction.insert([trial])
+                trial = self._open_closed(transaction, arm, "unasked", key)
                 self.close(transaction, trial, "told", value=value)
                 added.append(trial)
             return added
+
+        return self.change(act)
+
+    def _open_closed(
+        self, transaction: Transaction, arm: int, origin: Origin, key: str | None
+    ) -> Trial:
+        """A trial that is closed in the same transaction."""
+        trial = self._ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
+        transaction.insert([trial])
+        return trial
+
+    def carry(self, trials: Sequence[Trial], taken: Sequence[Trial], source: Source) -> list[Trial]:
+        """Copy the trials of another study, all or none, each once; returns those told, in order.
+
+        In a study without trials every copy keeps its number: what has no result is then copied as
+        cancelled. Corrections come too, also of what was copied before.
+
+        Parameters
+        ----------
+        trials : sequence of Trial
+            All of the other study.
+        taken : sequence of Trial
+            Those of them that were processed, in that order.
+        source : Source
+            The other study.
+        """
+        arms = {name: arm for arm, name in enumerate(self._definition.names)}
+        processed = {trial.number for trial in taken}
+        ended = [t for t in trials if t.state == "failed" or t.number in processed]
+        copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if t.name in arms]
+
+        def act(transaction: Transaction) -> list[Trial]:
+            ledger = self._ledger
+            keeps_numbers, known, before = not ledger.trials, set(ledger.keyed), ledger.changes
+            copies: dict[int, Trial] = {}
+            for trial in copied:
+                is_told, failed = trial.number in processed, trial.state == "failed"
+                key = key_of_trial(source.mark, trial.number) if is_told or failed else None
+                if key in known or (key is None and not keeps_numbers):
+                    continue
+                copy = self._open_closed(transaction, arms[trial.name], "carried", key)
+                copies[trial.number] = copy
+                if failed:
+                    self.close(transaction, copy, "failed", reason=trial.reason)
+                elif not is_told:
+                    words = f"{trial.state} in {source.name!r} when its results were carried over"
+                    self.close(transaction, copy, "cancelled", reason=words)
+            told = []
+            for trial in taken:
+                copy = ledger.keyed[key_of_trial(source.mark, trial.number)]
+                if trial.number in copies:
+                    self.close(transaction, copy, "told", value=trial.first_value)
+                told.append(copy)
+                for each in trial.later_corrections(copy):
+                    right = each.value, each.reason
+                    transaction.note(ledger.correct(copy, *right, transaction.now, worker()))
+            if ledger.changes > before:
+                transaction.note(ledger.note_source(source, transaction.now, worker()))
+            return told
 
         return self.change(act)
 
@@ -973,11 +1074,24 @@ class Journal:
 
         self.change(act)
 
-    def correct(self, trial: Trial | int, value: float, reason: str) -> Trial:
+    def correct(
+        self, trial: Trial | int, value: float, reason: str, arm: int | None = None
+    ) -> Trial:
         """Put a told result right, and take all results in again; nothing if it is right already."""
 
         def act(transaction: Transaction) -> Trial:
             found = self._ledger.find(trial)
+            if arm is not None and found.arm != arm:
+                told = [t.number for t in self._ledger.trials if t.arm == arm and t.state == "told"]
+                raise InvalidInput(
+                    f"trial {found.number} is of {found.name!r}, and not of "
+                    f"{self._definition.names[arm]!r}: nothing was changed. "
+                    + (
+                        f"That has the trials {', '.join(map(str, told))}."
+                        if told
+                        else "That has no result."
+                    )
+                )
             if found.state != "told":
                 raise TrialClosed(
                     f"trial {found.number} ({found.name!r}) is {found.state}: only a told result can "
@@ -985,7 +1099,8 @@ class Journal:
                     + (
                         "Tell it."
                         if found.state == "pending"
-                        else "tell(arm=…, value=…) takes a result without a trial."
+                        else "A result without a trial is told by its arm: `shortlist tell STUDY "
+                        "--arm NAME --value X`, in Python study.tell(arm=…, value=…)."
                     )
                 )
             if found.value != value:

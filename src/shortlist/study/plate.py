@@ -62,12 +62,21 @@ def study_digest(study: Study) -> str:
 
 
 def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
-    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
+    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII.
+
+    Where not all trials are needed before the study looks whether it can stop, a column says which.
+    """
+    from shortlist.study.view import needed_now
+
     due = any(trial.expires_at is not None for trial in trials)
-    rows: list[list[object]] = [["study", "trial", "arm", *["due"] * due, "value"]]
-    for trial in trials:
+    needed = needed_now(study, trials)
+    spare = needed < len(trials)
+    heading = ["study", "trial", "arm", *["due"] * due, *["needed"] * spare, "value"]
+    rows: list[list[object]] = [list(heading)]
+    for place, trial in enumerate(trials):
         when = [iso(trial.expires_at)] * due
-        rows.append([study_mark(study), trial.number, trial.name, *when, ""])
+        use = ["now" if place < needed else "if the study goes on"] * spare
+        rows.append([study_mark(study), trial.number, trial.name, *when, *use, ""])
     text = "".join(csv_line(row, separator) for row in rows)
     return text if text.isascii() else "\ufeff" + text
 
@@ -180,7 +189,8 @@ def match(file: Path, rows: list[Row], study: Study) -> PlateResults:
         if row.study and not _is_same(row.study, mark):
             raise InvalidInput(
                 f"{where}: this plate belongs to the study {row.study!r} and not to {mark!r}. Tell "
-                "it to its own study."
+                f"it to its own study, {row.study.rpartition('-')[0]!r}: on the command line with "
+                "--study and that name, in Python after Study.load(storage, name)."
             )
         if row.trial >= len(study.trials):
             raise InvalidInput(
@@ -254,7 +264,7 @@ def _match_unasked(
             raise InvalidInput(
                 f"{where}: this row was told before, as trial {known.number} with {known.value!r} "
                 f"for {known.name!r}, and is {value!r} for {row.arm!r} here. If it was mistyped, "
-                f"`shortlist correct STUDY {known.number} --value {value!r} --reason TEXT` puts it "
+                f"`shortlist correct STUDY {known.number} --value={value!r} --reason TEXT` puts it "
                 "right; a new result belongs on a new row, or in a file of another name."
             )
 
@@ -278,7 +288,7 @@ def _closed(trial: Trial, value: float) -> str:
         return (
             f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is "
             f"{value!r} here. If {trial.value!r} is wrong, `shortlist correct STUDY {trial.number} "
-            f"--value {value!r} --reason TEXT` puts it right. If {value!r} is a second measurement, "
+            f"--value={value!r} --reason TEXT` puts it right. If {value!r} is a second measurement, "
             "tell it with --arm and --value, and put the first one back into the file."
         )
     reason = f" ({trial.reason})" if trial.reason else ""

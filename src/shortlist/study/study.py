@@ -35,16 +35,23 @@ from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
-from shortlist.study.guarantee import worth
+from shortlist.study.guarantee import differences, ending, worth
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.insight.health import Findings, advice, doubts, examine, warn_of_features
+from shortlist.study.insight.health import (
+    Findings,
+    advice,
+    contradicted,
+    doubts,
+    examine,
+    warn_of_features,
+)
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
-from shortlist.study.journal import Journal, checked_key, key_of_trial
+from shortlist.study.journal import Journal, Source, checked_key, key_of_trial
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
-from shortlist.study.view import View, makes_plans
+from shortlist.study.view import View, is_beyond_first_plan, makes_plans
 
 if TYPE_CHECKING:
     from shortlist.study.storage.database import StoredStudy
@@ -150,6 +157,12 @@ class Study(View):
         lease: float | None = None,
         audit: bool = True,
     ) -> None:
+        if features is None and arms is None and storage is not None:
+            raise InvalidSetting(
+                "a new study needs features or arms, and none were given. A study that is stored is "
+                "continued by Study.load(storage), or by Study.load(storage, name) if there are "
+                "several."
+            )
         problem = Problem.of(
             features,
             m,
@@ -363,26 +376,25 @@ class Study(View):
             "arms": problem.names,
             "lease": self._journal.lease,
         }
-        place = self._journal.storage.address if storage is None else storage
+        place = self.address if storage is None else storage
         called = f"{self.name}, {suffix}" if name is None else name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
             into = Study(**given, **alike, storage=place, name=called)
-        if not into.trials:  # else it was done before
-            # In the order in which they came: whether one counts must be known before its value.
-            into._tell_carried((trial.arm, trial.value) for trial in self.taken)
+        # Earlier versions did not keep from which trial a result came: those are carried once.
+        if not any(each.cause.origin == "carried" and each.key is None for each in into.trials):
+            into.carry_over(self)
         return into
-
-    def _tell_carried(self, results: Iterable[tuple[int, float | None]]) -> None:
-        """Take in results of another study, as (row of the features, value), in one transaction."""
-        checked = [(arm, checked_value(value, self.bound), None) for arm, value in results]
-        self._journal.add(checked, "carried")
-        self._warn()
 
     def carry_over(self, other: Study) -> list[Trial]:
         """Take in all results of another study, in one transaction; each counts once.
 
-        Arms are known by their names. Told again, nothing is added but what is new there.
+        Failed trials and corrections are taken over too, and are part of the log. Arms are known by
+        their names. Trials keep their numbers if this study has none yet; ``trial.carried_from``
+        says which trial one is a copy of. Carried over again, only what is new there is added:
+        results, failures and corrections. A warning names copies that were corrected otherwise.
+
+        Returns the copies of all results there, in the order in which they were processed.
 
         Parameters
         ----------
@@ -408,17 +420,35 @@ class Study(View):
                 "told. Add these arms, or tell the results of the others alone: by tell_unasked, or by "
                 "`shortlist tell` with an exported file without these rows."
             )
-        results = [
-            (
-                self.problem.index(trial.name),
-                checked_value(trial.value, self.bound),
-                key_of_trial(other.mark, trial.number),
-            )
-            for trial in other.taken
-        ]
-        added = self._journal.add(results, "carried")
+        for value in {value for trial in other.taken for value in trial.told_values}:
+            checked_value(value, self.bound)
+        # In the order in which they came: whether one counts must be known before its value.
+        source = Source(other.mark, ending(other))
+        told = self._journal.carry(other.trials, other.taken, source)
         self._warn()
-        return added
+        if different := self.differing(other):
+            warn_caller(GuaranteeInDoubt(differences(different, other.name)))
+        return told
+
+    def differing(self, other: Study) -> list[tuple[Trial, Trial]]:
+        """The results carried over from another study that have another value there now.
+
+        Returns pairs: the trial here, and the trial there.
+
+        Examples
+        --------
+        >>> old = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+        >>> _ = old.tell(arm="elm", value=7.0)
+        >>> new = old.without_features()
+        >>> _ = old.correct(0, 0.7, reason="decimal point forgotten")
+        >>> [(here.value, there.value) for here, there in new.differing(old)]
+        [(7.0, 0.7)]
+        >>> new.carry_over(old)[0].value
+        0.7
+        """
+        keys = {key_of_trial(other.mark, trial.number): trial for trial in other.taken}
+        pairs = [(own, keys[own.key]) for own in self.taken if own.key in keys]
+        return [(own, there) for own, there in pairs if own.value != there.value]
 
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
@@ -504,11 +534,13 @@ class Study(View):
         b is the arm of the shortlist whose place was least certain, c its strongest challenger.
         """
         found = self._journal.ledger.find(trial)
-        reason = Reason.of(found, self.problem, self.budget, planned=makes_plans(self))
-        names = ", ".join(finding.name for finding in doubts(self))
-        if not names:
+        planned = makes_plans(self)
+        beyond = planned and is_beyond_first_plan(self, found)
+        reason = Reason.of(found, self.problem, self.budget, planned=planned, beyond=beyond)
+        against = doubts(self)
+        if not against:
             return reason
-        doubt = f"The results contradict what the guarantee assumes: {names}."
+        doubt = f"The results contradict what the guarantee assumes: {contradicted(against)}."
         return replace(reason, words=f"{reason.words} {doubt}")
 
     # Asking
@@ -677,7 +709,9 @@ class Study(View):
             self._warned = True
             warn_caller(LinearityRejected(advice(self)))
 
-    def correct(self, trial: Trial | int, value: float, *, reason: str) -> Trial:
+    def correct(
+        self, trial: Trial | int, value: float, *, reason: str, arm: int | str | None = None
+    ) -> Trial:
         """Put a told result right, such as a mistyped one.
 
         Both values stay in the log (``trial.corrections``), and all results are taken in again as
@@ -693,6 +727,9 @@ class Study(View):
             What was measured.
         reason : str
             Why the value that was told is wrong.
+        arm : int or str, optional
+            Which arm the trial is of. If it is of another, nothing is changed: the same number may
+            be another trial in another study.
 
         Examples
         --------
@@ -709,7 +746,8 @@ class Study(View):
                 "was changed. Say how the wrong value came about."
             )
         right = checked_value(value, self.bound)
-        corrected = self._journal.correct(trial, right, storable(reason))
+        row = None if arm is None else self.problem.index(arm)
+        corrected = self._journal.correct(trial, right, storable(reason), row)
         self._warn()
         return corrected
 

@@ -158,13 +158,30 @@ class Trial(_Fields):
         return notebook.table(shown, [row])
 
     @property
+    def carried_from(self) -> str | None:
+        """The trial of another study that this is a copy of, such as "screen-93a1e6bc, trial 7"."""
+        return self.key if self.cause.origin == "carried" else None
+
+    @property
     def first_value(self) -> float | None:
         """What was told, before any correction."""
         return self.corrections[0].was if self.corrections else self.value
 
+    @property
+    def told_values(self) -> list[float | None]:
+        """What was told, and what each correction made of it."""
+        return [self.first_value, *(each.value for each in self.corrections)]
+
     def was_told(self, value: float) -> bool:
         """Whether this is its value, or was before a correction."""
-        return value == self.value or any(value == each.was for each in self.corrections)
+        return value in self.told_values
+
+    def later_corrections(self, copy: Trial) -> tuple[Correction, ...]:
+        """The corrections that a copy of this trial lacks; none if the copy has a value of its own."""
+        values = self.told_values
+        if not set(copy.told_values) <= set(values):
+            return ()
+        return self.corrections[len(values) - 1 - values[::-1].index(copy.value) :]
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -262,15 +279,25 @@ class Reason:
 
     @classmethod
     def of(
-        cls, trial: Trial, problem: Problem, budget: int | None = None, *, planned: bool = False
+        cls,
+        trial: Trial,
+        problem: Problem,
+        budget: int | None = None,
+        *,
+        planned: bool = False,
+        beyond: bool = False,
     ) -> Reason:
-        """The reason of a trial, in words."""
+        """The reason of a trial, in words; ``beyond`` the first plan it is one more pull."""
         cause, arm = trial.cause, trial.name
         if cause.b == NO_ARM:
+            copied = "another study" if trial.key is None else trial.key
+            first = "part of the first plan" if planned else "an initial pull"
+            if beyond:
+                first = "one more pull, asked for before the results of the first plan were in"
             what = {
-                "initial": "part of the first plan" if planned else "an initial pull",
+                "initial": first,
                 "audit": "part of the audit: it tests whether the means are linear in the features",
-                "carried": "a result carried over from another study",
+                "carried": f"a result carried over from {copied}",
             }.get(cause.origin, "unrequested data")
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import arm_table
 from shortlist.study.insight.audit import Audit
-from shortlist.study.journal import Journal
+from shortlist.study.journal import Journal, Source
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial, Trials
 
@@ -96,6 +97,16 @@ class View:
         """The told trials in the order in which they were processed."""
         return Trials(self._journal.ledger.taken)
 
+    @property
+    def sources(self) -> list[Source]:
+        """The studies from which results were carried over to this one."""
+        return self._journal.ledger.sources
+
+    @property
+    def continuations(self) -> list[str]:
+        """The names of the studies in the same storage that results of this one were carried to."""
+        return self._journal.storage.continuations(self.mark)
+
     def all_steps(self) -> Steps:
         """Everything that the model took in, from the first, to be taken in again."""
         return self._journal.ledger.all_steps()
@@ -104,6 +115,11 @@ class View:
     def storage(self) -> str | None:
         """Where the study is stored, without the password; None if in memory only."""
         return self._journal.storage.where
+
+    @property
+    def address(self) -> str | None:
+        """Where the study is stored, to be opened again; it may hold a password."""
+        return self._journal.storage.address
 
     @property
     def mark(self) -> str:
@@ -172,6 +188,7 @@ class View:
         """Every trial, one row each, as it is now; times are in UTC.
 
         ``first_value`` is what was told before any correction, ``correction`` the last one's reason.
+        ``carried_from`` names the trial of another study that the trial is a copy of.
 
         Examples
         --------
@@ -194,10 +211,14 @@ class View:
         frame["correction"] = [
             trial.corrections[-1].reason if trial.corrections else None for trial in self.trials
         ]
+        frame["carried_from"] = [trial.carried_from for trial in self.trials]
         return frame
 
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
+
+        The means are the algorithm's estimates at its last decision: they need not be the averages
+        of the arms' own results.
 
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind at its last decision (KL-LUCB, MisLid); they are missing before
@@ -215,6 +236,61 @@ class View:
 def makes_plans(study: View) -> bool:
     """Whether the algorithm goes plan by plan: only those are not composed of rules."""
     return not study.bound.engine.setup.parts
+
+
+def beyond_first_plan(study: View, trials: Sequence[Trial]) -> int:
+    """How many of these trials were asked for when all of the first plan was under way already."""
+    asked = sum(
+        trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
+        for trial in trials
+    )
+    return max(asked - len(study.bound.engine.setup.initial), 0)
+
+
+def is_beyond_first_plan(study: View, trial: Trial) -> bool:
+    """Whether a trial was asked for when all of the first plan was under way already."""
+    if trial.cause.origin != "initial":
+        return False
+    earlier = study.trials[: trial.number]
+    return beyond_first_plan(study, [*earlier, trial]) > beyond_first_plan(study, earlier)
+
+
+def needed_now(study: View, trials: Sequence[Trial]) -> int:
+    """How many of these open trials, the first ones, it takes until the study looks at its stop."""
+    if not trials or not makes_plans(study) or study.budget is not None or study.model.stopped:
+        return len(trials)
+    # Those of an audit are asked for first, and are no part of a plan.
+    audits = sum(trial.cause.origin == "audit" for trial in trials)
+    earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
+    lacking = study.bound.engine.until_look(study.round) - earlier - len(study.waiting)
+    return min(max(lacking, 0) + audits, len(trials))
+
+
+def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
+    """That not all of these open trials are needed before the study can stop; empty if they are.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> print(more_than_needed(study, study.ask(12)))
+    The first 9 of these 12 trials (to 8) complete the first plan. Then the study looks whether it can stop, and the other 3 may not be needed: n = 9 asks for no more than that.
+    """
+    needed = needed_now(study, trials)
+    spare = len(trials) - needed
+    if spare <= 0:
+        return ""
+    plan = "present plan" if study.model.initialized else "first plan"
+    if not needed:
+        return (
+            f"None of these {len(trials):,} may be needed: the trials that were open before complete "
+            f"the {plan}, and then the study looks whether it can stop. Tell those first."
+        )
+    return (
+        f"The first {needed:,} of these {len(trials):,} trials (to {trials[needed - 1].number}) "
+        f"complete the {plan}. Then the study looks whether it can stop, and the other {spare:,} may "
+        f"not be needed: n = {needed:,} asks for no more than that."
+    )
 
 
 def next_look(study: View) -> str:

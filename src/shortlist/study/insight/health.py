@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -619,9 +620,7 @@ def _fit(study: View, results: _Results) -> Finding:
         "warning",
         f"The means of {len(x)} arms are not linear in the features ({test}): they miss by about "
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
-        "The guarantee assumes that they are, and does not hold. Add features (a column of ones "
-        "too, if there is none), or continue with study.without_features(), which keeps every result. "
-        f"{ADAPTIVE}",
+        f"The guarantee assumes that they are, and does not hold. {remedy(study)} {ADAPTIVE}",
     )
 
 
@@ -689,6 +688,25 @@ def doubts(study: View) -> list[Finding]:
     return [each for each in found if each.level == "warning" and each.name != "alike"]
 
 
+ASSUMED = {  # what a finding of this name speaks against
+    "fit": "that the means are linear in the features",
+    "noise": "that the noise is no larger than σ",
+    "S": "that ‖θ‖ is at most S",
+    "scaling": "that the numbers are accurate enough (scaling)",
+}
+
+
+def contradicted(findings: Iterable[Finding]) -> str:
+    """What the findings speak against, in words.
+
+    Examples
+    --------
+    >>> contradicted([Finding("fit", "warning", "They miss by 3.", "")])
+    'that the means are linear in the features'
+    """
+    return ", ".join(ASSUMED.get(finding.name, finding.name) for finding in findings)
+
+
 def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
     if not rests_on_features(study.bound):
@@ -751,12 +769,39 @@ def advice(study: View) -> str:
     """Why linearity was rejected, and what to do."""
     rejection = study.audit.rejection
     assert rejection is not None
+    words = departure(rejection, study.bound.misspecification)
+    return f"{words} The guarantee assumes that they are. {remedy(study)}"
+
+
+def remedy(study: View) -> str:
+    """How to continue where the means are not linear: by a command, or by a call in Python.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> print(remedy(Study([[1.0], [2.0]], m=1, sigma=0.5))[:62])
+    No result is lost. If unsure, continue without features, which
+    """
     c = study.bound.misspecification
-    other = f"with a c above {c:g}" if c else "assumes that they are within c of linear"
+    within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
+    others = [
+        f"`shortlist with-misspecification STUDY C` (study.with_misspecification(c)), if every mean "
+        f"is within {within}",
+        "`shortlist with-features-as-guide STUDY` (study.with_features_as_guide()), if the features "
+        'are only to help to guess (trust = "guide")',
+    ]
+    if any(
+        each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
+    ):
+        others.append(
+            "a new study with a column of ones among the features, which cannot express a level that "
+            "all results share now"
+        )
     return (
-        f"{departure(rejection, c)} The guarantee assumes that they are. No result is lost: "
-        "study.without_features() continues with every result and assumes nothing about the means, "
-        f"study.with_misspecification(c) {other}."
+        "No result is lost. If unsure, continue without features, which keeps every result and "
+        "assumes nothing about the means: `shortlist without-features STUDY`, in Python "
+        f"study.without_features(). Other ways: {'; '.join(others)}. `shortlist new NEW.toml --from "
+        "STUDY` (in Python carry_over) gives a new study the results."
     )
 
 

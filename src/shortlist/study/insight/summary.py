@@ -100,6 +100,7 @@ def status_report(
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],
         "health": findings(study.health() if found is None else found),
+        "continuations": study.continuations,
     }
 
 
@@ -133,6 +134,7 @@ def trial_report(trial: Trial) -> dict[str, Any]:
         "worker": trial.worker,
         "seed": trial.seed,
         "origin": trial.cause.origin,
+        "carried_from": trial.carried_from,
     }
 
 

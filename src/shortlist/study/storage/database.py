@@ -36,8 +36,9 @@ from shortlist.errors import (
     StudyNotFound,
     unknown_name,
 )
+from shortlist.printable import on_one_line, quoted
 from shortlist.study.definition import Definition
-from shortlist.study.journal import ROW, Checkpoint, Known, Logged, Storage, Transaction
+from shortlist.study.journal import ROW, Checkpoint, Known, Logged, Source, Storage, Transaction
 from shortlist.study.storage.address import is_url, shown, without_secrets
 from shortlist.study.storage.forking import before_fork, working
 from shortlist.study.storage.process import process_name
@@ -76,6 +77,12 @@ _READ_EVENTS = (
     sql.select(*(EVENTS.c[name] for name in Logged._fields))
     .where(_EVENT_OF_STUDY, EVENTS.c.change > sql.bindparam("since"))
     .order_by(EVENTS.c.change)
+)
+_READ_SOURCES = (
+    sql.select(STUDIES.c.name, EVENTS.c.reason)
+    .join(EVENTS, EVENTS.c.study == STUDIES.c.id)
+    .where(EVENTS.c.kind == "carried")
+    .order_by(STUDIES.c.id)
 )
 _INSERT_TRIAL, _INSERT_EVENT = TRIALS.insert(), EVENTS.insert()
 _MUTABLE = ("state", "value", "reason", "closed_at", "expires_at", "worker", "process", "closed")
@@ -685,6 +692,14 @@ class StoredStudy(Storage):
         with working(), self._lock:
             _close(self._engine, self._session, self._owner)
 
+    def continuations(self, mark: str) -> list[str]:
+        """The names of the studies that results of the study with this mark were carried to."""
+        with self._connected() as connection:
+            rows = connection.execute(_READ_SOURCES).all()
+        wanted = on_one_line(mark)
+        found = [row.name for row in rows if Source.read(row.reason or "").mark == wanted]
+        return list(dict.fromkeys(found))
+
     def join(self, name: str, definition: Definition, standing: Checkpoint) -> Definition:
         """Begin the study of this name, or find the one that is there; returns its definition."""
         with self._connected(writing=True) as connection:
@@ -722,7 +737,8 @@ class StoredStudy(Storage):
             known = names_in(connection)
             if name is None and len(known) > 1:
                 raise InvalidSetting(
-                    f"{self.where} holds {len(known)} studies: name one of {', '.join(known)}."
+                    f"{self.where} holds {len(known)} studies: {quoted(known)}. Name one: by "
+                    f"--study NAME on the command line, in Python by Study.load(storage, name)."
                 )
             wanted = known[0] if name is None and known else name
             found = None if wanted is None else self._find(connection, wanted)
