@@ -75,6 +75,7 @@ def status(
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:.4g}".format))
         say(fold(answer.guarantee))
+        say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
         say(trial_rows(opened.pending[:SHOWN]))
