@@ -25,9 +25,7 @@ def test_everything_is_cited() -> None:
     for name, about in algorithms().items():
         author = re.match(r"(\w+)", about)
         assert author is not None
-        beside = works(name, "")[
-            2:
-        ]  # after the software and the paper, which are behind all of them
+        beside = works(name, "")[2:]  # the software and the paper are behind all of them
         whose = " ".join(work.full for work in [algorithm_work(name), *beside])
         assert author[1] in (*re.findall(r"\w+", whose), name.split(" ")[0])
     assert any("Tirinzoni" in work.full for work in works(FEW_DIMENSIONS.name, ""))
@@ -35,7 +33,7 @@ def test_everything_is_cited() -> None:
         named = [name for name in NAMES if name in threshold.source]
         assert named or threshold.source.endswith("of the paper")
     assert [work.bibtex[:25] for work in cited(study_of("classical"))] == [
-        "@software{shortlist,\n  aut",
+        "@software{shortlist,\n  au",
         "@inproceedings{reda2021to",
         "@inproceedings{kalyanakri",
     ]
