@@ -19,16 +19,22 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 
 
+STUDY = ("intervals", "shrinking", "stopping", "pulls", "plane")
+
+
 def main() -> None:
+    """Run the README's first study and its comparison, and draw them."""
     mpl.use("Agg")
     text = (ROOT / "README.md").read_text()
     first, *others = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
     compared = next(block for block in others if "plot.samples" in block)
     names: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        exec(first, names)
-        exec(compared, names)
-    shortlist.plot.intervals(names["study"]).savefig(IMAGES / "intervals.png")
+        exec(first, names)  # noqa: S102
+        exec(compared, names)  # noqa: S102
+    for picture in STUDY:
+        drawn = getattr(shortlist.plot, picture)(names["study"])
+        drawn.savefig(IMAGES / f"{picture}.png")
     shortlist.plot.samples(names["results"]).savefig(IMAGES / "samples.png")
 
 
