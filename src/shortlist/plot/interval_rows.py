@@ -104,7 +104,8 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
     middle, low, high = (look.table[column].to_numpy() for column in columns)
     for arm, place in zip(arms, places.tolist(), strict=True):
         shade = colour(look, arm)
-        ax.plot([low[arm], high[arm]], [place, place], color=shade, linewidth=2.5, zorder=2)
+        bar = {"color": shade, "linewidth": 2.5, "solid_capstyle": "butt"}  # no longer than it is
+        ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     colours = [colour(look, arm) for arm in arms]
     label_rows(ax, labels(look, arms), places, colours)
