@@ -66,6 +66,10 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+# A block of Python, and the block of text that follows it at once, if one does: what it prints.
+BLOCK = r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?"
+
+
 class Tracker:
     """Stands for a tracker of experiments that is not installed: takes every call, and keeps it."""
 
@@ -82,8 +86,13 @@ class Tracker:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S)
+def test_python_on_a_page_runs_and_prints_what_the_page_says(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    blocks = re.findall(BLOCK, page.read_text(), flags=re.M | re.S)
     if page.name in {"README.md", "quickstart.md", "adding-a-rule.md"}:
         assert blocks, f"{page.name} has no example"
     monkeypatch.chdir(tmp_path)
@@ -92,8 +101,11 @@ def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     for name, tracker in trackers.items():
         monkeypatch.setitem(sys.modules, name, tracker)  # type: ignore[arg-type]
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks:
+    for block, output in blocks:
+        capsys.readouterr()
         exec(compile(block, str(page), "exec"), namespace)
+        if output:  # the page breaks long lines
+            assert capsys.readouterr().out.split() == output.split()
     if page.name == "other-tools.md":
         for name, told in (("mlflow", "log_metric"), ("wandb", "log")):
             calls = [words for what, words in trackers[name].calls if what == told]
@@ -112,3 +124,24 @@ def test_readme_names_what_exists() -> None:
         assert re.search(rf"^{target}:", makefile, flags=re.M), target
     for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
         assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("printed", ["2", "3"])
+def test_a_page_with_an_old_output_is_found(
+    printed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\nprint(1 + 1)\n```\n\n```text\n{printed}\n```\n")
+    expected = nullcontext() if printed == "2" else pytest.raises(AssertionError)
+    with expected:
+        test_python_on_a_page_runs_and_prints_what_the_page_says(
+            page, tmp_path, monkeypatch, capsys
+        )
+
+
+def test_the_readme_and_the_pages_show_outputs() -> None:
+    shown = [re.findall(BLOCK, page.read_text(), flags=re.M | re.S) for page in pages()]
+    assert sum(bool(output) for blocks in shown for _, output in blocks) >= 15

@@ -273,7 +273,8 @@ def test_the_page_about_the_lab_is_true(folder: Path, monkeypatch: pytest.Monkey
             assert doctest.OutputChecker().check_output(expected, said, doctest.ELLIPSIS), said
             said = ""
         elif kind == "sh":
-            assert "The study stopped after" in script(text, folder / "programs")
+            [stop] = re.findall(r"screen on this page (stopped after \d+ evaluations)", page)
+            assert f"The study {stop}" in script(text, folder / "programs")
     assert ran >= {*COMMANDS} - {
         *("reopen", "without-features", "with-misspecification", "with-features-as-guide"),
         *("correct", "serve"),

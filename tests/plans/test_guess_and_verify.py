@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -231,6 +232,23 @@ def test_every_pair_of_a_stopped_study_has_a_finite_bound() -> None:
     far = np.arange(40) > 20
     assert upper[far].max() < upper[strategy.c]
     np.testing.assert_allclose(gap[far], means[far] - means[strategy.b], atol=4 * SIGMA)
+
+
+def test_a_pair_that_passed_once_is_shown_as_passed() -> None:
+    means = np.array([0.5, 0.3, 0.2, 0.0])
+    strategy = GuessAndVerify(ReducedProblem(np.eye(4), 2, SIGMA, 0.05, 0.0))
+    assert not played(strategy, means, np.random.default_rng(0), 200)
+    b, c, inside = strategy.b, strategy.c, strategy.inside
+    assert strategy.differences(b)[2][c] > 0.0 > strategy.differences(c)[1][b]
+    past = strategy._tables.fall_back
+    passed = replace(past, largest=np.full_like(past.largest, 100.0))  # earlier, by other results
+    strategy._tables = replace(strategy._tables, fall_back=passed)
+    gap, lower, upper = strategy.differences(b)
+    assert gap[c] <= 0.0
+    assert (upper[~inside] <= 0.0).all()
+    assert (lower <= gap).all()
+    assert (strategy.differences(c)[1][inside] >= 0.0).all()
+    assert upper[inside].max() > 0.0  # nobody tested two arms of the guess
 
 
 def test_rows_on_demand_give_the_same_proof_as_rows_for_all(

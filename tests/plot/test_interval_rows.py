@@ -84,3 +84,10 @@ def test_intervals_on_axes_that_are_given() -> None:
     assert plot.intervals(s, ax=axes[2]) is figure
     assert rows_drawn(axes[2]).keys() == rows_drawn(axes[0]).keys()
     assert "difference" in axes[2].get_xlabel()
+
+
+def test_a_bar_ends_where_its_interval_ends() -> None:
+    figure = plot.intervals(tell_some(study(), 30))
+    bars = [line for ax in figure.axes for line in ax.lines if len(set(line.get_ydata())) == 1]
+    assert bars
+    assert {line.get_solid_capstyle() for line in bars if len(line.get_xdata()) == 2} == {"butt"}

@@ -221,7 +221,7 @@ def test_a_report_by_default_speaks_of_plans() -> None:
     for kind in ("by default", "by default, running", "by default, begun"):
         study, words = study_of(kind), words_of(kind)
         assert study.bound.name == "Guess-and-verify"
-        assert "The algorithm was Guess-and-verify (Karnin 2016)." in words
+        assert "The algorithm was Guess-and-verify (this software's, after Karnin 2016)." in words
         assert "initial pull" not in words.lower()
         first = len(study.bound.engine.setup.initial)
         assert f"Pulls of the first plan{first}" in words

@@ -94,8 +94,10 @@ def status(
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
-        say(fold("A mean is the algorithm's estimate, not always the average of the arm's pulls."))
+        if not opened.bound.setting.classical:
+            say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
         say("Not certified." if rejected else fold(answer.guarantee))
+        say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
         say(trial_rows(opened.pending[:SHOWN]))

@@ -14,7 +14,6 @@ from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
-OWN_INTERVAL = "μ̂ ± Cσ‖x‖"
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
 
 
@@ -64,7 +63,7 @@ class AlgorithmOnProblem:
     reward_range : tuple of float, optional
         Where every result must lie. The bound then rests on it, and σ is not used.
     interval_words : str
-        What an arm's own interval is, in signs.
+        What an arm's own interval is, in signs, where it is not the usual one.
     """
 
     name: str
@@ -78,7 +77,7 @@ class AlgorithmOnProblem:
     guide: str = ""
     again: Callable[[Problem], AlgorithmOnProblem] | None = None
     reward_range: tuple[float, float] | None = None
-    interval_words: str = OWN_INTERVAL
+    interval_words: str = ""
 
     @cached_property
     def limits(self) -> tuple[float, float]:
@@ -121,6 +120,19 @@ class AlgorithmOnProblem:
         assert self.again is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
         return self.again(replace(self.problem, noise=noise))
+
+    @property
+    def interval(self) -> str:
+        """What an arm's own interval is, in signs."""
+        usual = "μ̂ ± Cσ/√N" if self.setting.classical else "μ̂ ± Cσ√(xᵀV⁻¹x)"
+        return self.interval_words or usual
+
+    @property
+    def coverage(self) -> str:
+        """How often the arms' own intervals hold their means, in a sentence."""
+        if not self.proven:
+            return "No proof says how often an arm's bounds hold its mean."
+        return self.threshold.coverage.format(level=f"{1 - self.problem.delta:g}")
 
     @property
     def why_heuristic(self) -> list[str]:

@@ -77,7 +77,7 @@ class Estimates(NamedTuple):
     """What is known about every arm by itself.
 
     ``variances`` are the squares of the widths in units of Cσ; ``intervals`` are the lower and upper
-    ends where they are others than μ̂ ± Cσ‖x‖.
+    ends where they are others than μ̂ ± Cσ√(xᵀV⁻¹x).
     """
 
     means: Reals

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import Integers
-from shortlist.engine.algorithm_on_problem import OWN_INTERVAL, AlgorithmOnProblem
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.noise import Noise, rounds_for
 from shortlist.plans.engine import PlanEngine
@@ -43,7 +43,7 @@ class Planned:
     reward_range : tuple of float, optional
         The range of all results. The bound then depends on it, and σ is not used.
     interval_words : str
-        The formula of an arm's own interval.
+        The formula of an arm's own interval, where it is not the usual one.
     misspecification : float
         How far from linear in the features the means may be.
     uses_noise : bool
@@ -73,7 +73,7 @@ class Planned:
     only_m: int | None = None
     classical: bool = False
     reward_range: tuple[float, float] | None = None
-    interval_words: str = OWN_INTERVAL
+    interval_words: str = ""
     misspecification: float = 0.0
     uses_noise: bool = False
 

@@ -51,6 +51,15 @@ class BudgetBound(AlgorithmOnProblem):
 
     algorithm: Budgeted | None = None
 
+    @property
+    def coverage(self) -> str:
+        """How often the arms' own intervals hold their means, in a sentence."""
+        return (
+            "For normal noise, the bounds of an arm named beforehand hold its mean with probability "
+            f"{1 - self.problem.delta:g}, or about that. These arms are listed because they came "
+            "out best: their bounds hold their means less often."
+        )
+
     def guarantee(self) -> str:
         """What the answer will be worth; the study adds an estimate of how sure it is."""
         assert self.algorithm is not None

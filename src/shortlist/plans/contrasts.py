@@ -74,7 +74,7 @@ CONTRAST_MIXTURE = strategy_threshold(
     "contrast_mixture",
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
     "the noise is σ-sub-Gaussian and the means are linear in the features",
-    "Robbins 1970",
+    "after Robbins 1970; proof: docs/algorithms-phased.md of shortlist",
 )
 
 

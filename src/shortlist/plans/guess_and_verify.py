@@ -49,7 +49,6 @@ SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
-SWITCHING = 2.0  # the m largest means are partly luck: another set must seem so many times cheaper
 DRAWS = 1000
 PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
@@ -64,7 +63,9 @@ NAMED_SETS = strategy_threshold(
     "named_sets",
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     "the noise is σ-sub-Gaussian and the means are linear in the features",
-    "Robbins 1970; Karnin 2016",
+    "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
+    coverage="The bounds of an arm show how precise its own estimate is. No proof says how often "
+    "they hold its mean: the guarantee rests on tests of two arms at a time, each by itself.",
 )
 
 
@@ -321,8 +322,7 @@ class GuessAndVerify(Strategy):
         best, held = best_of(guess.means, self._problem.m), self.inside
         if not any(each.risk(held) for each in tables.namings):
             return best
-        work = self._work(tables, guess, held) / SWITCHING
-        return held if work < self._work(tables, guess, best) else best
+        return held if self._work(tables, guess, held) < self._work(tables, guess, best) else best
 
     def _work(self, tables: Tables, guess: Fit, inside: Mask) -> float:
         """How many times the evaluations made so far the verification of a set seems to need."""
@@ -464,8 +464,10 @@ class GuessAndVerify(Strategy):
         """Estimates of μ_i − μ_j for every arm i, with the bounds of the latest evidence.
 
         Where that has nothing, as for pairs that passed before these arms were named, the bounds
-        are those of the fall-back. Each bound holds by itself, not all of them together. Where i
-        is not in the tables, or nothing is known yet, the bounds are infinite.
+        are those of the fall-back. Each bound holds by itself, not all of them together. A pair
+        that passed once has passed: its bound is ε at most, though that of the latest results alone
+        may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
+        infinite.
         """
         assert self._whole is not None
         gap = self._whole.means - self._whole.means[j]
@@ -482,7 +484,15 @@ class GuessAndVerify(Strategy):
             squared = squared_threshold(level, information / evidence.prior[here][known])
             width[arms] = self._problem.sigma * np.sqrt(squared / information)
         gap[j] = width[j] = 0.0
-        return gap, gap - width, gap + width
+        lower, upper = gap - width, gap + width
+        passed, slack = self._tables.margins(self.inside) >= 0.0, self._problem.epsilon
+        if self.inside[j]:
+            others = np.flatnonzero(~self.inside)[passed[np.flatnonzero(self.inside) == j][0]]
+            upper[others] = np.maximum(np.minimum(upper, slack), gap)[others]
+        else:
+            others = np.flatnonzero(self.inside)[passed[:, np.flatnonzero(~self.inside) == j][:, 0]]
+            lower[others] = np.minimum(np.maximum(lower, -slack), gap)[others]
+        return gap, lower, upper
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """By all results; with features and noise that differs, by those of the plans made so far."""
@@ -541,14 +551,14 @@ ALGORITHMS = {
         strategy=GuessAndVerify,
         threshold=NAMED_SETS,
         name="Guess-and-verify",
-        summary="Karnin 2016, for any m; names the m best when they are likely, then verifies them",
+        summary="Karnin 2016, adapted to any m; names the m best when they are likely, then verifies them",
         uses_noise=True,
     ),
     "Guess-and-verify (own results)": Planned(
         strategy=GuessAndVerify,
         threshold=NAMED_SETS,
         name="Guess-and-verify (own results)",
-        summary="Karnin 2016, for any m; the same by the arms' own results, without features",
+        summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
         uses_noise=True,
         classical=True,
     ),

@@ -96,7 +96,7 @@ class Strategy(ABC):
         """About what C will be after so many results."""
 
     def intervals(self) -> tuple[Reals, Reals] | None:
-        """Every arm's own interval, where it is another than μ̂ ± Cσ‖x‖."""
+        """Every arm's own interval, where it is another than μ̂ ± Cσ√(xᵀV⁻¹x)."""
         return None
 
     def suppose(self, means: Reals) -> None:  # noqa: B027

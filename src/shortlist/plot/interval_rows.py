@@ -36,7 +36,7 @@ GAPS_AXIS = "difference of two means, with its interval"
 def intervals(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
     """The intervals of the arms as the stopping rule read them when the study last looked.
 
-    With individual indices the rule compares the arms' own intervals μ̂ ± Cσ‖x‖, and there is one
+    With individual indices the rule compares the arms' own intervals μ̂ ± Cσ√(xᵀV⁻¹x), and there is one
     panel. With paired indices it compares differences of two means: a second panel shows these,
     each with its interval from −B_ji to B_ij. Up to 30 arms are shown: the shortlist, the boundary
     pair, and the arms nearest to them.
@@ -70,7 +70,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
     alone = study.bound.engine.setup.alone
-    own_axis = f"mean, with its interval {study.bound.interval_words}"
+    own_axis = f"mean, with its interval {study.bound.interval}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, arms) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation
@@ -87,7 +87,9 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     if not alone and len(panels) == 2:
         _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
-        captions.insert(0, (own_axis, "Each arm by itself. These intervals do not stop the study."))
+        captions.insert(
+            0, (own_axis, f"These intervals do not stop the study. {study.bound.coverage}")
+        )
     return write_around(panels, headline(study, look.evaluation), captions, above_all=ax is None)
 
 
@@ -102,7 +104,8 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
     middle, low, high = (look.table[column].to_numpy() for column in columns)
     for arm, place in zip(arms, places.tolist(), strict=True):
         shade = colour(look, arm)
-        ax.plot([low[arm], high[arm]], [place, place], color=shade, linewidth=2.5, zorder=2)
+        bar = {"color": shade, "linewidth": 2.5, "solid_capstyle": "butt"}  # no longer than it is
+        ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     colours = [colour(look, arm) for arm in arms]
     label_rows(ax, labels(look, arms), places, colours)

@@ -62,7 +62,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     """
     past = study.history() if history is None else history
     look = past.last if study.evaluations else None
-    alone, signs = study.bound.engine.setup.alone, study.bound.interval_words
+    alone, signs = study.bound.engine.setup.alone, study.bound.interval
     panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
     if look is None:
         return say(panels[0], nothing_yet(study))

@@ -87,9 +87,9 @@ def _noise(study: Study) -> str:
             "larger for some arms than for others, the claim does not hold."
         )
     return (
-        f"The noise of every result is σ-sub-Gaussian with σ = {noise.sigma:g}: for normal "
-        "noise σ is its standard deviation, for bounded results half their range. σ was given, "
-        "not estimated. If the true noise is larger, the claim does not hold."
+        f"The noise of every result is σ-sub-Gaussian with σ = {noise.sigma:g}: large deviations "
+        "are no likelier than for normal noise of standard deviation σ. For normal noise σ is that "
+        "standard deviation, for bounded results half their range. σ was given, not estimated. If the true noise is larger, the claim does not hold."
     )
 
 

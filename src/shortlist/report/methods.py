@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
 from shortlist.plans.budget import BudgetBound
-from shortlist.report.citations import NEAREST, REDA, Work, algorithm_work, works
+from shortlist.report.citations import NEAREST, REDA, SOFTWARE, Work, algorithm_work, works
 from shortlist.report.reading import Reading
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
@@ -56,7 +56,7 @@ def methods(reading: Reading) -> str:
 def cited(study: Study) -> list[Work]:
     """The works that the text names."""
     if study.budget is not None:
-        return [REDA, *NEAREST[_budgeted(study)]]
+        return [SOFTWARE, REDA, *NEAREST[_budgeted(study)]]
     return works(study.bound.name, study.bound.threshold.source)
 
 
@@ -115,7 +115,7 @@ def _design(study: Study) -> list[str]:
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
-    whose, parts = algorithm_work(bound.name).short, bound.engine.setup.parts
+    whose, parts = algorithm_work(bound.name).credit, bound.engine.setup.parts
     if parts:
         rules = {kind: RULES.get(parts[kind], parts[kind].replace("_", " ")) for kind in KINDS}
         said = [f"{words}: {plain(rules[kind])}" for kind, words in KINDS.items()]

@@ -78,25 +78,30 @@ MEANS = (
 
 def intervals(study: Study) -> str:
     """What the means and intervals of the shortlist are, and what the stop compares."""
-    return f"{MEANS} {_intervals(study)}"
+    words = _intervals(study)
+    return words if study.bound.setting.classical else f"{MEANS} {words}"
 
 
 def _intervals(study: Study) -> str:
-    own = "Each interval is that of the arm alone: mean ± C σ ‖x‖, with C the threshold."
+    own = (
+        "Each interval is that of the arm alone: mean ± C σ √(xᵀV⁻¹x), with x its features, V the "
+        "sum of x xᵀ over the evaluations, and C the threshold."
+    )
+    if study.bound.setting.classical:
+        own = (
+            "Each interval is that of the arm alone: mean ± C σ/√N, with N its evaluations and C "
+            "the threshold."
+        )
     if study.bound.reward_range is not None:
         own = (
             "Each interval is that of the arm alone: all means q with N kl(mean, q) ≤ C²/2, with N "
             "its evaluations, kl the relative entropy of two coins and C the threshold."
         )
+    own += f" {study.bound.coverage}"
     if study.bound.engine.setup.alone:
         return f"{own} The stop compares these intervals."
     if study.budget is not None:
-        return (
-            f"{own} For normal noise it holds the mean of an arm named beforehand with probability "
-            f"{1 - study.problem.delta:g}, or about that. These arms are listed because they came "
-            "out best: their intervals hold their means less often. Differences of two means are "
-            "known more precisely."
-        )
+        return f"{own} Differences of two means are known more precisely."
     return (
         f"{own} The stop compares differences of two means, which are known more precisely. So "
         "intervals may overlap where the order is settled."

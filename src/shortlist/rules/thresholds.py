@@ -18,6 +18,19 @@ from shortlist.errors import InvalidSetting
 from shortlist.numerics.jit import compiled
 from shortlist.rules.rule import Rule, rule
 
+ALL_AT_ONCE = (
+    "If what the guarantee assumes is true, every arm's mean lies within its bounds, at all times "
+    "at once, with probability at least {level}."
+)
+EACH_SIDE = (
+    "If what the guarantee assumes is true, no arm's mean is below its lower bound, at all times at "
+    "once, with probability at least {level}, and none above its upper bound, with the same."
+)
+BY_DIFFERENCES = (
+    "The bounds of an arm show how precise its own estimate is. No proof says how often they hold "
+    "its mean: the guarantee rests on differences of two arms."
+)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -60,7 +73,9 @@ class Threshold:
     assumptions : str
         What that theorem assumes, in words.
     source : str
-        Where it was published.
+        Where it was published, or where its proof is.
+    coverage : str
+        How often the arms' own intervals hold their means, in a sentence; {level} stands for 1 − δ.
     needs_S : bool
         Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
     needs_span : bool
@@ -82,6 +97,7 @@ class Threshold:
     proven: bool
     assumptions: str
     source: str
+    coverage: str = BY_DIFFERENCES
     needs_S: bool = False
     needs_span: bool = False
     rounds: Callable[[int], int] = lambda once: 1
@@ -305,6 +321,7 @@ THRESHOLDS: dict[str, Threshold] = {
             proven=True,
             assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
             source="Jedra and Proutière 2020",
+            coverage=ALL_AT_ONCE,
             needs_span=True,
             # A larger c narrows every later width. Ten was chosen by looking at the paper's three
             # classic instances; benchmarks/samples.py prints it beside a single round.
@@ -317,7 +334,8 @@ THRESHOLDS: dict[str, Threshold] = {
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + LEVELS_INFLATION],
             proven=True,
             assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
-            source="Jedra and Proutière 2020, over a grid of shifts",
+            source="after Jedra and Proutière 2020; proof: docs/thresholds.md of shortlist",
+            coverage=ALL_AT_ONCE,
             needs_span=True,
             rounds=lambda once: 5,
             shift=lambda s: LEVELS_INFLATION * s.weakest,
@@ -328,7 +346,8 @@ THRESHOLDS: dict[str, Threshold] = {
             lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
             proven=True,
             assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
-            source="Robbins 1970, with a prior from a pilot",
+            source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
+            coverage="After the pilot: " + ALL_AT_ONCE[0].lower() + ALL_AT_ONCE[1:],
             needs_span=True,
             # So few results say when to end the pilot that chance would end it: not before twenty.
             rounds=lambda once: -(-PILOT_AT_LEAST // once),
@@ -341,6 +360,7 @@ THRESHOLDS: dict[str, Threshold] = {
             assumptions="the noise is σ-sub-Gaussian, the means are linear in the features and "
             "‖θ‖ ≤ S",
             source="Abbasi-Yadkori et al. 2011",
+            coverage=ALL_AT_ONCE,
             needs_S=True,
             regularization=lambda sigma, S: 0.2 * (sigma / (S or 1.0)) ** 2,
             shift=lambda s: s.regularization,
@@ -358,6 +378,7 @@ THRESHOLDS: dict[str, Threshold] = {
             assumptions="the noise is σ-sub-Gaussian, the means are linear in the features and "
             "‖θ‖ ≤ S",
             source="equation (2) of the paper",
+            coverage=ALL_AT_ONCE,
             needs_S=True,
             regularization=lambda sigma, S: published_regularization(sigma),
             broken=_other_theta,
@@ -368,6 +389,7 @@ THRESHOLDS: dict[str, Threshold] = {
             proven=True,
             assumptions="the noise is σ-sub-Gaussian",
             source="Kalyanakrishnan et al. 2012",
+            coverage=EACH_SIDE,
             broken=_one_by_one,
         ),
         Threshold(
@@ -376,6 +398,7 @@ THRESHOLDS: dict[str, Threshold] = {
             proven=True,
             assumptions="the noise is σ-sub-Gaussian",
             source="Kaufmann and Koolen 2021",
+            coverage=ALL_AT_ONCE,
             needs_span=True,
             broken=_classical,
         ),
@@ -388,7 +411,7 @@ THRESHOLDS: dict[str, Threshold] = {
             ],
             proven=True,
             assumptions="the noise is σ-sub-Gaussian",
-            source="Robbins 1970, for two arms",
+            source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
             needs_span=True,
             broken=_classical,
         ),
@@ -398,6 +421,7 @@ THRESHOLDS: dict[str, Threshold] = {
             proven=True,
             assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
             source="Kaufmann and Koolen 2021",
+            coverage=ALL_AT_ONCE,
             needs_span=True,
             broken=_unregularized,
         ),
@@ -438,7 +462,13 @@ def user_threshold(function: Rule) -> Threshold:
 
 
 def strategy_threshold(
-    name: str, summary: str, assumptions: str, source: str, *, proven: bool = True
+    name: str,
+    summary: str,
+    assumptions: str,
+    source: str,
+    *,
+    proven: bool = True,
+    coverage: str = BY_DIFFERENCES,
 ) -> Threshold:
     """A threshold that a strategy computes by itself: it is shown, and the loop never calls it."""
 
@@ -447,7 +477,7 @@ def strategy_threshold(
 
     none: frozenset[str] = frozenset()
     shown = Rule("threshold", name, summary, by_strategy, by_strategy, none, none)
-    return Threshold(shown, lambda s, ridge: [], proven, assumptions, source)
+    return Threshold(shown, lambda s, ridge: [], proven, assumptions, source, coverage)
 
 
 @compiled()

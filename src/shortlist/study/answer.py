@@ -40,6 +40,8 @@ class Shortlist:
         until the initial pulls are in.
     audited : int
         How many of the evaluations tested whether the means are linear in the features.
+    coverage : str
+        How often the means lie between lower and upper, as far as that is proven.
     """
 
     names: tuple[str, ...]
@@ -49,6 +51,7 @@ class Shortlist:
     guarantee: str
     error: float | None = None
     audited: int = 0
+    coverage: str = ""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -65,14 +68,16 @@ class Shortlist:
         )
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
-        return printable(f"{figures}\n{self.effort}\n{self.guarantee}")
+        below = [self.effort, self.guarantee, *([self.coverage] if len(self) else [])]
+        return printable("\n".join([figures, *below]))
 
     def _repr_html_(self) -> str:
         shown = self.table.drop(columns="in_shortlist")
         figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
         if not len(self):
             figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
-        return figures + notebook.paragraph(self.effort) + notebook.paragraph(self.guarantee)
+        below = [self.effort, self.guarantee, *([self.coverage] if len(self) else [])]
+        return figures + "".join(map(notebook.paragraph, below))
 
     @property
     def effort(self) -> str:
@@ -96,7 +101,7 @@ def arm_table(
 ) -> pd.DataFrame:
     """A table of arms with their means and intervals in the round ``now``; None before the first.
 
-    They are μ̂ ± Cσ‖x‖_{V⁻¹}, where the algorithm has no others.
+    They are μ̂ ± Cσ√(xᵀV⁻¹x), where the algorithm has no others.
     """
     problem = bound.problem
     means = lower = upper = np.full(problem.arms, np.nan)

@@ -504,6 +504,7 @@ class Study(View):
             guarantee=worth(self, error).words,
             error=error,
             audited=audit_results(self.taken),
+            coverage=self.bound.coverage,
         )
 
     def remaining(self, *, quick: bool = False) -> Projection:

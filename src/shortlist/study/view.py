@@ -223,9 +223,8 @@ class View:
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind at its last decision (KL-LUCB, MisLid); they are missing before
         ``stage`` is ``"rounds"``, and so are the means during the initial pulls. After a pilot,
-        which is set aside, means and bounds use only the later evaluations. With a budget nothing is
-        proven: the bounds contain the mean of an arm named in advance with probability about 1 − δ,
-        and less often those of the shortlist, which was chosen because it came out best.
+        which is set aside, means and bounds use only the later evaluations. How often the bounds
+        hold the means depends on the algorithm: ``study.shortlist.coverage`` says it.
         """
         model = self._journal.model
         now = None if model.decided is None else self.round

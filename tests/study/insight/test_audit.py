@@ -64,9 +64,10 @@ def test_a_line_passes_and_the_guarantee_says_how_it_was_tested():
     assert study.shortlist.evaluations == study.evaluations == study.answered_at + 20
     words = study.shortlist.guarantee
     assert words.startswith("Proven: ")
-    assert "tested by 20 fresh evaluations of 20 arms (level 1 %" in words
+    assert "tested by 20 fresh evaluations of 20 arms at the stop (level 1 %" in words
     assert "would have been found with probability 0.9" in words
-    assert f"{int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated" in words
+    seen = f"with them {int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
+    assert f"The pulls of the shortlist do not count those at the stop; {seen}" in words
     assert worth(study).level == "good"
     fit = next(finding for finding in study.health() if finding.name == "fit")
     assert fit.level == "fine"

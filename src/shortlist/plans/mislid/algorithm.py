@@ -151,7 +151,7 @@ def _threshold(c: float, stop: str) -> Threshold:
         f"misspecified_{stop}",
         words[stop],
         f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
-        "Robbins 1970",
+        "after Robbins 1970; proof: docs/misspecification.md of shortlist",
     )
 
 

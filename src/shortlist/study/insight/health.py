@@ -30,7 +30,7 @@ from shortlist.numerics.tall import (
     squared_norms,
 )
 from shortlist.problem import Problem
-from shortlist.study.insight.audit import Rejection, rests_on_features
+from shortlist.study.insight.audit import Rejection, audit_results, rests_on_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
 from shortlist.study.view import View
 
@@ -749,9 +749,12 @@ def passed(study: View) -> str:
     sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
     sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
     found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
+    before = audit_results(study.taken) - len(audit.results)
+    earlier = f" and by {before:,} before it" if before else ""
     return (
-        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms "
-        f"(level {LEVEL * 100:g} %; {found}); {_evaluated(study)}."
+        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms at the "
+        f"stop{earlier} (level {LEVEL * 100:g} %; {found}). The pulls of the shortlist do not count "
+        f"those at the stop; with them {_evaluated(study)}."
     )
 
 
