@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.catalog.gifa import AUTO
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
 from shortlist.numerics.jit import notice
 from shortlist.plans.budget import BudgetBound
+from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
 from shortlist.simulation.results import clopper_pearson
