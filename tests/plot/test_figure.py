@@ -185,3 +185,14 @@ def test_a_picture_is_the_same_each_time(tmp_path: Path) -> None:
             [path.read_bytes() for path in shortlist.plot.save(figure, tmp_path / name)]
         )
     assert contents[0] == contents[1]
+
+
+def test_a_picture_is_written_as_the_ending_of_its_name_says(tmp_path: Path) -> None:
+    for name, written in (
+        ("box.png", ["box.png"]),
+        ("box.SVG", ["box.SVG"]),
+        ("v1.2", ["v1.2.png", "v1.2.svg"]),
+    ):
+        figure, _ = pyplot.subplots()
+        assert [path.name for path in plot.save(figure, tmp_path / name)] == written
+        assert all((tmp_path / each).stat().st_size > 1000 for each in written)
