@@ -22,9 +22,9 @@ from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import is_auto, meant
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Runs, joined
-from shortlist.errors import InvalidSetting
+from shortlist.errors import InvalidSetting, warn_caller
 from shortlist.numerics.random import run_seeds
-from shortlist.problem import checked_seed, whole_number
+from shortlist.problem import checked_seed, suspicious_delta, whole_number
 from shortlist.simulation.chunk import Chunk, Sender, chunks_of
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
@@ -110,6 +110,8 @@ def compare(
     if workers is not None:
         whole_number("workers", workers, 1)
     problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
+    if suspicious_delta(problem.delta):
+        warn_caller(UserWarning(suspicious_delta(problem.delta)))
     bounds: dict[str, AlgorithmOnProblem] = {}
     choices = list(algorithms)
     listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
