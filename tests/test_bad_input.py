@@ -228,10 +228,12 @@ def test_numbers_as_text_are_refused_with_how_to_write_them() -> None:
     s = study()
     with pytest.raises(errors.InvalidInput, match=r"got '0,93' .*Write 0\.93: a decimal point"):
         s.tell(s.ask(), "0,93")  # type: ignore[arg-type]
-    for sigma, words in (("0,5", "Write 0.5: a decimal point"), ("6", "Write 6, without quotes")):
+    for sigma, words in (("0,5", r"Write 0\.5: a decimal point"), ("6", "Write 6, without quotes")):
         with pytest.raises(errors.InvalidSetting, match=words):
             study(sigma=sigma)
-    with pytest.raises(errors.InvalidSetting, match="delta must be a number.*Write 0.05, without"):
+    with pytest.raises(
+        errors.InvalidSetting, match=r"delta must be a number.*Write 0\.05, without"
+    ):
         study(delta="0.05")
 
 
@@ -239,7 +241,7 @@ def test_a_risk_above_one_half_is_warned_of() -> None:
     with pytest.warns(UserWarning, match=r"delta = 0\.95 is the risk.*did you mean 0\.05\?"):
         study(delta=0.95)
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
-    with pytest.warns(UserWarning, match="did you mean 0.1"):
+    with pytest.warns(UserWarning, match=r"did you mean 0\.1"):
         shortlist.compare("LUCB", instance, runs=1, delta=0.9, progress=False)
     study(delta=0.5)
     study(delta=0.95, budget=50)

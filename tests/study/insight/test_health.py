@@ -429,7 +429,7 @@ def test_a_single_result_far_beyond_all_others_is_noted() -> None:
     assert "heuristic" in found.meaning
     assert outliers(with_results([*usual, -10.67], direction="minimize"))
     assert not outliers(with_results([*usual, 1.5]))  # 7 σ beyond, and within twice the span
-    assert not outliers(with_results([0.1, 10.67]))  # too few to say
+    assert not outliers(with_results([0.1, 0.3, 10.67]))  # too few to say
 
 
 def test_a_result_far_from_the_others_of_its_arm_is_warned_of() -> None:
