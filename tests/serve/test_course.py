@@ -33,7 +33,7 @@ def test_the_line_ends_where_the_study_is(most: int | None) -> None:
         assert drawn.low is not None
         assert drawn.guess is not None
         assert drawn.high is not None
-        assert drawn.now[0] <= drawn.low <= drawn.guess <= drawn.high <= WIDTH
+        assert drawn.now[0] <= drawn.low <= drawn.guess[0] <= drawn.high <= WIDTH
         assert drawn.now[1] < drawn.epsilon == HEIGHT - MARGIN
 
 
