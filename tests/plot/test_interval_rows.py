@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.pyplot as pyplot
+import pandas as pd
 import pytest
 
 from drawn_studies import ONCE, name_of, study, tell_some, texts
 from shortlist import plot
+from shortlist.plot.interval_rows import _dots_alone
 from shortlist.study.insight.history import last_look
 
 
@@ -84,3 +87,12 @@ def test_intervals_on_axes_that_are_given() -> None:
     assert plot.intervals(s, ax=axes[2]) is figure
     assert rows_drawn(axes[2]).keys() == rows_drawn(axes[0]).keys()
     assert "difference" in axes[2].get_xlabel()
+
+
+def test_a_difference_without_an_interval_is_explained() -> None:
+    def words(upper: float) -> str:
+        table = pd.DataFrame({"gap_lower": [-0.5, -upper], "gap_upper": [0.5, upper]})
+        return _dots_alone(SimpleNamespace(table=table), [0, 1])  # type: ignore[arg-type]
+
+    assert words(0.4) == ""
+    assert "do not bound this difference" in words(float("inf"))
