@@ -100,5 +100,5 @@ def test_an_arm_has_the_same_name_in_all_pictures() -> None:
 
 
 def test_whole_names_are_drawn_where_there_is_room() -> None:
-    name = "3-hydroxy-N-methylbenzamide, lot 7"
+    name = "3-hydroxy-N-methylbenzamide, batch lot 7"
     assert drawn([name, name.replace("7", "8")]) == [name, name.replace("7", "8")]

@@ -75,8 +75,8 @@ def test_odd_names_are_drawn_as_they_are(draw: Any, tmp_path: Path) -> None:
             "□□ α",
         ):
             assert name in found
-        assert "N-acetyl-5-methox…late 17, well C4" in found
-        assert "N-acetyl-5-methox…late 17, well C5" in found
+        assert "N-acetyl-5-methoxytr…, plate 17, well C4" in found
+        assert "N-acetyl-5-methoxytr…, plate 17, well C5" in found
     png, svg = plot.save(figure, tmp_path / "odd")  # a warning would be an error
     assert png.stat().st_size > 5000
     assert svg.stat().st_size > 5000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 30
 MANY = 1000  # names: of more, only those that are shown are shortened, each picture by itself
-NAME_WIDTH = 34  # letters of a name before its middle is left out; a Chinese character is two wide
+NAME_WIDTH = 40  # letters of a name before its middle is left out; a Chinese character is two wide
 PARTS = re.compile(r"[^\W\d_]+|\d+")  # the words and numbers of a name
 HEAD, TAIL = 7, 6  # letters kept at the ends of a name that differs from others in its middle
 MISSING = "□"
@@ -152,12 +152,12 @@ def drawn(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
 
     Examples
     --------
-    >>> drawn(["a name\nof two lines", "N-acetyl-5-methoxytryptamine, batch 17"])
-    ['a name of two lines', 'N-acetyl-5-methox…tamine, batch 17']
+    >>> drawn(["a name\nof two lines", "N-acetyl-5-methoxytryptamine, batch 17 of May"])
+    ['a name of two lines', 'N-acetyl-5-methoxytr…ne, batch 17 of May']
     >>> drawn([f"N-(pyridin-{k}-yl)-2-(morpholin-4-yl)-N-methylacetamide" for k in (3, 4)])
-    ['N-(pyridin-3-yl)-2-(mo…ylacetamide', 'N-(pyridin-4-yl)-2-(mo…ylacetamide']
+    ['N-(pyridin-3-yl)-2-(morph…ethylacetamide', 'N-(pyridin-4-yl)-2-(morph…ethylacetamide']
     >>> len(drawn([28 * "酸"])[0])
-    17
+    20
     """
     lines = [" ".join(name.split()) for name in names]
     known = _drawable()

@@ -17,7 +17,7 @@ WIDTH, HEIGHT, MARGIN = 1000.0, 300.0, 12.0  # of the box; the page stretches it
 POINTS = 400  # of the line
 FEW, PART = 50, 0.1  # results, and a part of all: if more are new, those in between are looked up
 FAR = 1.5  # times what is told: so much of a projection's range is drawn
-FARTHEST = 9.0  # and so far the guess, beyond which only the way to it is drawn
+FARTHEST = 9.0  # and so far its beginning and the guess, beyond which only the way there is drawn
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | No
     low, guess, high = _projected(reading, now)
     last = now
     if not study.model.stopped:
-        last = max(filter(None, (now, low, guess, high)))
-        last = min(last, now + FAR * now)
-        if guess is not None and guess <= now + FARTHEST * now:  # what the text says is in the box
-            last = max(last, guess)
+        # What the text says is in the box, unless it is so far that the line would be flat.
+        near = [each for each in (low, guess) if each and each <= now + FARTHEST * now]
+        reach = max([now + FAR * now, *(1.05 * each for each in near)])
+        last = min(max(filter(None, (now, low, guess, high))), reach)
     # The first statistics may be so high that the rest would look flat.
     top = max(float(values[len(values) // 20 :].max()), epsilon)
     bottom = min(float(values.min()), epsilon)
