@@ -2,7 +2,7 @@
 
 ``python benchmarks/guide.py`` runs each algorithm 10 times on every truth of ``linearity.py``. A run
 is cut at 200,000 evaluations. ``--model forest`` adds a random forest (scikit-learn), ``--model
-random`` predictions that are drawn at random.
+"Gaussian process"`` a Gaussian process, and ``--model random`` predictions drawn at random.
 """
 
 from __future__ import annotations
@@ -40,7 +40,25 @@ def forest() -> Any:
     return RandomForestRegressor(30, min_samples_leaf=2)
 
 
-MODELS = {"least squares": lambda: None, "forest": forest, "random": RandomGuess}
+def process() -> Any:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    # Its kernel is not fitted, which would take most of the time.
+    gaussian = GaussianProcessRegressor(
+        4.0 * RBF(0.5) + WhiteKernel(0.1), optimizer=None, normalize_y=True
+    )
+    return make_pipeline(StandardScaler(), gaussian)
+
+
+MODELS = {
+    "least squares": lambda: None,
+    "forest": forest,
+    "Gaussian process": process,
+    "random": RandomGuess,
+}
 
 
 def one_truth(name: str, runs: int, seed: int, models: list[str]) -> str:

@@ -1,15 +1,20 @@
-"""What an inflated σ costs: evaluations and errors by what is told of the noise."""
+"""What an inflated σ costs: evaluations and errors by what is told of the noise.
+
+``errors`` attacks the estimate for each arm: two arms of equal means, in a test that should not pass.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import shortlist
-from shortlist.noise import DEGREES, DEGREES_OF_EACH, SHARE, inflation
+from shortlist.noise import DEGREES, DEGREES_OF_EACH, MOST_EQUAL, SHARE, inflation
+from shortlist.plans.guess_and_verify import Evidence
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 
@@ -108,10 +113,103 @@ def table(
         )
 
 
+# Errors with an estimate for each arm
+
+Draw = Callable[[np.random.Generator, np.ndarray, float], np.ndarray]
+PATHS, LOOKS = 10_000, 150
+PLACES = ((0.05, 3.5), (3.5, 0.05), (1.0, 1.0))  # σ of the arm b that should not pass, and of c
+RARE, LARGE = 0.005, 14.0  # how often a large value comes, and its size; the whole has variance 1
+
+
+def normal(rng: np.random.Generator, counts: np.ndarray, sign: float) -> np.ndarray:
+    """Sums of so many results of mean 0 and variance 1; ``sign`` turns those that are skewed."""
+    return np.sqrt(counts) * rng.standard_normal(counts.shape)
+
+
+def two_values(share: float) -> Draw:
+    """The same for results that have only two values."""
+
+    def draw(rng: np.random.Generator, counts: np.ndarray, sign: float) -> np.ndarray:
+        high = rng.binomial(counts, share) - counts * share
+        return sign * high / math.sqrt(share * (1.0 - share))
+
+    return draw
+
+
+def rarely_large(rng: np.random.Generator, counts: np.ndarray, sign: float) -> np.ndarray:
+    """The same for normal results, of which a few are much larger."""
+    large = LARGE * (rng.binomial(counts, RARE) - counts * RARE)
+    rest = math.sqrt(1.0 - LARGE**2 * RARE * (1.0 - RARE))
+    return sign * large + rest * normal(rng, counts, sign)
+
+
+def passed(
+    draw: Draw, sigmas: tuple[float, float], degrees: int, delta: float, named: bool, bounded: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """On which paths arm b passes against c, whose mean is the same; and which are heuristic.
+
+    Plans are short where b is near to passing, and pulls are shared out by the bounds on σ. If
+    ``named``, the first plan only chooses ρ, and the test begins after it.
+    """
+    rng, signs, count = np.random.default_rng(0), (-1.0, 1.0), degrees + 1
+    factor = inflation(degrees, SHARE * delta / 2) if bounded else 1.0
+    each = np.ones((PATHS, count), np.int64)
+    first = [s * draw(rng, each, sign) for s, sign in zip(sigmas, signs, strict=True)]
+    b, c = (factor * np.maximum(y.std(axis=1, ddof=1), 1e-9) for y in first)
+    equal = [(y == np.median(y, axis=1)[:, None]).mean(axis=1) for y in first]
+    heuristic = np.maximum(*equal) > MOST_EQUAL
+    pulls, sums = np.full((2, PATHS), count), [y.sum(axis=1) for y in first]
+    evidence, share = Evidence.none(np.zeros((1, PATHS))), b / (b + c)
+    for look in range(LOOKS):
+        gap = sums[0] / pulls[0] - sums[1] / pulls[1]
+        information = 1.0 / (b**2 / pulls[0] + c**2 / pulls[1])
+        if named and look == 0:
+            evidence = Evidence.none(np.where(gap > 0.0, 0.3, 3.0)[None] * information)
+        else:
+            evidence = evidence.after(gap[None], information[None], 1.0)
+        near = evidence.scores[0] > 0.5 * np.sqrt(evidence.information[0])
+        length = 2 * count * 1.08**look * np.where(near, 0.1, 1.0)
+        pulls = np.maximum(1, np.rint(length * [share, 1.0 - share])).astype(np.int64)
+        sums = [s * draw(rng, n, sign) for s, n, sign in zip(sigmas, pulls, signs, strict=True)]
+    return evidence.largest[0] >= -math.log((1.0 - SHARE) * delta), heuristic
+
+
+def errors() -> None:
+    """How often the test passes, where σ is placed worst; it should be at most δ."""
+    deltas, replicates = (0.05, 0.3, 0.8), DEGREES_OF_EACH
+    rows: list[tuple[str, Draw, int, bool, bool]] = [
+        ("normal", normal, replicates, False, True),
+        ("normal, named after the replicates", normal, replicates, True, True),
+        ("normal", normal, 8, False, True),
+        ("normal, s.d. without the χ² bound", normal, 8, False, False),
+        ("−1 or 1", two_values(0.5), replicates, False, True),
+        ("two values, 30 % and 70 %", two_values(0.3), replicates, False, True),
+        ("two values, 5 % and 95 %", two_values(0.05), replicates, False, True),
+        ("normal, 1 in 200 large", rarely_large, replicates, False, True),
+    ]
+    print(f"How often arm b passes against c of the same mean, {PATHS:,} paths of {LOOKS} looks")
+    titles = "".join(f"{f'δ = {delta:g}':>12}" for delta in deltas)
+    print(f"{'noise':36}{'ν':>4}{titles}{'heuristic':>12}")
+    for label, draw, degrees, named, bounded in rows:
+        cells, flagged = "", 0.0
+        for delta in deltas:
+            found = [passed(draw, place, degrees, delta, named, bounded) for place in PLACES]
+            wrong = max(int(each.sum()) for each, _ in found)
+            flagged = max(float(each.mean()) for _, each in found)
+            mark = " !" if clopper_pearson(wrong, PATHS)[0] > delta else ""
+            cells += f"{f'{wrong / PATHS:.4f}{mark}':>12}"
+        print(f"{label:36}{degrees:4}{cells}{flagged:12.0%}", flush=True)
+    print("! above δ by the exact 95 % interval")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("what", nargs="?", choices=("costs", "errors"), default="costs")
+    parser.add_argument("--runs", type=int, default=200, help="of each cost")
     options = parser.parse_args()
+    if options.what == "errors":
+        errors()
+        return
     price()
     price_per_arm()
     by_arm = np.array([0.5, 0.1, 0.3, 0.05])

@@ -20,6 +20,7 @@ from shortlist import errors, noise
 from shortlist.catalog.names import find_algorithm
 from shortlist.designs.direction import lightest_weights
 from shortlist.noise import ESTIMATED, Estimate, Noise, bound_from_replicates, inflation, rounds_for
+from shortlist.plans.guess_and_verify import Evidence
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.reading import Reading
@@ -531,6 +532,49 @@ def test_an_arm_whose_replicates_are_equal_proves_nothing(algorithm: str) -> Non
     each = study.problem.noise.each
     assert each is not None
     assert each[0] == 1e-4 * each.max()  # least squares still have all their digits
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_replicates_of_which_most_are_equal_prove_nothing(algorithm: str) -> None:
+    study = begin(sigma=PER_ARM, algorithm=algorithm, epsilon=0.5)
+    go_on(study, 10**4, lambda trial: float(MEANS[trial.arm]) + (0.2 if trial.seed % 2 else -0.2))
+    assert study.done
+    assert study.shortlist.guarantee.startswith("Heuristic: ")
+    assert "more than half of an arm's replicates are equal" in study.shortlist.guarantee
+
+
+def test_rounded_results_may_have_equal_replicates() -> None:
+    results = RNG.normal(size=(200, 31)).round(1)
+    assert not Noise.of(PER_ARM).estimated(results.tolist(), DELTA).flaws
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("degrees", [2, 30])
+@pytest.mark.parametrize("sigmas", [(0.05, 3.5), (3.5, 0.05)])
+def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
+    sigmas: tuple[float, float], degrees: int, named: bool
+) -> None:
+    # Plans and ρ depend on all earlier results and on the bounds, as much as the proof allows.
+    rng, paths, delta, count = np.random.default_rng(4), 2000, 0.3, degrees + 1
+    first = np.array(sigmas)[:, None, None] * rng.standard_normal((2, paths, count))
+    per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
+    found = [per_arm.estimated(first[:, k].tolist(), delta) for k in range(paths)]
+    bounds = np.array([each.each for each in found]).T
+    evidence, pulls, sums = Evidence.none(np.zeros((1, paths))), count, first.sum(axis=2)
+    for look in range(60):
+        gaps = (sums / pulls)[0] - (sums / pulls)[1]
+        information = 1.0 / (bounds**2 / pulls).sum(axis=0)
+        if named and look == 0:
+            evidence = Evidence.none(np.where(gaps > 0.0, 0.3, 3.0)[None] * information)
+        else:
+            evidence = evidence.after(gaps[None], information[None], 1.0)
+        near = evidence.scores[0] > 0.5 * np.sqrt(evidence.information[0])
+        length = 2.0 * count * 1.2**look * np.where(near, 0.1, 1.0)
+        pulls = np.maximum(1.0, np.rint(length * bounds / bounds.sum(axis=0)))
+        sums = np.array(sigmas)[:, None] * np.sqrt(pulls) * rng.standard_normal((2, paths))
+    passed = int((evidence.largest >= -math.log(0.8 * delta)).sum())
+    assert passed > 0  # it is a test that can fail
+    assert improbability(passed, paths, delta) > 0.001
 
 
 def unequal_errors(degrees: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -48,8 +49,8 @@ class Noise:
     degrees : int
         The degrees of freedom that the estimate must have; per arm, that of every arm.
     found : Estimate or None
-        The estimate, once there is one; per arm, the largest bound, the least spread and the least
-        degrees of freedom.
+        The estimate, once there is one; per arm, the largest bound, the least spread, the least
+        degrees of freedom and the largest share of equal replicates.
 
     Examples
     --------
@@ -194,15 +195,21 @@ class Noise:
         largest = max(bound.sigma for bound in bounds)
         each = np.array([max(bound.sigma, SMALLEST * largest) for bound in bounds])
         spread, degrees = min(b.spread for b in bounds), min(b.degrees for b in bounds)
-        return replace(self, sigma=largest, each=each, found=Estimate(largest, spread, degrees))
+        equal = max(max(Counter(values).values()) / len(values) for values in replicates)
+        found = Estimate(largest, spread, degrees, equal)
+        return replace(self, sigma=largest, each=each, found=found)
 
     @property
     def flaws(self) -> list[str]:
-        """Why the estimate cannot be relied on; empty if it can."""
-        if self.found is None or self.found.spread > 0.0:
+        """Why the estimate cannot be relied on; empty if nothing contradicts it."""
+        if self.found is None:
             return []
-        whose = "every arm" if self.kind == "estimate" else "an arm"
-        return [f"the replicates of {whose} are equal, and no σ can be estimated from them"]
+        if self.found.spread == 0.0:
+            whose = "every arm" if self.kind == "estimate" else "an arm"
+            return [f"the replicates of {whose} are equal, and no σ can be estimated from them"]
+        if self.found.equal > MOST_EQUAL:
+            return ["more than half of an arm's replicates are equal, so its noise is not normal"]
+        return []
 
     @property
     def figure(self) -> str:
@@ -298,14 +305,19 @@ DEGREES_OF_EACH = 30  # where each arm has a σ of its own
 SMALLEST = (
     1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
 )
+MOST_EQUAL = 0.5  # of an arm's replicates: normal results rounded to 1.3 σ have about as many
 
 
 class Estimate(NamedTuple):
-    """An upper bound on σ, and the replicates' spread (0 if only rounding) and degrees."""
+    """An upper bound on σ, and the replicates' spread (0 if only rounding) and degrees.
+
+    Per arm, ``equal`` is the largest share of an arm's replicates that have the same value.
+    """
 
     sigma: float
     spread: float
     degrees: int
+    equal: float = 0.0
 
 
 def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) -> Estimate:

@@ -311,3 +311,32 @@ def test_a_study_says_that_features_guide_and_prove_nothing() -> None:
     assert "not used" not in words
     found = {finding.name: finding for finding in study.health()}
     assert found["rank"].words.endswith("verifies without the features.")
+
+
+def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
+    study = begin(sigma="estimate per arm")
+    while study.problem.noise.is_open:
+        tell(study, 50)
+    assert study.bound.guide == "least squares"
+    words = " ".join(str(each) for each in assumptions(study))
+    assert "helped to guess, by least squares, and had no part in the verification" in words
+
+
+def test_it_says_what_relying_on_linear_means_would_take() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(40, 3))
+    means = features @ [1.0, -0.5, 0.3]
+    study = shortlist.Study(features, m=4, sigma=0.5, epsilon=0.05, seed=0, trust="guide")
+    assert study.round is None or study.round.strategy.cost_if_linear() is None
+    while study.evaluations < 200:
+        trial = study.ask()
+        study.tell(trial, means[trial.arm] + 0.5 * rng.standard_normal())
+    share = study.round.strategy.cost_if_linear()
+    assert 0.05 < share < 0.6
+    words = study.remaining().words
+    assert f"relying on that would take about {100.0 * share:.0f} % of the evaluations" in words
+    own = shortlist.Study(np.eye(6), m=2, sigma=5.0, seed=0, trust="guide")
+    while own.evaluations < 30:
+        trial = own.ask()
+        own.tell(trial, trial.arm + 0.5 * rng.standard_normal())
+    assert own.round.strategy.cost_if_linear() == pytest.approx(1.0, abs=0.05)

@@ -226,6 +226,7 @@ for name, panel, command, examples in (
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("without-features", LAB, studies.without_features, studies.CONTINUING_EXAMPLES),
+    ("with-features-as-guide", LAB, studies.with_features_as_guide, studies.CONTINUING_EXAMPLES),
     ("with-misspecification", LAB, studies.with_misspecification, studies.CONTINUING_EXAMPLES),
     ("status", LAB, studies.status, studies.STATUS_EXAMPLES),
     ("why", LAB, trials.why, trials.WHY_EXAMPLES),

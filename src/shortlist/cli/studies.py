@@ -38,6 +38,7 @@ $ shortlist list postgresql://ann@db/screens --json"""
 
 CONTINUING_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist without-features screen.db
+$ shortlist with-features-as-guide screen.db
 $ shortlist with-misspecification screen.db 0.1
 $ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
 
@@ -138,6 +139,16 @@ def without_features(
 ) -> None:
     """Continue with all results, and assume nothing about the means."""
     _say_continued(open_study(study, name).without_features(name=new_name), as_json)
+
+
+def with_features_as_guide(
+    study: StudyArgument = None,
+    new_name: NewNameOption = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Continue with all results; the features help to guess, and prove nothing."""
+    _say_continued(open_study(study, name).with_features_as_guide(name=new_name), as_json)
 
 
 def with_misspecification(

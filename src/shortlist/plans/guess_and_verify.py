@@ -17,7 +17,7 @@ half-normal λ of variance 1/(σ²ρ),
 with ρ chosen at t₁. It ever reaches 1/share with a probability of at most the share (Ville). The
 pair passes when it does.
 
-**The shares.** A tenth of δ goes to the pairs themselves, on all results, each with 1/(m(K − m)) of
+**The shares.** A twenty-fifth of δ goes to the pairs themselves, on all results, each with 1/(m(K − m)) of
 that: it names nothing, and a pair passes by it too. The rest is for at most three times of naming.
 At each, draws from the posterior of a flat prior vote: for the arms held to be best where these are
 right within ε, else for the m best of the draw. A set's share of δ is in proportion to its votes.
@@ -43,11 +43,14 @@ from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.rules.thresholds import strategy_threshold
 
-SHARES = (0.6, 0.2, 0.1)  # of δ, for each time that sets are named
-FALL_BACK = 0.1  # of δ, for the pairs without a named set
+# Of δ, for each time that sets are named; what is left is for the pairs without a named set. The
+# best shares are in proportion to how often each decides: on the suite, 92 % the first, 8 % the second.
+SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+HELD = 0.5  # named arms are given up if their smallest gap seems less than this share of the best
+HELD_LAST = 0.2  # the same once no arms can be named any more
 DRAWS = 1000
 PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
@@ -296,8 +299,8 @@ class GuessAndVerify(Strategy):
         tables = self._tables.after(self._pairs.fit(plan, sums), problem.epsilon, problem.sigma)
         whole = self._pairs.fit(pulls, total)
         guess = self.guess(whole, pulls)
-        inside = best_of(guess.means, problem.m)
-        tables = tables.with_rows(np.flatnonzero(inside))
+        tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
+        inside = self._guessed(tables, guess)
         margins = tables.margins(inside)
         stops = bool(margins.min() >= 0.0)
         at = self._boundary(tables, inside, margins)
@@ -309,6 +312,22 @@ class GuessAndVerify(Strategy):
         self._tables, self._pulls, self._sums, self._whole = tables, pulls, total, whole
         self.plan, self._weights, self.inside = plan, weights, inside
         self.b, self.c, self.threshold, self.statistic = at
+
+    def _guessed(self, tables: Tables, guess: Fit) -> Mask:
+        """The m arms of largest mean, or those named before while they seem right within ε.
+
+        Where many arms are alike within ε, the m of largest mean change with every plan. The
+        evidence for the ones named before would be lost.
+        """
+        best, held = best_of(guess.means, self._problem.m), self.inside
+        if not any(each.risk(held) for each in tables.namings):
+            return best
+        share = HELD if len(tables.namings) < len(self._shares) else HELD_LAST
+        return held if self._gap(guess, held) > share * self._gap(guess, best) else best
+
+    def _gap(self, guess: Fit, inside: Mask) -> float:
+        """The smallest estimate of μ_b − μ_c + ε, for b inside and c outside."""
+        return float(guess.means[inside].min() - guess.means[~inside].max()) + self._problem.epsilon
 
     def _boundary(
         self, tables: Tables, inside: Mask, margins: Reals
@@ -426,7 +445,7 @@ class GuessAndVerify(Strategy):
         weights, total = self._pairs.design(
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
-        length = max(SHORTEST * made, min(made, QUARTER * total))
+        length = max(self._pairs.shortest * made, min(made, QUARTER * total))
         return self._pairs.plan(weights, length), weights
 
     # What a study shows
@@ -456,9 +475,12 @@ class GuessAndVerify(Strategy):
         return gap, gap - width, gap + width
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
-        """Means and variances by all results of the plans, weighted by their noise."""
-        if self._whole is None:
+        """By all results; with features and noise that differs, by those of the plans made so far."""
+        noise = self._problem.noise_of_arms
+        if self._whole is None or (noise == 1.0).all():
             return means, variances
+        if isinstance(self._pairs, OwnPairs):
+            return means, noise * variances
         return self._whole.means, self._whole.own_variances
 
     def threshold_at(self, time: float) -> float:

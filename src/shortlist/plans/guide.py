@@ -18,17 +18,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
+from shortlist.designs.contrast import contrast_design, own_design
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
+from shortlist.plans.guess_and_verify import HALF_WIDTH, NAMED_SETS, GuessAndVerify
 from shortlist.plans.pairs import Fit, OwnFit
+from shortlist.plans.phased import PAIRS
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import strategy_threshold
 
 FOLDS = 5
+SAME = 1e-9  # of the largest singular value: a smaller one is 0
 MODEL_COST = 5e8  # nanoseconds of a decision with a user's model, a guess
 
 ANY_MEANS = strategy_threshold(
@@ -176,6 +179,7 @@ class GuidedGuess(GuessAndVerify):
     def __init__(self, problem: ReducedProblem, features: Reals, model: Any) -> None:
         super().__init__(problem)
         self._features, self._model = features, model
+        self._guess: OwnFit | None = None
         self.cost += MODEL_COST if model is not None else 0.0
 
     def guess(self, whole: Fit, pulls: Integers) -> Fit:
@@ -183,7 +187,28 @@ class GuidedGuess(GuessAndVerify):
         sigma, own = self._problem.sigma, whole.own_variances
         predictions = predicted(self._model, self._features, whole.means, 1.0 / own)
         means, variances = combined(whole.means, sigma**2 * own, predictions)
-        return OwnFit(means, variances / sigma**2)
+        self._guess = OwnFit(means, variances / sigma**2)
+        return self._guess
+
+    def cost_if_linear(self) -> float | None:
+        """The evaluations that relying on linear means would take, as a share of those without.
+
+        It is the ratio of the best designs for the gaps as they seem to be; None before the first
+        plan is in.
+        """
+        if self._guess is None:
+            return None
+        inside, means, own = self.inside, self._guess.means, self._guess.own
+        b = np.repeat(np.flatnonzero(inside), (~inside).sum())
+        c = np.tile(np.flatnonzero(~inside), inside.sum())
+        errors = self._problem.sigma * np.sqrt(own[b] + own[c])
+        gaps = np.maximum(means[b] - means[c] + self._problem.epsilon, HALF_WIDTH * errors)
+        most = np.argsort(gaps, kind="stable")[:PAIRS]
+        pairs, noise = (b[most], c[most], gaps[most] ** -2.0), self._problem.noise_of_arms
+        left, sizes, _ = np.linalg.svd(self._features, full_matrices=False)
+        basis = np.ascontiguousarray(left[:, sizes > SAME * sizes[0]])
+        _, linear = contrast_design(basis, *pairs, noise=noise)
+        return min(1.0, linear / own_design(*pairs, noise)[1])
 
 
 @dataclass(frozen=True)
@@ -251,4 +276,4 @@ class Guided:
             uses_noise=True,
             classical=True,
         )
-        return replace(planned.bind(problem, threshold), guide=self.guide)
+        return replace(planned.bind(problem, threshold), guide=self.guide, again=self.bind)

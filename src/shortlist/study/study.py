@@ -295,6 +295,37 @@ class Study(View):
         given = {"features": None, "algorithm": algorithm, "threshold": threshold}
         return self._carried_over(given, "without features", storage, name)
 
+    def with_features_as_guide(
+        self,
+        model: Any = None,
+        *,
+        storage: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+    ) -> Study:
+        """A study with all results so far whose features help to guess, and prove nothing.
+
+        This study stays as it is.
+
+        Parameters
+        ----------
+        model : object with fit and predict, optional
+            What guesses; by default least squares. See ``Guided``.
+        storage : path or URL, optional
+            Where to store it; by default in this study's storage, if it has one.
+        name : str, optional
+            By default this study's name followed by "features as a guide".
+
+        Examples
+        --------
+        >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, seed=0)
+        >>> _ = study.tell(arm=2, value=0.3)
+        >>> guided = study.with_features_as_guide()
+        >>> guided.evaluations, guided.bound.name
+        (1, 'Guess-and-verify (guided by least squares)')
+        """
+        given = {"features": self.problem.features, "trust": "guide", "model": model}
+        return self._carried_over(given, "features as a guide", storage, name)
+
     def with_misspecification(
         self,
         c: float,

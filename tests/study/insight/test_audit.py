@@ -339,6 +339,20 @@ def test_going_on_without_features_keeps_every_result_and_finds_the_list():
     assert study.evaluations == len(told)  # the old one stays as it is
 
 
+def test_going_on_with_the_features_as_a_guide_keeps_every_result_and_finds_the_list(tmp_path):
+    study = rejected(BELL, sigma=0.05, epsilon=0.1, storage=tmp_path / "s.db", name="bell")
+    guided = study.with_features_as_guide()
+    told = [(t.arm, t.value) for t in study.taken]
+    assert [(t.arm, t.value) for t in guided.taken] == told
+    noise = np.random.default_rng(9)
+    guided.run(lambda t: BELL[t.arm] + 0.05 * noise.normal(), progress=False)
+    assert min(BELL[int(name)] for name in guided.shortlist) >= np.sort(BELL)[-5] - 0.1
+    assert guided.shortlist.guarantee.startswith("Proven: ")
+    assert "nothing is assumed about how the means depend" in guided.shortlist.guarantee
+    again = shortlist.Study.load(tmp_path / "s.db", "bell, features as a guide")
+    assert again.shortlist.names == guided.shortlist.names
+
+
 def test_going_on_with_a_misspecification_keeps_every_result():
     study = rejected(DOSE - 0.12 * DOSE**2, epsilon=0.1)
     near = study.with_misspecification(3.0)

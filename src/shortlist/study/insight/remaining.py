@@ -29,6 +29,7 @@ DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie betw
 TENTH = (DRAWS + 1) // 10
 MOST = 10**8  # beyond, a projection is of no use to anybody
 BEYOND = f"over {MOST:,}"
+LITTLE = 0.95  # of the evaluations: what would take more than that saves nothing worth saying
 WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
 HOPELESS = 50  # times the results so far: who needs that many more may be waiting for a tie
 WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
@@ -177,8 +178,21 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         for place in (TENTH, (DRAWS + 1) // 2, DRAWS + 1 - TENTH)
     )
     found = _projection(low, middle, high)
+    if not quick and study.bound.guide:
+        found = replace(found, words=f"{found.words}{_if_linear(study)}")
     tie = _tie(study, found.high)
     return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
+
+
+def _if_linear(study: View) -> str:
+    """What relying on the features would save, in words; empty where it would save little."""
+    share = study.round.strategy.cost_if_linear()
+    if share is None or share > LITTLE:
+        return ""
+    return (
+        f". If the means were linear in the features, relying on that would take about "
+        f"{100.0 * share:.0f} % of the evaluations; nothing here relies on it"
+    )
 
 
 def _tie(study: View, high: int | None) -> Tie | None:
