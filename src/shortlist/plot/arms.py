@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 30
 MANY = 1000  # names: of more, only those that are shown are shortened, each picture by itself
 NAME_WIDTH = 40  # letters of a name before its middle is left out; a Chinese character is two wide
+NARROW_NAME, WIDE = 28, 5.0  # the same in a panel that is less wide than this, in inches
 PARTS = re.compile(r"[^\W\d_]+|\d+")  # the words and numbers of a name
 HEAD, TAIL = 7, 6  # letters kept at the ends of a name that differs from others in its middle
 MISSING = "□"
@@ -47,13 +48,13 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
     return best_first(table.iloc[sorted(chosen)], look.problem).index.tolist()
 
 
-def labels(look: Look, arms: Sequence[int]) -> list[str]:
+def labels(look: Look, arms: Sequence[int], ax: Any) -> list[str]:
     """The names of arms, with ★ for the shortlist and their roles in the boundary pair."""
     parts = {"b": look.b, "c": look.c, "boundary": look.boundary}
     if look.boundary == look.b:
         del parts["boundary"]
     found = []
-    for arm, name in zip(arms, names_of(look.problem, arms), strict=True):
+    for arm, name in zip(arms, names_of(look.problem, arms, ax), strict=True):
         star = "★ " if look.table["in_shortlist"].iloc[arm] else ""
         roles = ", ".join(word for word, who in parts.items() if who == arm)
         found.append(f"{star}{name}{f' ({roles})' if roles else ''}")
@@ -128,19 +129,22 @@ def nothing_yet(study: Study) -> str:
     return f"Nothing to draw yet: intervals come later. {before_the_rounds(study)}"
 
 
-def names_of(problem: Problem, arms: Sequence[int]) -> list[str]:
-    """The names of arms as pictures show them: an arm has the same one in all pictures."""
-    names = problem.names
+def names_of(problem: Problem, arms: Sequence[int], ax: Any) -> list[str]:
+    """The names of arms as pictures show them: the same in all, but for those drawn in little room."""
+    names, spec = problem.names, ax.get_subplotspec()
+    columns = 1 if spec is None else spec.get_gridspec().ncols
+    room = ax.get_figure(root=True).get_figwidth() / columns
+    width = NAME_WIDTH if room >= WIDE else NARROW_NAME
     if len(names) > MANY:
-        return drawn([names[arm] for arm in arms])
-    every = _drawn_once(names, _drawable())
+        return drawn([names[arm] for arm in arms], width)
+    every = _drawn_once(names, width, _drawable())
     return [every[arm] for arm in arms]
 
 
 @functools.lru_cache(maxsize=8)
-def _drawn_once(names: tuple[str, ...], fonts: frozenset[int] | None) -> list[str]:
+def _drawn_once(names: tuple[str, ...], width: int, fonts: frozenset[int] | None) -> list[str]:
     """All names of a study, as these fonts draw them."""
-    return drawn(names)
+    return drawn(names, width)
 
 
 def drawn(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:

@@ -154,7 +154,7 @@ def _names(ax: Any, places: np.ndarray, problem: Problem, look: Look | None) -> 
     return place_names(
         ax,
         places[chosen],
-        names_of(problem, chosen) if look is None else labels(look, chosen),
+        names_of(problem, chosen, ax) if look is None else labels(look, chosen, ax),
         [OUTSIDE if look is None else colour(look, arm) for arm in chosen],
         others=others,
         needed=0 if look is None else 2,

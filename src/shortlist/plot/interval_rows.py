@@ -72,7 +72,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval_words}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
-    words = _stop(study, look) + pair_words(look) + left_out(len(arms), look.table)
+    words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
@@ -105,7 +105,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
         ax.plot([low[arm], high[arm]], [place, place], color=shade, linewidth=2.5, zorder=2)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     colours = [colour(look, arm) for arm in arms]
-    label_rows(ax, labels(look, arms), places, colours)
+    label_rows(ax, labels(look, arms, ax), places, colours)
 
 
 def _dots_alone(look: Look, arms: list[int]) -> str:
@@ -128,7 +128,7 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
         ax.axvline(end + width, color=CHALLENGER, linestyle=":", zorder=1.9)
 
 
-def _stop(study: Study, look: Look) -> str:
+def _stop(study: Study, look: Look, ax: Any) -> str:
     """What stops the study, as sentences."""
     setup, m = study.bound.engine.setup, study.problem.m
     alone = setup.alone
@@ -137,7 +137,7 @@ def _stop(study: Study, look: Look) -> str:
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
     if setup.stop == "ugape":
-        [name] = names_of(look.problem, [look.boundary])
+        [name] = names_of(look.problem, [look.boundary], ax)
         turned = study.problem.minimizes
         rows = f"Every row is {f'{name} minus the arm' if turned else f'the arm minus {name}'}. "
         upper = f"the m-th largest upper end (m = {m})"

@@ -127,7 +127,7 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
             ax.fill_between(times, low[:, k], high[:, k], color="0.96", zorder=0.6)
     _time_axis(ax, times)
     ends = [(float(mean[-1, place[arm]]), colour(look, arm)) for arm in near]
-    _name_lines(ax, labels(look, near), ends)
+    _name_lines(ax, labels(look, near, ax), ends)
     ax.set_ylabel("mean", fontsize=9)
 
 

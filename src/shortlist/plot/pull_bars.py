@@ -76,7 +76,7 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         ax.annotate(f"{told:,}", (end, place), (3, 0), fontsize=8, color="0.3", **where)
     labels = [
         f"★ {name}" if star else name
-        for name, star in zip(names_of(study.problem, arms.tolist()), inside, strict=True)
+        for name, star in zip(names_of(study.problem, arms.tolist(), ax), inside, strict=True)
     ]
     label_rows(ax, labels, places, colours)
     ax.set_xlim(0, 1.08 * max(ends.max(), 1))
