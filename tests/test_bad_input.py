@@ -210,3 +210,38 @@ def test_identical_arms_are_allowed_with_slack() -> None:
     s = shortlist.Study(twins, 1, sigma=0.05, epsilon=0.05, seed=0)
     answer = s.run(lambda trial: float(twins[trial.arm, 0]), progress=False)
     assert set(answer.names) <= {"0", "4"}
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "m-LinGapE", "LUCB", "Racing", "Phased", "Uniform"])
+def test_a_result_that_cannot_be_squared_is_refused(algorithm: str) -> None:
+    s = study(algorithm=algorithm)
+    trial = s.ask()
+    for value in (1.7e308, -1e200):
+        with pytest.raises(errors.InvalidInput, match=r"within ±1e\+150.*nothing was told"):
+            s.tell(trial, value)
+        with pytest.raises(errors.InvalidInput, match=r"within ±1e\+150"):
+            s.tell(arm=0, value=value)
+    assert s.evaluations == 0
+
+
+def test_numbers_as_text_are_refused_with_how_to_write_them() -> None:
+    s = study()
+    with pytest.raises(errors.InvalidInput, match=r"got '0,93' .*Write 0\.93: a decimal point"):
+        s.tell(s.ask(), "0,93")  # type: ignore[arg-type]
+    for sigma, words in (("0,5", r"Write 0\.5: a decimal point"), ("6", "Write 6, without quotes")):
+        with pytest.raises(errors.InvalidSetting, match=words):
+            study(sigma=sigma)
+    with pytest.raises(
+        errors.InvalidSetting, match=r"delta must be a number.*Write 0\.05, without"
+    ):
+        study(delta="0.05")
+
+
+def test_a_risk_above_one_half_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r"delta = 0\.95 is the risk.*did you mean 0\.05\?"):
+        study(delta=0.95)
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
+    with pytest.warns(UserWarning, match=r"did you mean 0\.1"):
+        shortlist.compare("LUCB", instance, runs=1, delta=0.9, progress=False)
+    study(delta=0.5)
+    study(delta=0.95, budget=50)

@@ -213,6 +213,23 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     return UnknownName(f"unknown {kind} {text}:{hint} Known: {shown}.")
 
 
+def number_hint(value: object) -> str:
+    """How to write a number that came as text; empty for what is no number.
+
+    Examples
+    --------
+    >>> number_hint("0,93"), number_hint("6"), number_hint("six")
+    (' Write 0.93: a decimal point, no quotes.', ' Write 6, without quotes.', '')
+    """
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if re.fullmatch(r"[+-]?\d+,\d+", text, re.ASCII):
+        return f" Write {text.replace(',', '.')}: a decimal point, no quotes."
+    is_number = re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII)
+    return f" Write {text}, without quotes." if is_number else ""
+
+
 NAMES_OFFERED = 3
 
 

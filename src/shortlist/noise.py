@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.arrays import Reals
-from shortlist.errors import InvalidInput, InvalidSetting, unknown_name
+from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
 
 ESTIMATED = ("estimate", "estimate per arm")
 WORDS = ("bounded", *ESTIMATED)
@@ -94,6 +94,8 @@ class Noise:
 
     @classmethod
     def _by_word(cls, word: str, reward_range: object) -> Noise:
+        if number_hint(word):
+            raise InvalidSetting(f"sigma must be a number, got {word!r} (str).{number_hint(word)}")
         if word not in WORDS:
             raise unknown_name("sigma", word, [*WORDS, "a number", "a number for every arm"])
         if word in ESTIMATED:
@@ -252,7 +254,9 @@ class Noise:
 
 def _positive(name: str, value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise InvalidSetting(f"{name} must be a number, got {value!r} ({type(value).__name__}).")
+        raise InvalidSetting(
+            f"{name} must be a number, got {value!r} ({type(value).__name__}).{number_hint(value)}"
+        )
     number = float(value)
     if not (number > 0.0 and math.isfinite(number)):
         raise InvalidSetting(f"{name} must be above 0 and finite, got {number}.")

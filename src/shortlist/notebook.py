@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from shortlist.printable import printable
+from shortlist.printable import in_figures, printable
 
 
 def escaped(words: object) -> str:
@@ -27,12 +27,12 @@ def cell(value: object) -> str:
 
     Examples
     --------
-    >>> cell(0.123456), cell(None), cell(float("nan")), cell("a<b")
-    ('0.1235', '', '', 'a&lt;b')
+    >>> cell(0.123456), cell(21234.5), cell(None), cell(float("nan")), cell("a<b")
+    ('0.1235', '21,234', '', '', 'a&lt;b')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else escaped(value)
+    return in_figures(value) if isinstance(value, float) else escaped(value)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -54,6 +54,17 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def in_figures(number: float) -> str:
+    """Four digits of a number; from a thousand on a whole number, with separators.
+
+    Examples
+    --------
+    >>> in_figures(21234.5), in_figures(0.123456), in_figures(350.0)
+    ('21,234', '0.1235', '350')
+    """
+    return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 else f"{number:.4g}"
+
+
 def few(names: Iterable[str], most: int = 5) -> str:
     """The first of many names, and an ellipsis for the rest."""
     names = list(names)

@@ -18,6 +18,7 @@ from shortlist.errors import (
     InvalidFeatures,
     InvalidInput,
     InvalidSetting,
+    number_hint,
     unknown_among_many,
 )
 from shortlist.features import features_and_names
@@ -289,7 +290,9 @@ class Problem:
 
 def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InvalidSetting(f"{name} must be a number, got {value!r} ({type(value).__name__}).")
+        raise InvalidSetting(
+            f"{name} must be a number, got {value!r} ({type(value).__name__}).{number_hint(value)}"
+        )
     return float(value)
 
 
@@ -311,6 +314,24 @@ def _delta(delta: object) -> float:
             "usual."
         )
     return value
+
+
+def suspicious_delta(delta: float) -> str:
+    """What to say of a risk that is rather a confidence; empty for others.
+
+    Examples
+    --------
+    >>> suspicious_delta(0.95)
+    'delta = 0.95 is the risk of a wrong answer, and allows one in 95 % of all studies: did you mean 0.05?'
+    >>> suspicious_delta(0.1)
+    ''
+    """
+    if delta <= 0.5:
+        return ""
+    return (
+        f"delta = {delta:g} is the risk of a wrong answer, and allows one in {100 * delta:g} % of all "
+        f"studies: did you mean {1.0 - delta:.3g}?"
+    )
 
 
 def _epsilon(epsilon: object) -> float:

@@ -108,3 +108,9 @@ def test_bad_settings_of_bound(classic: Any) -> None:
         assert result.exit_code == 2
         assert "exactly one of --theta" in result.stderr
     assert run("bound", "--theta", "theta.csv", "-m", 2).exit_code == 2
+
+
+def test_a_decimal_comma_is_shown_with_the_point_it_needs() -> None:
+    words = ["bound", "--features", "features.csv", "--means", "means.csv", "-m", 3]
+    said = " ".join(run(*words, "--sigma", "0,5").stderr.split())
+    assert "'0,5' is not a number. Write 0.5, with a decimal point." in said.replace(" │ │", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -158,3 +159,55 @@ def test_results_of_arms_that_are_not_there_are_refused_and_nothing_is_written(
     fails(result, 2, "the study 'screen' has results of 'C14', which this study does not know")
     assert not Path("other.db").exists()
     fails(run("new", "other.toml", "--from", "nothing.db"), 2, "nothing.db")
+
+
+def test_a_pilot_far_from_linear_is_said_and_nothing_is_forecast_by_it(folder: Path) -> None:
+    write(pilot="pilot.csv")
+    lines = [f"C{k:02},{float(k % 7)}" for k in range(1, 21)]
+    Path("pilot.csv").write_text("name,mean\n" + "\n".join(lines) + "\n")
+    said = " ".join(does("new", "screen.toml").stdout.split())
+    assert "warning your pilot is not linear in the features: " in said
+    assert "σ = 0.1" in said
+    assert 'Use trust = "guide"' in said
+    assert "at least" not in said.partition("What it will take")[2]
+    assert "forecast about" not in said
+    report = asked("new", "screen.toml")["outlook"]
+    assert report["lower_bound"] is report["forecast"] is None
+    assert "not linear" in report["why_no_bound"]
+
+
+@pytest.mark.parametrize("settings", [{"trust": "guide"}, {"algorithm": "LUCB"}])
+def test_where_nothing_is_linear_the_pilots_own_means_are_taken(
+    folder: Path, settings: dict[str, str]
+) -> None:
+    write(pilot="pilot.csv", **settings)
+    means = {f"C{k:02}": float(k % 7 + k / 20) for k in range(1, 19)}
+    lines = [f"{name},{value}" for name, value in means.items()]
+    Path("pilot.csv").write_text("name,mean\n" + "\n".join(lines) + "\n")
+    report = asked("new", "screen.toml")["outlook"]
+    assert (report["misfit"], report["filled"]) == (0.0, 2)
+    average = sum(means.values()) / len(means)
+    every = [*means.values(), average, average]
+    instance = shortlist.instances.from_arrays(np.eye(20), means=every, m=3, sigma=0.1)
+    bound = shortlist.theory.lower_bound(instance, 0.05).samples
+    assert report["lower_bound"] == pytest.approx(bound, rel=2e-3)
+    assert report["forecast"]["unfinished"] == 0
+    said = " ".join(does("new", "screen.toml").stdout.split())
+    assert "if the means of pilot.csv were true, and 2 arms without one had their average" in said
+
+
+def test_a_pilot_of_some_arms_without_features_is_accepted(folder: Path) -> None:
+    write(pilot="pilot.csv", features=None, arms=["a", "b", "c", "d", "e"], m=1)
+    Path("pilot.csv").write_text("name,mean\na,3\nb,1\nc,2\nd,0\n")
+    report = asked("new", "screen.toml")["outlook"]
+    assert report["filled"] == 1
+    assert report["forecast"]["median"] >= report["lower_bound"]
+
+
+def test_a_risk_that_looks_like_a_confidence_is_warned_of(folder: Path) -> None:
+    write(delta=0.95)
+    done = does("new", "screen.toml")
+    said = " ".join(done.stdout.split())
+    assert "warning delta = 0.95 is the risk of a wrong answer" in said
+    assert "did you mean 0.05?" in said
+    assert "delta" not in done.stderr

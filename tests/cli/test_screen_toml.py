@@ -17,6 +17,15 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: sigma is missing": {"sigma": None},
     "screen.toml: sigma must be above 0": {"sigma": -1.0},
     "screen.toml: unknown sigma 'big'": {"sigma": "big"},
+    "screen.toml: sigma must be a number, got '6' (str). Write 6, without quotes": {"sigma": "6"},
+    "got '0,5' (str). Write 0.5: a decimal point, no quotes": {"sigma": "0,5"},
+    "got '0.5' (str). Write 0.5, without quotes": {"sigma": "0.5"},
+    "there is no key confidence: write the risk of a wrong answer, delta = 0.05": {
+        "confidence": 0.95
+    },
+    "there is no key confidence: write the risk of a wrong answer, delta = 0.1.": {
+        "confidence": 90
+    },
     "screen.toml: m is missing": {"m": None},
     "screen.toml: m must be a whole number, got 2.5": {"m": 2.5},
     "screen.toml: m must be at least 1 and below the number of arms (20), got 20": {"m": 20},

@@ -68,3 +68,37 @@ def test_captions_say_what_b_and_c_are() -> None:
         caption = " ".join(draw(s).axes[0].get_xlabel().split())
         other = " ".join(draw(s).axes[-1].get_xlabel().split())
         assert "b: the arm of the shortlist whose place is least certain" in caption + other
+
+
+PYRIDINES = [
+    f"N-(pyridin-{k}-yl)-2-({ring}-yl)-N-methylacetamide"
+    for k, ring in product((2, 3, 4), ("piperidin-1", "4-methylpiperidin-1", "morpholin-4"))
+]
+
+
+def test_names_keep_every_place_in_which_they_differ() -> None:
+    for name, (k, ring) in zip(
+        drawn(PYRIDINES),
+        product((2, 3, 4), ("piperidin-1", "4-methylpiperidin-1", "morpholin-4")),
+        strict=True,
+    ):
+        assert f"-{k}-" in name or f"…{k}…" in name
+        assert ring in name
+        assert "#" not in name
+
+
+def test_an_arm_has_the_same_name_in_all_pictures() -> None:
+    s = tell_some(study(arms=PYRIDINES), 40)
+    short = drawn(PYRIDINES)
+    for figure in (plot.intervals(s), plot.pulls(s)):
+        rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+        assert {row.removeprefix("★ ").partition(" (")[0] for row in rows} == set(short)
+    for draw in (plot.shrinking, plot.plane):
+        named = [text.get_text() for text in draw(s).axes[0].texts]
+        for text in named:
+            assert any(name in text for name in short), text
+
+
+def test_whole_names_are_drawn_where_there_is_room() -> None:
+    name = "3-hydroxy-N-methylbenzamide, batch lot 7"
+    assert drawn([name, name.replace("7", "8")]) == [name, name.replace("7", "8")]

@@ -75,8 +75,8 @@ def test_odd_names_are_drawn_as_they_are(draw: Any, tmp_path: Path) -> None:
             "□□ α",
         ):
             assert name in found
-        assert "N-acetyl-5-met…e 17, well C4" in found
-        assert "N-acetyl-5-met…e 17, well C5" in found
+        assert "N-acetyl-5-methoxytr…, plate 17, well C4" in found
+        assert "N-acetyl-5-methoxytr…, plate 17, well C5" in found
     png, svg = plot.save(figure, tmp_path / "odd")  # a warning would be an error
     assert png.stat().st_size > 5000
     assert svg.stat().st_size > 5000
@@ -185,3 +185,14 @@ def test_a_picture_is_the_same_each_time(tmp_path: Path) -> None:
             [path.read_bytes() for path in shortlist.plot.save(figure, tmp_path / name)]
         )
     assert contents[0] == contents[1]
+
+
+def test_a_picture_is_written_as_the_ending_of_its_name_says(tmp_path: Path) -> None:
+    for name, written in (
+        ("box.png", ["box.png"]),
+        ("box.SVG", ["box.SVG"]),
+        ("v1.2", ["v1.2.png", "v1.2.svg"]),
+    ):
+        figure, _ = pyplot.subplots()
+        assert [path.name for path in plot.save(figure, tmp_path / name)] == written
+        assert all((tmp_path / each).stat().st_size > 1000 for each in written)

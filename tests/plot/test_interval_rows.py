@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.pyplot as pyplot
+import pandas as pd
 import pytest
 
 from drawn_studies import ONCE, name_of, study, tell_some, texts
 from shortlist import plot
+from shortlist.plot.interval_rows import _dots_alone
 from shortlist.study.insight.history import last_look
 
 
@@ -91,3 +94,12 @@ def test_a_bar_ends_where_its_interval_ends() -> None:
     bars = [line for ax in figure.axes for line in ax.lines if len(set(line.get_ydata())) == 1]
     assert bars
     assert {line.get_solid_capstyle() for line in bars if len(line.get_xdata()) == 2} == {"butt"}
+
+
+def test_a_difference_without_an_interval_is_explained() -> None:
+    def words(upper: float) -> str:
+        table = pd.DataFrame({"gap_lower": [-0.5, -upper], "gap_upper": [0.5, upper]})
+        return _dots_alone(SimpleNamespace(table=table), [0, 1])  # type: ignore[arg-type]
+
+    assert words(0.4) == ""
+    assert "do not bound this difference" in words(float("inf"))

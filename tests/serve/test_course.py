@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from report_pages import played
@@ -33,7 +35,7 @@ def test_the_line_ends_where_the_study_is(most: int | None) -> None:
         assert drawn.low is not None
         assert drawn.guess is not None
         assert drawn.high is not None
-        assert drawn.now[0] <= drawn.low <= drawn.guess <= drawn.high <= WIDTH
+        assert drawn.now[0] <= drawn.low <= drawn.guess[0] <= drawn.high <= WIDTH
         assert drawn.now[1] < drawn.epsilon == HEIGHT - MARGIN
 
 
@@ -56,3 +58,24 @@ def test_what_is_seen_in_passing_is_what_the_history_says(monkeypatch: pytest.Mo
     frame = study.history().frame.set_index("evaluation")["statistic"]
     assert all(frame[evaluation] == statistic for evaluation, statistic in points)
     assert len(points) == len(frame.dropna())
+
+
+@pytest.mark.parametrize("more", [50.0, 345.0, 900.0, 10_000.0])
+def test_the_dotted_way_reaches_zero_where_the_text_says(
+    more: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = played(most=101)
+    ahead = SimpleNamespace(evaluations=more, low=0.5 * more, high=3.0 * more)
+    monkeypatch.setattr(Reading, "remaining", property(lambda _: ahead))
+    reading = Reading(study)
+    drawn = course(reading, Track().points(reading))
+    assert drawn is not None
+    assert drawn.guess is not None
+    first, last = (float(each.replace(",", "")) for each in (drawn.first, drawn.last))
+    (x, y), (now_x, now_y) = drawn.guess, drawn.now
+    reached = now_x + (drawn.epsilon - now_y) / (y - now_y) * (x - now_x)  # the way drawn on
+    stop = first + reached / WIDTH * (last - first)
+    assert stop == pytest.approx(study.evaluations + more, rel=0.03)
+    if more < 901.0:
+        assert y == drawn.epsilon
+    assert (drawn.low is None) == (more > 9000.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -25,6 +26,7 @@ def test_frame_has_one_row_a_run(results: shortlist.simulation.results.Results) 
     frame = results.frame
     assert list(frame.columns) == [
         "algorithm", "run", "seed", "samples", "stopped", "correct", "recommendation", "pulls",
+        "threshold", "proven",
     ]  # fmt: skip
     assert len(frame) == 120
     assert frame.groupby("algorithm")["run"].nunique().tolist() == [60, 60]
@@ -73,9 +75,69 @@ def test_the_picture_has_a_box_and_every_run(
     figure = shortlist.plot.samples(results)
     (ax,) = figure.axes
     assert [label.get_text() for label in ax.get_yticklabels()] == ["LUCB", "m-LinGapE"]
+    summary = results.summary()
+    ends = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2]
+    for quantile in ("q05", "q95"):
+        assert set(summary[quantile]) <= set(ends)  # whiskers and their caps
+    assert summary["lower_bound"].iloc[0] in ends
+    assert "lower bound" in ax.get_xlabel()
     dots = [line for line in ax.lines if line.get_marker() == "."]
     assert [len(line.get_xdata()) for line in dots] == [60, 60]
     assert len(ax.patches) == 2
     assert "classic" in ax.get_title()
     figure.savefig(tmp_path / "samples.png")
     assert (tmp_path / "samples.png").stat().st_size > 5000
+
+
+def test_what_no_theorem_covers_is_called_heuristic_everywhere() -> None:
+    instance = shortlist.instances.random(K=6, N=3, m=2, seed=1, sigma=0.3)
+    own = shortlist.GIFA(threshold="two_arms_mixture", name="two arms")  # arms share features
+    plain = shortlist.GIFA(threshold="heuristic", name="plain")
+    results = shortlist.compare(["m-LinGapE", own, plain], instance, runs=5, progress=False)
+    assert results.summary()["proven"].tolist() == [True, False, False]
+    thresholds = ["self_normalized", "two_arms_mixture", "heuristic"]
+    assert results.summary()["threshold"].tolist() == thresholds
+    assert results.heuristic == {"two arms", "plain"}
+    assert repr(results).count("no: heuristic") == 2
+    assert results._repr_html_().count("no: heuristic") == 2
+    figure = shortlist.plot.samples(results)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["m-LinGapE", "two arms (heuristic)", "plain (heuristic)"]
+    assert "no theorem covers" in figure.axes[0].get_xlabel()
+
+
+def test_runs_stored_by_earlier_versions_are_summarized_and_drawn(
+    results: shortlist.simulation.results.Results,  # type: ignore[name-defined]
+) -> None:
+    old = replace(results, frame=results.frame.drop(columns=["threshold", "proven"]))
+    assert old.summary()["proven"].isna().all()
+    assert "LUCB" in repr(old)
+    assert old.heuristic == set()
+    figure = shortlist.plot.samples(old)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["LUCB", "m-LinGapE"]
+
+
+def test_why_there_is_no_lower_bound_is_said() -> None:
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
+    results = shortlist.compare("LUCB", instance, runs=2, epsilon=0.1, progress=False)
+    with pytest.warns(UserWarning, match=r"ratio is NaN: it is known for ε = 0 only.*0\.1"):
+        assert results.summary()["ratio"].isna().all()
+    assert results.summary(lower_bound=False)["ratio"].isna().all()
+    assert "lower bound" not in shortlist.plot.samples(results).axes[0].get_xlabel()
+
+
+def test_large_numbers_are_printed_whole_with_separators() -> None:
+    instance = shortlist.instances.classic(K=4, m=2, omega=0.1)
+    results = shortlist.compare("LUCB", instance, runs=2, max_samples=21234, progress=False)
+    assert "21,234" in repr(results)
+    assert "21,234" in results._repr_html_()
+
+
+def test_the_eighth_box_differs_from_the_first(
+    results: shortlist.simulation.results.Results,  # type: ignore[name-defined]
+) -> None:
+    one = results.frame[results.frame["algorithm"] == "LUCB"]
+    frame = pd.concat([one.assign(algorithm=f"algorithm {k}") for k in range(8)])
+    figure = shortlist.plot.samples(replace(results, frame=frame))
+    boxes = [(patch.get_facecolor(), patch.get_hatch()) for patch in figure.axes[0].patches]
+    assert len(set(boxes)) == 8

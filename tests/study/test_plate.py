@@ -304,3 +304,30 @@ def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(screen: P
     # What the file of the one study has told, its results carried over do not tell again.
     report = asked("new", "other.toml", "--from", "screen.toml")
     assert (report["made"], report["carried"]) == (False, 0)
+
+
+def test_a_copy_of_a_file_under_another_name_is_refused(screen: Path) -> None:
+    rows = "arm,value\nC01,0.5\nC02,0.25\nC03,0.75\n"
+    Path("old.csv").write_text(rows)
+    Path("old (1).csv").write_text(rows)
+    Path("longer.csv").write_text(rows + "C04,0.1\n")
+    Path("other.csv").write_text(rows.replace("0.75", "0.76"))
+    Path("single.csv").write_text("arm,value\nC01,0.5\n")
+    assert asked("tell", "screen.toml", "old.csv")["taken"] == [0, 1, 2]
+    assert asked("tell", "screen.toml", "old.csv")["known"] == [0, 1, 2]
+    for copy in ("old (1).csv", "longer.csv"):
+        words = ["3 of its", "are those of 'old.csv', which was told before", "--measured-again"]
+        fails(run("tell", "screen.toml", copy), 2, *words)
+    assert asked("tell", "screen.toml", "other.csv")["taken"] == [3, 4, 5]
+    assert asked("tell", "screen.toml", "single.csv")["taken"] == [6]
+    assert asked("tell", "screen.toml", "old (1).csv", "--measured-again")["taken"] == [7, 8, 9]
+    assert asked("tell", "screen.toml", "old (1).csv")["known"] == [7, 8, 9]
+    Path("old.csv").write_text(rows + "C05,0.2\n")  # a file that grew
+    assert asked("tell", "screen.toml", "old.csv")["taken"] == [10]
+
+
+def test_rows_with_keys_of_their_own_are_no_copy(screen: Path) -> None:
+    Path("one.csv").write_text("arm,value,key\nC01,0.5,w1\nC02,0.25,w2\n")
+    Path("two.csv").write_text("arm,value,key\nC01,0.5,w3\nC02,0.25,w4\n")
+    for file, numbers in (("one.csv", [0, 1]), ("two.csv", [2, 3])):
+        assert asked("tell", "screen.toml", file)["taken"] == numbers

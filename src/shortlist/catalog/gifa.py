@@ -21,7 +21,7 @@ from shortlist.noise import rounds_for
 from shortlist.numerics.tall import squared_norms
 from shortlist.problem import Problem
 from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
-from shortlist.rules.registry import RULES, Choice, find_rule, find_threshold
+from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import (
     THRESHOLDS,
@@ -31,7 +31,6 @@ from shortlist.rules.thresholds import (
     published_regularization,
 )
 
-AUTO = "auto"
 ELIMINATION = " with elimination"  # ends a name
 
 

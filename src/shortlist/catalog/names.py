@@ -12,6 +12,7 @@ from shortlist.plans.guide import Guided
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.top_two import TopTwo
+from shortlist.rules.registry import AUTO
 
 Algorithm = GIFA | Planned | Guided | MisLid | Budgeted
 WITH_BUDGET: dict[str, type[Budgeted]] = {each.name: each for each in (TopTwo, XYHalving)}
@@ -74,5 +75,5 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
     if name not in ALGORITHMS:
         published = "published" in choice
         likely = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
-        raise unknown_name("algorithm", choice, likely)
+        raise unknown_name("algorithm", choice, [AUTO, *likely])
     return ALGORITHMS[name]

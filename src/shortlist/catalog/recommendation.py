@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.catalog.gifa import AUTO, GIFA
+from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.names import ALGORITHMS, WITH_BUDGET, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
 from shortlist.engine.many_arms.state import GRAM_LIMIT
@@ -18,6 +18,7 @@ from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
 from shortlist.plans.guide import Guided
 from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
+from shortlist.rules.registry import AUTO
 
 # For more arms than a strategy has tables for.
 MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.output import say, say_json
+from shortlist.cli.output import decimal, say, say_json
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
@@ -38,8 +38,10 @@ def bound(
         Path | None,
         about_instance(metavar="means.csv", help="The means, instead of θ; Xθ for some θ."),
     ] = None,
-    sigma: Annotated[float | None, about_instance(metavar="σ", help=SIGMA)] = None,
-    delta: Annotated[float, about_answer(metavar="δ", help="The risk of a wrong answer.")] = 0.05,
+    sigma: Annotated[float | None, about_instance(parser=decimal, metavar="σ", help=SIGMA)] = None,
+    delta: Annotated[
+        float, about_answer(parser=decimal, metavar="δ", help="The risk of a wrong answer.")
+    ] = 0.05,
     as_json: Annotated[bool, about_answer("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compute the minimum number of evaluations that any δ-correct algorithm needs.

@@ -84,6 +84,7 @@ def new(
         made = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
+        warnings.filterwarnings("ignore", "delta = ")  # so is this
         if made:
             with naming_the_file(described):
                 study = Study(**settings)
@@ -156,6 +157,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
 
 
 def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]]:
+    from shortlist.problem import suspicious_delta
     from shortlist.study.insight.audit import audit_size, is_audited
 
     problem, bound = study.problem, study.bound
@@ -173,6 +175,8 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
         until = f"as well as {count(study.budget, 'evaluation')} can tell"
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
+    if study.budget is None and suspicious_delta(problem.delta):
+        yield "warning", suspicious_delta(problem.delta)
     single = " in a single evaluation" if problem.noise.kind == "given" else ""
     yield "noise", problem.noise.figure + single
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
@@ -194,6 +198,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
 def _outlook_entries(
     described: ScreenFile, study: Study, outlook: Outlook
 ) -> Iterator[tuple[str, str]]:
+    from shortlist.simulation.outlook import is_far_from_linear
     from shortlist.study.view import makes_plans
 
     problem, m = study.problem, study.problem.m
@@ -204,20 +209,29 @@ def _outlook_entries(
         yield "first", f"{first}, whatever the results; there is no answer before that."
     with_a_pilot = f'With means of a pilot (pilot = "pilot.csv" in {described.path}) you get'
     # The pilot by its name: the algorithm may make a pilot of its own.
-    if_true = (
-        f"if the means of {described.keys.get('pilot')} were true (made linear in the features, "
-        f"{outlook.misfit or 0.0:.3g} off at most)"
-    )
+    how = f" (made linear in the features, {outlook.misfit or 0.0:.3g} off at most)"
+    if study.bound.setting.classical:
+        how = f", and {count(outlook.filled, 'arm')} without one had their average"
+        how = how if outlook.filled else ""
+    if_true = f"if the means of {described.keys.get('pilot')} were true{how}"
+    if is_far_from_linear(outlook, problem):
+        yield (
+            "warning",
+            f"your pilot is not linear in the features: {outlook.misfit:.3g} off, σ = "
+            f'{problem.sigma:g}. Use trust = "guide", which assumes nothing about the means, or give '
+            "the names alone (arms in place of features). There is no forecast for means that are "
+            "not linear.",
+        )
     if study.budget is not None:
         yield (
             "in all",
             f"{count(study.budget, 'evaluation')}, exactly. Those that fail or are cancelled do not "
             "count.",
         )
-        if outlook.errors is None:
+        if outlook.errors is None and not is_far_from_linear(outlook, problem):
             probable = "the study says how probable a wrong shortlist is."
             yield "then", f"{probable} {with_a_pilot} a forecast of that."
-        else:
+        elif outlook.errors is not None:
             errors = outlook.errors
             yield (
                 "pilot",
@@ -231,6 +245,8 @@ def _outlook_entries(
     if outlook.misfit is None:
         depends = f"it depends on how far apart the means of ranks {m} and {m + 1} are."
         yield "then", f"{depends} {with_a_pilot} a bound and a forecast."
+        return
+    if is_far_from_linear(outlook, problem):
         return
     yield "pilot", f"{if_true}:"
     if outlook.lower_bound is None:
@@ -249,10 +265,12 @@ def _outlook_entries(
             "algorithm needs. It is a bound, not a forecast.",
         )
     if outlook.forecast is not None:
-        yield "forecast", _forecast_words(outlook.forecast)
+        least = 0.0 if problem.epsilon else outlook.lower_bound or 0.0
+        yield "forecast", _forecast_words(outlook.forecast, least)
 
 
-def _forecast_words(forecast: Forecast) -> str:
+def _forecast_words(forecast: Forecast, least: float) -> str:
+    """The forecast in words; where simulated screens were cut off, no less than the lower bound."""
     cut = ""
     if forecast.unfinished:
         cut = (
@@ -260,7 +278,7 @@ def _forecast_words(forecast: Forecast) -> str:
             f"{forecast.most:,} evaluations, to save time."
         )
     if 2 * forecast.unfinished >= forecast.runs:
-        return f"more than {forecast.median:,.0f} evaluations: {cut}"
+        return f"more than {max(forecast.median, least):,.0f} evaluations: {cut}"
     return (
         f"about {forecast.median:,.0f} evaluations ({forecast.low:,.0f} to {forecast.high:,.0f} in "
         f"{forecast.runs} simulated screens, one evaluation at a time). {cut}".rstrip()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from shortlist.errors import number_hint
 from shortlist.printable import on_one_line, plain, printable
 from shortlist.study.insight.summary import study_report, study_words
 
@@ -42,6 +43,23 @@ def noting_warnings() -> Iterator[None]:
         yield
     for warning in caught:
         note(str(warning.message))
+
+
+def decimal(text: str) -> float:
+    """The number that an option was given, with a word about decimal commas.
+
+    Examples
+    --------
+    >>> decimal("0.5")
+    0.5
+    """
+    try:
+        return float(text)
+    except ValueError:
+        hint = number_hint(text).partition(":")[0]
+        raise typer.BadParameter(
+            f"{text!r} is not a number." + (f"{hint}, with a decimal point." if hint else "")
+        ) from None
 
 
 def say_entry(label: str, words: str) -> None:

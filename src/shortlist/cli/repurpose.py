@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.output import note, noting_warnings, say, say_json
+from shortlist.cli.output import decimal, note, noting_warnings, say, say_json
 from shortlist.errors import InvalidExpression, InvalidSetting, unknown_among_many
 
 if TYPE_CHECKING:
@@ -62,9 +62,11 @@ def repurpose(
         bool, about_data("--synthetic", help="A data set made by code, instead of files.")
     ] = False,
     m: Annotated[int, about_question("-m", metavar="M", help="How many drugs.")] = 5,
-    sigma: Annotated[float, about_question(metavar="σ", help=SIGMA)] = 0.5,
-    delta: Annotated[float, about_question(metavar="δ", help="The risk of a wrong answer.")] = 0.05,
-    epsilon: Annotated[float, about_question(metavar="ε", help=EPSILON)] = 0.1,
+    sigma: Annotated[float, about_question(parser=decimal, metavar="σ", help=SIGMA)] = 0.5,
+    delta: Annotated[
+        float, about_question(parser=decimal, metavar="δ", help="The risk of a wrong answer.")
+    ] = 0.05,
+    epsilon: Annotated[float, about_question(parser=decimal, metavar="ε", help=EPSILON)] = 0.1,
     algorithm: Annotated[str | None, about_question(metavar="NAME", help=ALGORITHM)] = None,
     classical: Annotated[bool, about_question("--classical", help=CLASSICAL)] = False,
     max_evaluations: Annotated[

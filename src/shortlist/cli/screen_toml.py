@@ -13,6 +13,7 @@ from shortlist.errors import (
     InvalidInput,
     InvalidSetting,
     UnknownName,
+    number_hint,
     unknown_name,
 )
 from shortlist.files.csv_files import may_be_names, read_lines, read_table
@@ -79,7 +80,7 @@ class ScreenFile:
             settings |= self._by_trust(settings.get("algorithm"))
         if "sigma" in self.keys:
             sigma = settings["sigma"] = self.keys["sigma"]
-            if isinstance(sigma, str) and Path(sigma).suffix:
+            if isinstance(sigma, str) and Path(sigma).suffix and not number_hint(sigma):
                 settings["sigma"] = _by_arm(self.beside(sigma), "sigma")
         if "lease" in self.keys:
             settings["lease"] = self._lease()
@@ -190,12 +191,25 @@ def read_screen_file(path: Path) -> ScreenFile:
             f'{path}: {error}. A line reads key = number, or key = "text" in quotes.'
         ) from None
     for key, value in keys.items():
+        if key == "confidence":
+            raise UnknownName(
+                f"{path}: there is no key confidence: write the risk of a wrong answer, delta = "
+                f"{_risk(value)}."
+            )
         if key not in KEYS:
             raise UnknownName(f"{path}: {unknown_name('key', key, KEYS)}")
         if key in TEXTS and not (isinstance(value, str) and value.strip()):
             came = "" if key == "storage" else f", got {value!r}"  # it may hold a password
             raise InvalidSetting(f"{path}: {key} must be text in quotes{came}.")
     return ScreenFile(path, keys)
+
+
+def _risk(confidence: object) -> str:
+    """The delta that goes with a confidence, which may be in per cent."""
+    if isinstance(confidence, float | int) and 0 < confidence < 100:
+        share = confidence if confidence < 1 else confidence / 100
+        return f"{1 - share:.3g}"
+    return "0.05"
 
 
 def _by_arm(file: Path, what: str) -> dict[str, float]:

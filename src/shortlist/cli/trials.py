@@ -62,7 +62,8 @@ $ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
 
 A blank value stays open: tell the same file again when it is filled in. What
 was told before is left alone: in a plate by its trial, in a file of arms and
-values by the file's name and the row, or by a column [bold]key[/bold]. If a line is
+values by the file's name and the row, or by a column [bold]key[/bold]. A file that
+repeats the rows of another one is refused; --measured-again says that they are new. If a line is
 wrong it is named, and nothing of the file is taken. Files as spreadsheets save them are read: commas,
 semicolons or tabs between the columns, decimal commas where a comma can mean
 nothing else, and columns of your own."""
@@ -171,6 +172,13 @@ def tell(
         str | None,
         typer.Option(metavar="TEXT", help="Identifies this result: told again, it counts once."),
     ] = None,
+    measured_again: Annotated[
+        bool,
+        typer.Option(
+            "--measured-again",
+            help="The file's results are new, although they equal those of a file told before.",
+        ),
+    ] = False,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -199,12 +207,12 @@ def tell(
         rows = read_plate(Path(plate))
         opened = open_study(study, name)
         try:
-            told = match(Path(plate), rows, opened)
+            told = match(Path(plate), rows, opened, measured_again=measured_again)
             try:
                 taken = _take(opened, told)
             except TrialClosed:  # somebody told some of these just now: look again
                 opened.refresh()
-                told = match(Path(plate), rows, opened)
+                told = match(Path(plate), rows, opened, measured_again=measured_again)
                 taken = _take(opened, told)
         except InvalidInput as error:
             raise type(error)(with_study(str(error), study, name)) from None

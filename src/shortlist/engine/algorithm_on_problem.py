@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import Setting, Threshold
 
+LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
 
 
@@ -81,9 +81,9 @@ class AlgorithmOnProblem:
 
     @cached_property
     def limits(self) -> tuple[float, float]:
-        """The least and the largest result that can be; infinite ones cannot."""
+        """The least and the largest result that can be."""
         given = [
-            (-sys.float_info.max, sys.float_info.max),
+            (-LARGEST, LARGEST),
             self.reward_range,
             self.problem.noise.range,
         ]
@@ -100,6 +100,11 @@ class AlgorithmOnProblem:
                     "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or with "
                     "results scaled to this range; to cut one off would bias the mean."
                 )
+        if abs(value) > LARGEST:
+            raise InvalidInput(
+                f"a result must lie within ±{LARGEST:g}, so that it can be squared and summed, got "
+                f"{value:g}: nothing was told. Check the value, or use other units."
+            )
         self.problem.noise.check(value)
 
     def turned(self, values: Reals) -> Reals:

@@ -47,6 +47,7 @@ def _boxes(views: list[View], reproduced: Reproduced) -> Figure:
             only=[row.title for row in rows],
             from_zero=not view.without,
             title=view.title,
+            lower_bound=False,
         )
     return figure
 

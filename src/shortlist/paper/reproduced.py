@@ -177,7 +177,12 @@ class Reproduced:
 
 def compared(panel: Panel, results: Results) -> list[Line]:
     """The rows of a panel beside the published ones."""
-    summary = results.summary().rename(columns={"error_rate": "errors"}).to_dict(orient="index")
+    known = not results.why_no_lower_bound
+    summary = (
+        results.summary(lower_bound=known)
+        .rename(columns={"error_rate": "errors"})
+        .to_dict(orient="index")
+    )
     figures = ("mean", "std", "errors", "error_low", "error_high", "lower_bound", "ratio")
     lines = []
     for row in panel.rows:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from shortlist.plot.figure import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shortlist.problem import Problem
     from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
 
 ROWS_SHOWN = 30
-NAME_WIDTH = 28  # letters of a name before its middle is left out; a Chinese character is two wide
+MANY = 1000  # names: of more, only those that are shown are shortened, each picture by itself
+NAME_WIDTH = 40  # letters of a name before its middle is left out; a Chinese character is two wide
+NARROW_NAME, WIDE = 28, 5.0  # the same in a panel that is less wide than this, in inches
+PARTS = re.compile(r"[^\W\d_]+|\d+")  # the words and numbers of a name
 HEAD, TAIL = 7, 6  # letters kept at the ends of a name that differs from others in its middle
 MISSING = "□"
 INSIDE, CHALLENGER, OUTSIDE = COLOURS[0], COLOURS[1], "#666666"
@@ -40,13 +48,13 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
     return best_first(table.iloc[sorted(chosen)], look.problem).index.tolist()
 
 
-def labels(look: Look, arms: Sequence[int]) -> list[str]:
+def labels(look: Look, arms: Sequence[int], ax: Any) -> list[str]:
     """The names of arms, with ★ for the shortlist and their roles in the boundary pair."""
     parts = {"b": look.b, "c": look.c, "boundary": look.boundary}
     if look.boundary == look.b:
         del parts["boundary"]
     found = []
-    for arm, name in zip(arms, drawn(look.table["name"].iloc[list(arms)].tolist()), strict=True):
+    for arm, name in zip(arms, names_of(look.problem, arms, ax), strict=True):
         star = "★ " if look.table["in_shortlist"].iloc[arm] else ""
         roles = ", ".join(word for word, who in parts.items() if who == arm)
         found.append(f"{star}{name}{f' ({roles})' if roles else ''}")
@@ -121,21 +129,39 @@ def nothing_yet(study: Study) -> str:
     return f"Nothing to draw yet: intervals come later. {before_the_rounds(study)}"
 
 
+def names_of(problem: Problem, arms: Sequence[int], ax: Any) -> list[str]:
+    """The names of arms as pictures show them: the same in all, but for those drawn in little room."""
+    names, spec = problem.names, ax.get_subplotspec()
+    columns = 1 if spec is None else spec.get_gridspec().ncols
+    room = ax.get_figure(root=True).get_figwidth() / columns
+    width = NAME_WIDTH if room >= WIDE else NARROW_NAME
+    if len(names) > MANY:
+        return drawn([names[arm] for arm in arms], width)
+    every = _drawn_once(names, width, _drawable())
+    return [every[arm] for arm in arms]
+
+
+@functools.lru_cache(maxsize=8)
+def _drawn_once(names: tuple[str, ...], width: int, fonts: frozenset[int] | None) -> list[str]:
+    """All names of a study, as these fonts draw them."""
+    return drawn(names, width)
+
+
 def drawn(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
     r"""Names on one line each, shortened if they are long, so that different ones stay different.
 
-    The middle of a long name is left out. Names that would then look the same keep the part in
-    which they differ. A character that the font lacks is drawn as a box, unless text stays text
+    The middle of a long name is left out. Names that would then look the same keep the words and
+    numbers in which they differ. A character that the font lacks is drawn as a box, unless text stays text
     (``svg.fonttype``): then the reader's font shows it.
 
     Examples
     --------
-    >>> drawn(["a name\nof two lines", "N-acetyl-5-methoxytryptamine, batch 17"])
-    ['a name of two lines', 'N-acetyl-5-met…ine, batch 17']
-    >>> drawn([f"N-(4-hydroxyphenyl)-{k}-chloro-propionamide hydrochloride" for k in (2, 3)])
-    ['N-(4-hy…2-chloro-prop…loride', 'N-(4-hy…3-chloro-prop…loride']
+    >>> drawn(["a name\nof two lines", "N-acetyl-5-methoxytryptamine, batch 17 of May"])
+    ['a name of two lines', 'N-acetyl-5-methoxytr…ne, batch 17 of May']
+    >>> drawn([f"N-(pyridin-{k}-yl)-2-(morpholin-4-yl)-N-methylacetamide" for k in (3, 4)])
+    ['N-(pyridin-3-yl)-2-(morph…ethylacetamide', 'N-(pyridin-4-yl)-2-(morph…ethylacetamide']
     >>> len(drawn([28 * "酸"])[0])
-    14
+    20
     """
     lines = [" ".join(name.split()) for name in names]
     known = _drawable()
@@ -155,7 +181,25 @@ def drawn(names: Sequence[str], width: int = NAME_WIDTH) -> list[str]:
 
 
 def _shortened(lines: Sequence[str], width: int) -> list[str]:
-    """The lines without their middles; those that would look the same with what differs."""
+    """The lines without their middles; those with the same ends with what differs."""
+    found = _by_position(lines, width)
+    alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for k, line in enumerate(lines):
+        if found[k] != line:
+            alike[line[:HEAD], line[-TAIL:]].append(k)
+    for places in alike.values():
+        if len(places) == 1:
+            continue
+        telling = _with_what_differs([lines[k] for k in places], width)
+        chosen = [new or found[k] for k, new in zip(places, telling, strict=True)]
+        if len(set(chosen)) == len({lines[k] for k in places}):
+            for k, short in zip(places, chosen, strict=True):
+                found[k] = short
+    return found
+
+
+def _by_position(lines: Sequence[str], width: int) -> list[str]:
+    """The lines without their middles; those that would look the same from where they differ."""
     found = [_without_middle(line, width) for line in lines]
     alike: dict[str, list[int]] = defaultdict(list)
     for k, short in enumerate(found):
@@ -171,11 +215,51 @@ def _shortened(lines: Sequence[str], width: int) -> list[str]:
         if max(map(_width, middles)) <= room:  # what follows helps to read it
             middles = [_start(line[start:], room) for line in group]
         else:
-            middles = _shortened(middles, room)
+            middles = _by_position(middles, room)
         for k, line, middle in zip(places, group, middles, strict=True):
             head = f"{_start(line, HEAD)}…" if start > HEAD else line[:start]
             found[k] = f"{head}{middle}…{_start(line[::-1], TAIL)[::-1]}"
     return found
+
+
+def _with_what_differs(lines: Sequence[str], width: int) -> list[str]:
+    """Each line with the words and numbers that not all have, its ends, and what is around these.
+
+    A number is one with the word before it: 3 after pyridin is another than 3 after piperidin. A
+    line for which that is too much is empty.
+    """
+    parts = [list(PARTS.finditer(line)) for line in lines]
+    keys = []
+    for found in parts:
+        word, seen, own = "", Counter[str](), []
+        for part in found:
+            is_word = part[0].isalpha()
+            text = part[0] if is_word else f"{word} {part[0]}"
+            word = part[0] if is_word else word
+            seen[text] += 1
+            own.append((text, seen[text]))
+        keys.append(own)
+    shared = Counter(key for own in keys for key in own)
+    shortened = []
+    for line, found, own in zip(lines, parts, keys, strict=True):
+        away = np.minimum(np.arange(len(line)), np.arange(len(line))[::-1])  # from what is kept
+        for part, key in zip(found, own, strict=True):
+            if shared[key] < len(lines):
+                ends = np.arange(len(line)) - part.start(), part.end() - 1 - np.arange(len(line))
+                away = np.minimum(away, np.maximum(0, np.maximum(-ends[0], -ends[1])))
+        # The further one looks around what differs, the longer it is.
+        reach = bisect.bisect(range(width), width, key=lambda k: _width(_kept(line, away <= k)))
+        shortened.append(_kept(line, away < reach) if reach else "")
+    return shortened
+
+
+def _kept(line: str, kept: np.ndarray) -> str:
+    """The characters that are kept, with … for each gap of more than one."""
+    runs = re.finditer("1+|0+", "".join("01"[int(each)] for each in kept))
+    return "".join(
+        line[run.start() : run.end()] if run[0][0] == "1" or len(run[0]) == 1 else "…"
+        for run in runs
+    )
 
 
 def _shared(lines: Sequence[str]) -> int:

@@ -58,7 +58,7 @@ def rewards(
     figure, ax = axes_for(ax, len(drugs), SHARE_ROW)
     places = np.arange(len(drugs), 0, -1)
     for drug, place in zip(drugs, places.tolist(), strict=True):
-        box(ax, values[drug], place, LABELS[known[drug]][0], hatched=False)
+        box(ax, values[drug], place, LABELS[known[drug]][0])
     names = drawn(drugs)
     stars = [
         f"★ {name}" if drug in shortlist else name for name, drug in zip(names, drugs, strict=True)

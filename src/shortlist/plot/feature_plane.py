@@ -14,10 +14,10 @@ from shortlist.plot.arms import (
     OUTSIDE,
     after_stop,
     colour,
-    drawn,
     headline,
     labels,
     look_of,
+    names_of,
     pair_words,
 )
 from shortlist.plot.figure import axes_for, say, write_around
@@ -25,6 +25,7 @@ from shortlist.plot.figure import axes_for, say, write_around
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from shortlist.problem import Problem
     from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
 
@@ -93,7 +94,7 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     title, arms = headline(study, study.evaluations), study.problem.arms
     # Names are placed when all else has its place, and then the caption says how many.
     write_around([ax], title, [(first, words + _without_names(arms, 0))])
-    written = _names(ax, places, table["name"].tolist(), look)
+    written = _names(ax, places, study.problem, look)
     return write_around([ax], title, [(first, words + _without_names(arms, written))])
 
 
@@ -139,7 +140,7 @@ def _axes(ax: Any, shares: np.ndarray) -> None:
     ax.set_ylabel(f"second ({_percent(shares[1])})", fontsize=9)
 
 
-def _names(ax: Any, places: np.ndarray, names: list[str], look: Look | None) -> int:
+def _names(ax: Any, places: np.ndarray, problem: Problem, look: Look | None) -> int:
     """Name the boundary pair, the shortlist, and the others if they are few; returns how many."""
     chosen: list[int] = []
     others = np.empty((0, 2))
@@ -147,13 +148,13 @@ def _names(ax: Any, places: np.ndarray, names: list[str], look: Look | None) -> 
         inside = np.flatnonzero(look.table["in_shortlist"])
         chosen = [look.b, look.c, *inside.tolist()]
         others = np.vstack([places[inside], np.linspace(places[look.b], places[look.c], 40)])
-    if len(names) <= NAMED:
-        chosen += range(len(names))
+    if problem.arms <= NAMED:
+        chosen += range(problem.arms)
     chosen = list(dict.fromkeys(chosen))[:NAMED]
     return place_names(
         ax,
         places[chosen],
-        drawn([names[arm] for arm in chosen]) if look is None else labels(look, chosen),
+        names_of(problem, chosen, ax) if look is None else labels(look, chosen, ax),
         [OUTSIDE if look is None else colour(look, arm) for arm in chosen],
         others=others,
         needed=0 if look is None else 2,

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 ROW, SHARE_ROW, FRAME = 0.55, 0.34, 1.2  # inches: a row of a picture, and what is around them
 WIDTH = 8.0  # inches
+# What a file of each kind is not to hold, since it differs each time.
+EMPTY: dict[str, dict[str, str | None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+}
 LONGEST, SHORTEST = 96, 20  # characters of a line around a panel
 
 
@@ -54,26 +59,34 @@ def stack(rows: Iterable[int], row: float = ROW) -> tuple[Figure, list[Any]]:
 
 
 def save(figure: Figure, path: str | PathLike[str], *, replace: bool = True) -> list[Path]:
-    """Write a picture as PNG and as SVG, the same bytes each time, and close it.
+    """Write a picture as PNG, as SVG or as both, the same bytes each time, and close it.
 
     Parameters
     ----------
     figure : Figure
         The picture.
     path : path
-        Where to, without an ending.
+        Where to. One that ends in ``.png`` or ``.svg`` is written as that; with any other name both
+        are written, and their endings are added.
     replace : bool
         Whether other pictures of that name may be replaced.
+
+    Returns
+    -------
+    list of Path
+        What was written.
     """
     pyplot = load_pyplot()
-    paths = [Path(path).with_name(f"{Path(path).name}.{kind}") for kind in ("png", "svg")]
-    empty = ({"Software": None}, {"Date": None, "Creator": None})
+    path = Path(path)
+    if path.suffix.lower() in EMPTY:
+        paths = [path]
+    else:
+        paths = [path.with_name(f"{path.name}{ending}") for ending in EMPTY]
     try:
-        for place, metadata in zip(paths, empty, strict=True):
-            drawn = io.BytesIO()
+        for place in paths:
+            drawn, ending = io.BytesIO(), place.suffix.lower()
             with pyplot.rc_context({"svg.hashsalt": "shortlist"}):
-                kind = place.suffix.removeprefix(".")
-                figure.savefig(drawn, format=kind, dpi=150, metadata=metadata)
+                figure.savefig(drawn, format=ending[1:], dpi=150, metadata=EMPTY[ending])
             write_file(place, drawn.getvalue(), replace=replace)
     finally:
         pyplot.close(figure)
@@ -88,21 +101,22 @@ def axes_for(ax: Any, rows: int, row: float = ROW) -> tuple[Figure, Any]:
     return figure, axes[0]
 
 
-def box(ax: Any, values: np.ndarray, place: float, colour: str, *, hatched: bool) -> None:
+def box(ax: Any, values: np.ndarray, place: float, colour: str, *, hatch: str = "") -> None:
     """Draw a box from quartile to quartile, whiskers at 5 % and 95 %, and a diamond at the mean."""
-    ax.boxplot(
-        [values],
+    quantiles = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
+    # Not ax.boxplot: its whiskers end at the last value within the quantiles.
+    ax.bxp(
+        [dict(zip(("whislo", "q1", "med", "q3", "whishi"), quantiles, strict=True))],
         positions=[place],
         orientation="horizontal",
         widths=0.6,
         showfliers=False,
-        whis=(5, 95),
         patch_artist=True,
         boxprops={
             "facecolor": colour,
             "alpha": 0.5,
             "edgecolor": colour,
-            "hatch": "////" if hatched else None,
+            "hatch": hatch or None,
         },
         medianprops={"color": "black"},
         whiskerprops={"color": colour},

@@ -10,12 +10,12 @@ from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,
     colour,
-    drawn,
     headline,
     labels,
     left_out,
     look_of,
     most_contested,
+    names_of,
     nothing_yet,
     pair_words,
 )
@@ -72,7 +72,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
-    words = _stop(study, look, arms) + pair_words(look) + left_out(len(arms), look.table)
+    words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
@@ -83,7 +83,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
         _draw(panels[-1], look, arms, GAPS)
         panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
         panels[-1].axvline(look.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
-        captions = [(GAPS_AXIS, words)]
+        captions = [(GAPS_AXIS, words + _dots_alone(look, arms))]
     if not alone and len(panels) == 2:
         _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
@@ -108,7 +108,15 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
         ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     colours = [colour(look, arm) for arm in arms]
-    label_rows(ax, labels(look, arms), places, colours)
+    label_rows(ax, labels(look, arms, ax), places, colours)
+
+
+def _dots_alone(look: Look, arms: list[int]) -> str:
+    """Why some differences have no interval, as a sentence; empty if all have one."""
+    widths = look.table["gap_upper"].to_numpy()[arms] - look.table["gap_lower"].to_numpy()[arms]
+    if np.isfinite(widths).all():
+        return ""
+    return "A dot without a line: the results so far do not bound this difference. "
 
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
@@ -123,7 +131,7 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
         ax.axvline(end + width, color=CHALLENGER, linestyle=":", zorder=1.9)
 
 
-def _stop(study: Study, look: Look, arms: list[int]) -> str:
+def _stop(study: Study, look: Look, ax: Any) -> str:
     """What stops the study, as sentences."""
     setup, m = study.bound.engine.setup, study.problem.m
     alone = setup.alone
@@ -132,7 +140,7 @@ def _stop(study: Study, look: Look, arms: list[int]) -> str:
     figure = f"({band}: {number(look.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
     if setup.stop == "ugape":
-        name = drawn(look.table["name"].iloc[arms].tolist())[arms.index(look.boundary)]
+        [name] = names_of(look.problem, [look.boundary], ax)
         turned = study.problem.minimizes
         rows = f"Every row is {f'{name} minus the arm' if turned else f'the arm minus {name}'}. "
         upper = f"the m-th largest upper end (m = {m})"

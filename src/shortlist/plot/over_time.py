@@ -127,7 +127,7 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
             ax.fill_between(times, low[:, k], high[:, k], color="0.96", zorder=0.6)
     _time_axis(ax, times)
     ends = [(float(mean[-1, place[arm]]), colour(look, arm)) for arm in near]
-    _name_lines(ax, labels(look, near), ends)
+    _name_lines(ax, labels(look, near, ax), ends)
     ax.set_ylabel("mean", fontsize=9)
 
 
@@ -155,10 +155,13 @@ def _difference(ax: Any, study: Study, past: History) -> str:
             "The difference of the challenger and the candidate that are least certain, at the end "
             f"of each phase. The study stops after {study.budget:,} evaluations."
         )
-    return (
+    words = (
         "The difference that the stopping rule reads, of the pair of each moment: the study stops "
         f"when its upper end is at most ε = {study.problem.epsilon:g} (line)."
     )
+    if np.isfinite(high).all():
+        return words
+    return f"{words} Where there is no band, the results until then do not bound it."
 
 
 def _time_axis(ax: Any, times: np.ndarray) -> None:

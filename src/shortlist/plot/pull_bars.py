@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.plot.arms import INSIDE, OUTSIDE, ROWS_SHOWN, after_stop, drawn, headline
+from shortlist.plot.arms import INSIDE, OUTSIDE, ROWS_SHOWN, after_stop, headline, names_of
 from shortlist.plot.figure import COLOURS, axes_for, label_rows, say, write_around
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         ax.annotate(f"{told:,}", (end, place), (3, 0), fontsize=8, color="0.3", **where)
     labels = [
         f"★ {name}" if star else name
-        for name, star in zip(drawn(table["name"].iloc[arms].tolist()), inside, strict=True)
+        for name, star in zip(names_of(study.problem, arms.tolist(), ax), inside, strict=True)
     ]
     label_rows(ax, labels, places, colours)
     ax.set_xlim(0, 1.08 * max(ends.max(), 1))

@@ -12,6 +12,8 @@ from shortlist.rules.thresholds import THRESHOLDS, Threshold, user_threshold
 KINDS = ("indices", "candidates", "ambiguous", "selection", "stopping")
 RULES: dict[str, dict[str, Rule]] = {kind: REGISTRY[kind] for kind in KINDS}
 
+AUTO = "auto"  # in place of a name: whatever suits the problem
+
 Choice = str | Rule | Callable[..., Any]
 
 
@@ -28,6 +30,10 @@ def find_rule(kind: str, choice: Choice) -> Rule:
         if choice not in RULES[kind]:
             raise unknown_name(f"{kind} rule", choice, RULES[kind])
         return RULES[kind][choice]
+    if not callable(choice):
+        raise InvalidSetting(
+            f"a rule is a name or a function, got {kind}={choice!r}: {', '.join(RULES[kind])} are known."
+        )
     return rule(kind)(choice)
 
 
@@ -37,6 +43,12 @@ def find_threshold(choice: str | Threshold | Rule | Callable[..., float]) -> Thr
         return choice
     if isinstance(choice, str):
         if choice not in THRESHOLDS:
-            raise unknown_name("threshold", choice, THRESHOLDS)
+            raise unknown_name("threshold", choice, [AUTO, *THRESHOLDS])
         return THRESHOLDS[choice]
+    if not callable(choice):
+        raise InvalidSetting(
+            "a threshold is a name or a function, one for all algorithms; got "
+            f"{type(choice).__name__}. To compare thresholds, compose algorithms that differ in "
+            "them, such as shortlist.GIFA(threshold='pilot', name='m-LinGapE, pilot')."
+        )
     return user_threshold(choice if isinstance(choice, Rule) else rule("threshold")(choice))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+import inspect
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numba
+import numpy as np
 from numba.core.errors import NumbaError
 
-from shortlist.errors import unknown_name
+from shortlist.errors import InvalidSetting, unknown_name, warn_caller
 from shortlist.numerics.jit import Function
 from shortlist.numerics.records import (
     INTEGER,
@@ -40,6 +43,23 @@ SIGNATURES: dict[str, Any] = {
     "threshold": REAL(INTEGER, REAL, REALS),
     # (arm, parameters, generator) → reward
     "reward": REAL(INTEGER, TABLE, KEYS),
+}
+# How the arguments are called in the documentation, and what is returned, for messages.
+ARGUMENTS: dict[str, str] = {
+    "indices": "j, means, variances, row_j, width, column",
+    "candidates": "m, means, mth_gaps, key, scratch, inside",
+    "ambiguous": "inside, mth_gaps, outside_gaps, key",
+    "selection": "b, c, row_b, row_c, variances, pulls, design, key",
+    "stopping": "index, inside, mth_gaps",
+    "threshold": "t, log_det, constants",
+    "reward": "arm, parameters, stream",
+}
+RETURNED: dict[str, str] = {
+    "ambiguous": "an arm of J(t), a whole number",
+    "selection": "the arm to pull, a whole number",
+    "stopping": "the statistic, a number",
+    "threshold": "C, a number",
+    "reward": "a result, a number",
 }
 POINTERS: dict[str, Any] = {kind: Address(s) for kind, s in SIGNATURES.items()}
 
@@ -158,12 +178,14 @@ def rule(
     wanted = NEEDS.get(kind, frozenset()) if needs is None else frozenset(needs)
 
     def decorate(function: Callable[..., Any]) -> Rule:
+        _check_function(kind, function)
+        compiled = _compile_rule(kind, function)
         made = Rule(
             kind=kind,
             name=function.__name__,
             summary=(function.__doc__ or "").strip().split("\n")[0],
-            function=_compile_rule(function, SIGNATURES[kind]),
-            py_func=function,
+            function=compiled,
+            py_func=compiled if isinstance(compiled, partial) else function,
             needs=wanted,
             traits=frozenset(traits),
             number=number,
@@ -175,7 +197,72 @@ def rule(
     return decorate
 
 
-def _compile_rule(function: Callable[..., Any], signature: Any) -> Any:
+def _check_function(kind: str, function: Callable[..., Any]) -> None:
+    """Raise for what cannot be a rule of this kind; warn of chance that no seed governs."""
+    name = getattr(function, "__name__", None)
+    if name is None:
+        raise InvalidSetting(
+            f"a {kind} rule is a function, got {function!r}: write def mine({ARGUMENTS[kind]})."
+        )
+    if function.__module__.startswith("shortlist."):
+        return
+    count = len(SIGNATURES[kind].args)
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        raise InvalidSetting(
+            f"the {kind} rule {name!r} is called with {count} arguments, and cannot take them: write "
+            f"def {name}({ARGUMENTS[kind]})."
+        ) from None
+    source = _random_source(function)
+    if source:
+        given = "stream" if kind == "reward" else "key"
+        hint = "uniform(stream)" if kind == "reward" else "priority(key, arm)"
+        warn_caller(
+            UserWarning(
+                f"the {kind} rule {name!r} uses {source}, which does not follow the seed: runs and "
+                f"studies with it cannot be repeated. Use the argument {given}, with {hint} of "
+                "shortlist.numerics.random (docs/adding-a-rule.md)."
+            )
+        )
+
+
+def _random_source(function: Callable[..., Any]) -> str:
+    """What a function uses of ``random`` or ``numpy.random``; empty if nothing is seen."""
+    try:
+        used = inspect.getclosurevars(function)
+    except TypeError:  # not written in Python
+        return ""
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        if value is np and "random" in used.unbound:
+            return f"{name}.random"
+        for each in (value, getattr(value, "__self__", None)):  # a module, a generator, its method
+            home = each.__name__ if inspect.ismodule(each) else type(each).__module__
+            if re.fullmatch(r"random|numpy\.random(\..*)?", home):
+                return name
+    return ""
+
+
+def _answer(kind: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What an interpreted rule returns; raises where that is not of its kind."""
+    answer = function(*arguments)
+    if kind in RETURNED:
+        try:
+            float(answer)
+        except (TypeError, ValueError):
+            raise _wrong_answer(kind, function, repr(answer)) from None
+    return answer
+
+
+def _wrong_answer(kind: str, function: Callable[..., Any], answer: str) -> InvalidSetting:
+    return InvalidSetting(
+        f"the {kind} rule {function.__name__!r} must return {RETURNED[kind]}, and returned {answer}: "
+        "every way through the function must end with such a return."
+    )
+
+
+def _compile_rule(kind: str, function: Callable[..., Any]) -> Any:
+    signature = SIGNATURES[kind]
     if numba.config.DISABLE_JIT or function.__module__.startswith("shortlist."):
         return Function(function, signature, inline=True)
     reason: Exception | None = None
@@ -183,20 +270,26 @@ def _compile_rule(function: Callable[..., Any], signature: Any) -> Any:
         made = Function(function, signature, inline=True, counts=counts)
         try:
             made.compile()
-        except (NumbaError, RuntimeError) as error:
+        except (NumbaError, RuntimeError, TypeError) as error:
             reason = error
         else:
             return made
-    warnings.warn(
-        f"rule {function.__name__!r} does not compile and runs interpreted, about a thousand "
-        f"times slower: {_cause(reason)}",
-        stacklevel=3,
+    cause = _cause(reason)
+    wrong = re.match(r"No conversion from (none|Literal\[str\]\S*|unicode_type) to", cause)
+    if wrong and kind in RETURNED:
+        raise _wrong_answer(kind, function, "None" if wrong[1] == "none" else "text")
+    warn_caller(
+        UserWarning(
+            f"rule {function.__name__!r} does not compile and runs interpreted, about a thousand "
+            f"times slower: {cause}"
+        )
     )
-    return function
+    return partial(_answer, kind, function)
 
 
 def _cause(error: Exception | None) -> str:
     """The line of Numba's report that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    bare = re.sub("\x1b\\[[0-9;]*m", "", str(error))  # Numba sends colours
+    lines = [line.strip() for line in bare.splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Failed in", "During", "File"))]
     return (telling or lines or ["unknown"])[0]

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT, MARGIN = 1000.0, 300.0, 12.0  # of the box; the page stretches it
 POINTS = 400  # of the line
 FEW, PART = 50, 0.1  # results, and a part of all: if more are new, those in between are looked up
-FAR = 1.5  # times what is told: so much of a projection is drawn
+FAR = 1.5  # times what is told: so much of a projection's range is drawn
+FARTHEST = 9.0  # and so far its beginning and the guess, beyond which only the way there is drawn
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class Course:
         The statistic, as the points of an SVG polyline.
     epsilon : float
         How high ε is.
-    low, guess, high : float or None
-        Where the projection's range begins, its middle, and where its range ends.
+    low, high : float or None
+        Where the projection's range begins and ends; None if it begins beyond the box.
+    guess : tuple of float or None
+        Where the way to the projected stop ends: at ε, or at the edge of the box.
     now : tuple of float
         Where the line ends.
     first, last : str
@@ -42,7 +45,7 @@ class Course:
     line: str
     epsilon: float
     low: float | None
-    guess: float | None
+    guess: tuple[float, float] | None
     high: float | None
     now: tuple[float, float]
     first: str
@@ -98,8 +101,12 @@ def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | No
     times, values = np.array(points, float)[places].T
     epsilon, now = study.problem.epsilon, float(times[-1])
     low, guess, high = _projected(reading, now)
-    last = max(filter(None, (now, low, guess, high)))
-    last = min(last, now + FAR * now) if not study.model.stopped else now
+    last = now
+    if not study.model.stopped:
+        # What the text says is in the box, unless it is so far that the line would be flat.
+        near = [each for each in (low, guess) if each and each <= now + FARTHEST * now]
+        reach = max([now + FAR * now, *(1.05 * each for each in near)])
+        last = min(max(filter(None, (now, low, guess, high))), reach)
     # The first statistics may be so high that the rest would look flat.
     top = max(float(values[len(values) // 20 :].max()), epsilon)
     bottom = min(float(values.min()), epsilon)
@@ -113,14 +120,18 @@ def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | No
         share = (min(value, top) - bottom) / (top - bottom)
         return round(HEIGHT - MARGIN - share * (HEIGHT - 2.0 * MARGIN), 1)
 
+    end, value = None, float(values[-1])
+    if guess is not None:
+        share = 1.0 if guess <= last else (last - now) / (guess - now)
+        end = x(guess), y(value + share * (epsilon - value))
     drawn = zip(times.tolist(), values.tolist(), strict=True)
     return Course(
         line=" ".join(f"{x(time)},{y(value)}" for time, value in drawn),
         epsilon=y(epsilon),
-        low=None if low is None else x(low),
-        guess=None if guess is None else x(guess),
+        low=None if low is None or low > last else x(low),
+        guess=end,
         high=None if low is None else x(last if high is None else high),
-        now=(x(now), y(float(values[-1]))),
+        now=(x(now), y(value)),
         first=f"{first:,.0f}",
         last=f"{last:,.0f}",
         top=number(top),

@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 
 from shortlist.catalog.names import Algorithm, find_algorithm
-from shortlist.catalog.recommendation import meant
+from shortlist.catalog.recommendation import is_auto, meant
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Runs, joined
-from shortlist.errors import InvalidSetting
+from shortlist.errors import InvalidSetting, warn_caller
 from shortlist.numerics.random import run_seeds
-from shortlist.problem import checked_seed, whole_number
+from shortlist.problem import checked_seed, suspicious_delta, whole_number
 from shortlist.simulation.chunk import Chunk, Sender, chunks_of
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
@@ -59,7 +59,8 @@ def compare(
     Parameters
     ----------
     algorithms : str, GIFA, Planned, MisLid or several of them
-        By name (see ``shortlist.algorithms``) or composed.
+        By name (see ``shortlist.algorithms``) or composed. The same rules with two thresholds:
+        ``GIFA(threshold="pilot", name="m-LinGapE, pilot")`` and so on.
     instance : Instance
         The bandit they are run on.
     runs : int
@@ -80,7 +81,7 @@ def compare(
     executor : concurrent.futures.Executor or Dask client, optional
         Where to run, instead of in new threads. Runs that it loses are sent again.
     threshold : optional
-        Used by all algorithms in place of their own.
+        One for all algorithms, in place of their own.
     S : float, optional
         The bound on ‖θ‖ for thresholds that need one; by default the instance's own ‖θ‖.
     sigma, reward_range : optional
@@ -109,16 +110,25 @@ def compare(
     if workers is not None:
         whole_number("workers", workers, 1)
     problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
+    if suspicious_delta(problem.delta):
+        warn_caller(UserWarning(suspicious_delta(problem.delta)))
     bounds: dict[str, AlgorithmOnProblem] = {}
-    for choice in algorithms:
+    choices = list(algorithms)
+    listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
+    for choice in choices:
         chosen, threshold_chosen = meant(choice, threshold, problem)
         algorithm = find_algorithm(chosen)
-        if algorithm.name in bounds:
+        name = algorithm.name
+        if is_auto(choice) and name in listed:
+            name = f"auto ({name})"
+        if name in bounds:
             raise InvalidSetting(
-                f"algorithm {algorithm.name!r} is listed twice: give one of them another name."
+                f"algorithm {name!r} is listed twice: leave out one of them. To compare settings of "
+                "one algorithm, compose it under two names, such as "
+                "shortlist.GIFA(threshold='pilot', name='m-LinGapE, pilot')."
             )
-        bounds[algorithm.name] = algorithm.bind(problem, threshold_chosen)
-        _check_range(bounds[algorithm.name], instance)
+        bounds[name] = algorithm.bind(problem, threshold_chosen)
+        _check_range(bounds[name], instance)
     if not bounds:
         raise InvalidSetting("no algorithm was given: name one, shortlist.algorithms() lists them.")
     shortest = max(len(bound.engine.setup.initial) for bound in bounds.values())
@@ -146,7 +156,9 @@ def compare(
     else:
         with ThreadPoolExecutor(max_workers=cores) as pool:
             found = _run_all(chunks, pool, progress)
-    tables = [_rows(name, instance, epsilon, start, found[name], audit) for name in bounds]
+    tables = [
+        _rows(name, bound, instance, start, found[name], audit) for name, bound in bounds.items()
+    ]
     frame = pd.concat(tables, ignore_index=True)
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
 
@@ -229,7 +241,12 @@ def _progress_bar(wanted: bool, total: int) -> Iterator[Callable[[str, int], Non
 
 
 def _rows(
-    name: str, instance: Instance, epsilon: float, start: int, parts: list[Runs], audit: bool
+    name: str,
+    bound: AlgorithmOnProblem,
+    instance: Instance,
+    start: int,
+    parts: list[Runs],
+    audit: bool,
 ) -> pd.DataFrame:
     runs = joined(parts)
     names = np.array(instance.names, dtype=object)
@@ -239,9 +256,11 @@ def _rows(
         "seed": runs.seeds,
         "samples": runs.samples,
         "stopped": runs.stopped,
-        "correct": ~(runs.recommended & ~instance.acceptable(epsilon)).any(axis=1),
+        "correct": ~(runs.recommended & ~instance.acceptable(bound.problem.epsilon)).any(axis=1),
         "recommendation": [names[row].tolist() for row in runs.recommended],
         "pulls": runs.pulls.tolist(),
+        "threshold": bound.threshold.name,
+        "proven": bound.proven,
     }
     if audit:
         none = np.zeros(len(runs.pulls), np.int64)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.catalog.gifa import AUTO
+from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
 from shortlist.numerics.jit import notice
 from shortlist.plans.budget import BudgetBound
+from shortlist.problem import Problem
+from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
 from shortlist.simulation.results import clopper_pearson
@@ -23,6 +25,8 @@ RUNS = 20
 ERROR_RUNS = 400  # where errors are counted; they come in groups of RUNS
 PATIENCE = 4.0  # seconds for all of them
 MOST = 200_000  # evaluations of a simulated study
+NOT_LINEAR = 4.0  # σ: a single evaluation is hardly ever so far off
+MOST_ARMS = 2000  # with features that the algorithm does not assume anything about
 PROBE = 500  # evaluations to see how long one takes
 
 
@@ -75,7 +79,11 @@ class Outlook:
     initial, initial_arms : int
         The number of pulls before the first round, and of the arms they are of.
     misfit : float or None
-        How far the pilot means are from linear ones, at most; None without a pilot.
+        How far the pilot means are from those that the bound and the forecast take for true, at most;
+        None without a pilot. It is 0 where nothing is assumed to be linear in the features.
+    filled : int
+        How many arms have no pilot mean and are taken to have the average of the others; 0 where
+        the features tell.
     lower_bound : float or None
         On evaluations, on average, at ε = 0 and if the pilot means were true.
     why_no_bound : str or None
@@ -89,6 +97,7 @@ class Outlook:
     initial: int
     initial_arms: int
     misfit: float | None = None
+    filled: int = 0
     lower_bound: float | None = None
     why_no_bound: str | None = None
     forecast: Forecast | None = None
@@ -113,26 +122,54 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
         return Outlook(*first)
     if study.problem.noise.is_open:
         return Outlook(*first, why_no_bound="σ is not known before it is estimated")
-    instance, misfit = _pilot_instance(study, pilot)
+    classical, problem = study.bound.setting.classical, study.problem
+    means, misfit = _pilot_means(study, pilot)
+    filled = problem.arms - len(pilot) if classical else 0
+    known = (*first, misfit, filled)
+    if is_far_from_linear(Outlook(*known), problem):
+        why = f"the pilot is not linear in the features: {misfit:.3g} off, σ = {problem.sigma:g}"
+        return Outlook(*known, why_no_bound=why)
+    sigma = problem.sigma if problem.noise.each is None else problem.noise.each
+    described: dict[str, Any] = {"means": means, "m": problem.m, "sigma": sigma}
+    instance = from_arrays(problem.features, arms=problem.names, **described)
     if study.budget is not None:
-        return Outlook(*first, misfit, errors=_error_forecast(study, instance))
-    samples, why = None, None
+        return Outlook(*known, errors=_error_forecast(study, instance))
+    samples, why_not = None, None
     try:
+        if classical and not problem.is_classical:
+            if problem.arms > MOST_ARMS:
+                raise InvalidSetting(f"it is not computed for more than {MOST_ARMS:,} arms here")
+            own = from_arrays(np.eye(problem.arms), **described)
+        else:
+            own = instance
         with notice("computing the lower bound: with many arms it takes minutes"):
-            samples = lower_bound(instance, study.problem.delta).samples
+            samples = lower_bound(own, problem.delta).samples
     except InvalidSetting as error:
-        why = str(error)
-    return Outlook(*first, misfit, samples, why, _forecast(study, instance, settings))
+        why_not = str(error)
+    return Outlook(*known, samples, why_not, _forecast(study, instance, settings))
 
 
-def _pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, float]:
-    """The instance with the linear means nearest to the pilot's, and how far off these are."""
+def is_far_from_linear(outlook: Outlook, problem: Problem) -> bool:
+    """Whether the pilot's means are further from linear ones than noise explains."""
+    return (outlook.misfit or 0.0) > NOT_LINEAR * problem.sigma
+
+
+def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
+    """Means of all arms that go with the pilot's, and how far off these are at most.
+
+    Where the algorithm assumes linear means, they are the nearest that are linear in the features.
+    Else they are the pilot's own, and other arms have the average of these.
+    """
     problem = study.problem
     for name in pilot:
         if name not in problem.names:
             raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = study.bound.turned(np.array(list(pilot.values())))
+    if study.bound.setting.classical:
+        every = np.full(problem.arms, means.mean())
+        every[rows] = means
+        return every, 0.0
     known = problem.reduced[rows]
     rank = int(np.linalg.matrix_rank(known))
     if rank < problem.rank:
@@ -141,14 +178,7 @@ def _pilot_instance(study: Study, pilot: dict[str, float]) -> tuple[Instance, fl
             "dimensions of the features: give means of more arms."
         )
     theta = np.linalg.lstsq(known, means, rcond=None)[0]
-    instance = from_arrays(
-        problem.features,
-        means=problem.reduced @ theta,
-        m=problem.m,
-        sigma=problem.sigma if problem.noise.each is None else problem.noise.each,
-        arms=problem.names,
-    )
-    return instance, float(np.abs(known @ theta - means).max())
+    return problem.reduced @ theta, float(np.abs(known @ theta - means).max())
 
 
 def _simulated(study: Study, algorithm: Any, instance: Instance, **settings: Any) -> pd.DataFrame:

@@ -10,20 +10,23 @@ from os import PathLike
 import pandas as pd
 
 from shortlist import notebook
-from shortlist.errors import InvalidSetting
+from shortlist.errors import InvalidSetting, warn_caller
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file, write_file
-from shortlist.printable import printable
+from shortlist.printable import in_figures, printable
 from shortlist.simulation.instances import Instance
 from shortlist.theory.lower_bound import lower_bound
 
+WORTH = ("threshold", "proven")  # what the answers of an algorithm are worth
+PROVEN = {True: "yes", False: "no: heuristic"}
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
     """One row per run in ``frame``: algorithm, run, seed, samples, stopped, correct, recommendation
-    (names) and pulls (one number per arm).
+    (names), pulls (one number per arm), threshold (its name) and proven (whether a theorem covers
+    the answer if what it assumes holds). Frames of earlier versions lack the last two.
     """
 
     frame: pd.DataFrame
@@ -32,7 +35,7 @@ class Results:
     epsilon: float
 
     def __repr__(self) -> str:
-        return printable(self._shown().to_string(index=False, float_format="{:.4g}".format))
+        return printable(self._shown().to_string(index=False, float_format=in_figures))
 
     def _repr_html_(self) -> str:
         shown = self._shown()
@@ -40,8 +43,32 @@ class Results:
 
     def _shown(self) -> pd.DataFrame:
         """The summary, without the bound, which may take long."""
-        columns = ["runs", "unfinished", "mean", *QUANTILES, "error_rate"]
-        return self.summary(lower_bound=False)[columns].reset_index()
+        columns = ["threshold", "proven", "runs", "unfinished", "mean", *QUANTILES, "error_rate"]
+        shown = self.summary(lower_bound=False)[columns].reset_index()
+        shown["threshold"] = shown["threshold"].fillna("")
+        shown["proven"] = [PROVEN.get(proven, "") for proven in shown["proven"]]
+        return shown
+
+    @property
+    def heuristic(self) -> set[str]:
+        """The algorithms whose answers no theorem covers."""
+        frame = self.frame
+        return (
+            set()
+            if "proven" not in frame
+            else set(frame.loc[frame["proven"].eq(False), "algorithm"])
+        )
+
+    @property
+    def why_no_lower_bound(self) -> str:
+        """Why there is no lower bound for these settings; empty if there is one."""
+        if self.epsilon > 0.0:
+            return f"it is known for ε = 0 only, and epsilon = {self.epsilon:g}"
+        if self.delta >= 0.5:
+            return f"it is known for δ below 0.5 only, and delta = {self.delta:g}"
+        if self.instance.S is None:
+            return "it is known for means linear in the features only, and these are not"
+        return "" if math.isfinite(self.lower_bound) else "the means of ranks m and m + 1 are equal"
 
     @cached_property
     def lower_bound(self) -> float:
@@ -70,7 +97,12 @@ class Results:
 
         Notes
         -----
-        ``ratio`` is the mean divided by ``lower_bound``. It is below 1 only by chance, or if the
+        ``threshold`` is the threshold's name, and ``proven`` says whether a theorem covers the answer
+        if what it assumes holds; where it is False, the algorithm is a heuristic. Both are missing for
+        runs stored by earlier versions.
+
+        ``ratio`` is the mean divided by ``lower_bound``; a warning says why where there is none
+        (ε > 0, for example), and ``lower_bound=False`` asks for none. It is below 1 only by chance, or if the
         bound does not apply: if an algorithm errs more often than δ on some instance, or if the
         noise is not normal with the declared σ.
 
@@ -79,10 +111,18 @@ class Results:
         """
         rows = {}
         bound = self.lower_bound if lower_bound else math.nan
+        if lower_bound and self.why_no_lower_bound:
+            warn_caller(
+                UserWarning(
+                    f"no lower bound, so ratio is NaN: {self.why_no_lower_bound}. "
+                    "summary(lower_bound=False) does not ask for it."
+                )
+            )
         for name, group in self.frame.groupby("algorithm", sort=False):
             errors = int((~group["correct"]).sum())
             low, high = clopper_pearson(errors, len(group))
             rows[name] = {
+                **{key: group[key].iloc[0] if key in group else None for key in WORTH},
                 "runs": len(group),
                 "unfinished": int((~group["stopped"]).sum()),
                 "mean": group["samples"].mean(),

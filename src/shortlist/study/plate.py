@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 NEEDED = ("trial", "arm", "value")
 LONGEST_NAME = 150  # characters of a file's name in the keys of its rows
+FEWEST_ALIKE = 2  # rows: that a single result comes again is likely enough
+ROW_KEY = re.compile(
+    r"(.*), (?:row|trial) ([0-9]+)", re.DOTALL
+)  # of a row without a key of its own
 NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of them
 
 
@@ -166,11 +170,14 @@ def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
     return Row(line, int(number[1]), cell["arm"], cell["value"], *about)
 
 
-def match(file: Path, rows: list[Row], study: Study) -> PlateResults:
+def match(
+    file: Path, rows: list[Row], study: Study, *, measured_again: bool = False
+) -> PlateResults:
     """The results of a file for a study; the first line that does not fit is an error.
 
     The rows of a file that another study exported, and of one that names arms and values only, are
-    data that nobody asked for.
+    data that nobody asked for. A file that repeats one told before under another name is an error,
+    unless its results were ``measured_again``.
     """
     mark = study_mark(study)
     filled = [row for row in rows if row.value]
@@ -181,6 +188,8 @@ def match(file: Path, rows: list[Row], study: Study) -> PlateResults:
     matched = PlateResults([], [], [], [])
     if any(row.trial is None or row.state for row in rows) and not _is_own(rows, values, study):
         _match_unasked(file, values, study, matched)
+        if not measured_again:
+            _check_not_a_copy(file, study, matched)
         return matched
     # In the order of asking, whatever order the lines are in.
     for row in sorted(rows, key=lambda row: row.trial or 0):
@@ -266,6 +275,33 @@ def _match_unasked(
                 f"for {known.name!r}, and is {value!r} for {row.arm!r} here. If it was mistyped, "
                 f"`shortlist correct STUDY {known.number} --value={value!r} --reason TEXT` puts it "
                 "right; a new result belongs on a new row, or in a file of another name."
+            )
+
+
+def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
+    """Raise where the new rows of a file are those of a file that was told under another name."""
+    told: dict[str, dict[int, Trial]] = {}
+    for trial in study.trials:
+        found = ROW_KEY.fullmatch(trial.key or "")
+        if found is not None and trial.state == "told":
+            told.setdefault(found[1], {})[int(found[2])] = trial
+    mine: dict[int, tuple[int, float]] = {}
+    for arm, value, key in matched.unasked:
+        found = ROW_KEY.fullmatch(key)
+        if found is None or found[1] in told:  # rows with keys of their own; a file that has grown
+            return
+        mine[int(found[2])] = arm, value
+    for name, rows in told.items():
+        shared = mine.keys() & rows.keys()
+        if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
+            continue
+        if all(mine[n][0] == rows[n].arm and rows[n].was_told(mine[n][1]) for n in shared):
+            raise InvalidInput(
+                f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
+                "before: the same arms and values, row by row. Nothing was told. If it is a copy, "
+                f"leave it; what it has beyond {name!r} can be told in a file of its own. If all was "
+                "measured again with the same results, add --measured-again to `shortlist tell`, or "
+                "give every row a key of its own in a column key."
             )
 
 

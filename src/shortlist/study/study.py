@@ -31,7 +31,7 @@ from shortlist.errors import (
 )
 from shortlist.noise import Noise
 from shortlist.plans.guide import Guided
-from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition, checked_flag, checked_lease
@@ -174,6 +174,8 @@ class Study(View):
             S=S,
             arms=arms,
         ).locked()
+        if budget is None and suspicious_delta(problem.delta):
+            warn_caller(UserWarning(suspicious_delta(problem.delta)))
         algorithm = by_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )

@@ -456,3 +456,38 @@ def test_a_p_value_too_small_for_a_number_is_not_0() -> None:
     [found] = [each for each in study.health() if each.name == "noise"]
     assert "p < 1e-300" in found.words
     assert "p = 0" not in found.words
+
+
+def with_results(values: list[float], **settings: Any) -> shortlist.Study:
+    names = [f"arm {k}" for k in range(len(values))]
+    study = shortlist.Study(arms=names, m=2, sigma=0.08, algorithm="LUCB", **settings)
+    for arm, value in enumerate(values):
+        study.tell(arm=arm, value=value)
+    return study
+
+
+def outliers(study: shortlist.Study) -> list[Finding]:
+    return [finding for finding in study.health() if finding.name == "outliers"]
+
+
+def test_a_single_result_far_beyond_all_others_is_noted() -> None:
+    usual = [0.1, 0.93, 0.3, 0.45, 0.6]
+    [found] = outliers(with_results([*usual, 10.67]))
+    assert found.level == "note"
+    assert "'arm 5', 10.67 (trial 5), is 122 σ beyond" in found.words
+    assert "correct" in found.meaning
+    assert "heuristic" in found.meaning
+    assert outliers(with_results([*usual, -10.67], direction="minimize"))
+    assert not outliers(with_results([*usual, 1.5]))  # 7 σ beyond, and within twice the span
+    assert not outliers(with_results([0.1, 0.3, 10.67]))  # too few to say
+
+
+def test_a_result_far_from_the_others_of_its_arm_is_warned_of() -> None:
+    study = with_results([0.1, 0.93, 0.3])
+    for value in (0.95, 0.9, 9.3):
+        study.tell(arm=1, value=value)
+    [found] = outliers(study)
+    assert found.level == "warning"
+    assert "The result 9.3 of arm 'arm 1' (trial 5) is 105 σ from the arm's 3 others" in found.words
+    study.correct(5, 0.93, reason="decimal point")
+    assert not outliers(study)

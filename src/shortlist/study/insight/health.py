@@ -378,7 +378,8 @@ def examine(study: View) -> list[Finding]:
         later = "There is no answer before they are."
         return [*features, Finding("noise", "untested", words, later)]
     results = _Results.of(study)
-    return [*features, _norm(study, results), _noise(study, results), _fit(study, results)]
+    found = [*features, _norm(study, results), _noise(study, results), _fit(study, results)]
+    return found + _outlying(study)
 
 
 @dataclass(frozen=True)
@@ -414,6 +415,62 @@ class _Results:
     def replicates(self) -> int:
         """The degrees of freedom of the spread within arms."""
         return int(self.counts.sum()) - len(self.arms)
+
+
+APART = 8.0  # σ: no noise with this σ makes results differ by so much
+ODD = 2.0  # times the span of all other arms' means, for an arm that was evaluated once
+FEWEST = 4  # arms with which one can be compared
+
+
+def _outlying(study: View) -> list[Finding]:
+    """The result that fits the others of its study least, if it fits them badly; else nothing.
+
+    This is a heuristic check, for slips of the pen: a result far from the others of its arm, or
+    the only one of its arm and far beyond those of all other arms.
+    """
+    if study.bound.reward_range is not None or not study.taken:
+        return []
+    problem, trials = study.problem, study.taken
+    sigmas = problem.sigma * np.sqrt(problem.relative_noise)
+    arms = np.array([trial.arm for trial in trials], np.int64)
+    values = np.array([trial.value for trial in trials], np.float64)
+    counts = np.bincount(arms, minlength=problem.arms)
+    sums = np.bincount(arms, values, problem.arms)
+    others = counts[arms] - 1
+    again = others > 0
+    with np.errstate(all="ignore"):
+        usual = (sums[arms] - values) / others
+        apart = np.abs(values - usual) / (sigmas[arms] * np.sqrt(1.0 + 1.0 / others))
+    apart[~again] = 0.0
+    k = int(np.argmax(apart))
+    if apart[k] > APART:
+        words = (
+            f"The result {values[k]:.4g} of arm {problem.names[arms[k]]!r} (trial {trials[k].number}) is "
+            f"{abs(values[k] - usual[k]) / sigmas[arms[k]]:,.0f} σ from the arm's "
+            f"{'other result' if others[k] == 1 else f'{others[k]} others'}."
+        )
+        return [Finding("outliers", "warning", words, MISTYPED)]
+    evaluated = np.flatnonzero(counts)
+    if len(evaluated) <= FEWEST:
+        return []
+    means = sums / np.maximum(counts, 1)
+    order = evaluated[np.argsort(means[evaluated], kind="stable")]
+    for alone, nearest, furthest in (order[[-1, -2, 0]], order[[0, 1, -1]]):
+        beyond, span = abs(means[alone] - means[nearest]), abs(means[nearest] - means[furthest])
+        if counts[alone] == 1 and beyond > max(APART * sigmas[alone], ODD * span):
+            number = trials[int(np.argmax(arms == alone))].number
+            words = (
+                f"The one result of arm {problem.names[alone]!r}, {means[alone]:.4g} (trial {number}), is "
+                f"{beyond / sigmas[alone]:,.0f} σ beyond those of all other arms, and has no replicate."
+            )
+            return [Finding("outliers", "note", words, f"{MISTYPED} Else evaluate the arm again.")]
+    return []
+
+
+MISTYPED = (
+    "Was it mistyped? Then put it right with study.correct(trial, value, reason=…) or `shortlist "
+    "correct`. This is a heuristic check."
+)
 
 
 def _norm(study: View, results: _Results) -> Finding:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.errors import InvalidInput, ShortlistError
+from shortlist.errors import InvalidInput, ShortlistError, number_hint
 
 if TYPE_CHECKING:
     from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
@@ -122,6 +122,7 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
     if not isinstance(value, (numbers.Real, np.bool_)):
         raise InvalidInput(
             f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
+            + number_hint(value)
         )
     try:
         number = float(value)

@@ -1,0 +1,110 @@
+"""A user's own rule: what is refused, what is warned of, and choices at random that repeat."""
+
+from __future__ import annotations
+
+import random as chance
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.errors import InvalidSetting
+from shortlist.numerics.random import priority
+from shortlist.rules.rule import ARGUMENTS, SIGNATURES, _random_source
+
+
+def too_few(b: int, c: int) -> int:
+    return b
+
+
+def returns_nothing(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    pulls[b]
+
+
+def returns_text(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    return "b"
+
+
+seen: dict[int, int] = {}
+
+
+def remembers_and_returns_nothing(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    seen[b] = c
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+def by_numpy(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    return b if np.random.random() < 0.5 else c  # noqa: NPY002
+
+
+def by_python(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    return chance.choice((b, c))
+
+
+def by_a_generator(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    return GENERATOR.choice([b, c])
+
+
+def by_its_key(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    return b if priority(key, b) < priority(key, c) else c
+
+
+def test_the_arguments_named_in_messages_are_as_many_as_a_rule_is_called_with() -> None:
+    assert ARGUMENTS.keys() == SIGNATURES.keys()
+    for kind, words in ARGUMENTS.items():
+        assert len(words.split(", ")) == len(SIGNATURES[kind].args)
+
+
+def test_a_rule_with_other_arguments_is_told_which_it_should_have() -> None:
+    expected = r"'too_few' is called with 8 arguments.*def too_few\(b, c, row_b, .*, key\)"
+    with pytest.raises(InvalidSetting, match=expected):
+        shortlist.GIFA(selection=too_few)
+    with pytest.raises(InvalidSetting, match="a selection rule is a function, got"):
+        shortlist.GIFA(selection=partial(too_few, 1))
+
+
+@pytest.mark.parametrize(("function", "came"), [(returns_nothing, "None"), (returns_text, "text")])
+def test_a_rule_that_returns_no_arm_is_refused(function: Callable[..., Any], came: str) -> None:
+    with pytest.raises(InvalidSetting, match=f"must return the arm to pull.*returned {came}"):
+        shortlist.GIFA(selection=function)
+
+
+def test_an_interpreted_rule_that_returns_no_arm_is_named_when_it_is_called() -> None:
+    with pytest.warns(UserWarning, match="does not compile"):
+        mine = shortlist.GIFA(selection=remembers_and_returns_nothing)
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
+    expected = "'remembers_and_returns_nothing' must return the arm to pull.*returned None"
+    with pytest.raises(InvalidSetting, match=expected):
+        shortlist.compare(mine, instance, runs=1, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("function", "source"),
+    [(by_numpy, "np.random"), (by_python, "chance"), (by_a_generator, "GENERATOR")],
+)
+def test_chance_that_does_not_follow_the_seed_is_warned_of(
+    function: Callable[..., Any], source: str
+) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        shortlist.GIFA(selection=function)
+    assert f"uses {source}, which does not follow the seed" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_a_rule_that_chooses_by_its_key_repeats_itself() -> None:
+    assert _random_source(by_its_key) == ""
+    mine = shortlist.GIFA(selection=by_its_key, name="by its key")
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
+    one, two, other = (
+        shortlist.compare(mine, instance, runs=5, seed=seed, progress=False).frame["pulls"].tolist()
+        for seed in (0, 0, 1)
+    )
+    assert one == two
+    assert one != other
