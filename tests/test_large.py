@@ -102,7 +102,7 @@ def test_what_is_shown_stays_small(study: shortlist.Study) -> None:
     with pytest.raises(UnknownName) as error:
         study.problem.index("nobody")
     assert len(str(error.value)) < 1000
-    assert "100,000 in all" in str(error.value)
+    assert "There are 100,000 arms" in str(error.value)
 
 
 @pytest.mark.slow

@@ -801,7 +801,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"sigma": "Estimate"}, "unknown sigma 'Estimate': did you mean 'estimate'"),
     ({"sigma": "estimate_per_arm"}, "did you mean 'estimate per arm'"),
     ({"sigma": "estimate per arm", "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
-    ({"sigma": "0.5"}, "unknown sigma '0.5'"),
+    ({"sigma": "0.5"}, "Write 0.5, without quotes"),
     ({"sigma": None, "reward_range": (0, 1)}, "reward_range goes with sigma='bounded' only"),
     ({"sigma": "estimate", "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
     ({"sigma": EACH, "reward_range": (0, 1)}, "goes with sigma='bounded' only"),

@@ -149,7 +149,7 @@ def test_name_storage_and_lease_of_a_screen(folder: Path) -> None:
     [trial] = asked("ask", "screen.toml")["trials"]
     span = pd.Timestamp(trial["due"]) - pd.Timestamp(trial["asked"])
     assert abs(span.total_seconds() - 5400) <= 1
-    fails(run("status", "kept/all.db"), 2, "holds 2 studies", "first, second")
+    fails(run("status", "kept/all.db"), 2, "holds 2 studies", "'first', 'second'")
     assert asked("status", "kept/all.db", "--study", "first")["pending"] == 0
     assert asked("status", "kept/all.db", "--study", "second")["pending"] == 1
     assert asked("status", "screen.toml", "--study", "first")["study"] == "first"

@@ -117,8 +117,8 @@ def test_two_who_tell_the_same_plate_at_once(plated: Path, monkeypatch: pytest.M
     Path("plate.csv").write_text(GOOD)
     looked = commands.match
 
-    def overtaken(file: Path, rows: Any, study: Any) -> Any:
-        intake = looked(file, rows, study)
+    def overtaken(file: Path, rows: Any, study: Any, **settings: Any) -> Any:
+        intake = looked(file, rows, study, **settings)
         if told()[0] is None:
             shortlist.Study.load("screen.db").tell(0, value)
         return intake
@@ -136,8 +136,8 @@ def test_one_who_tells_another_value_at_once_is_not_ignored(
     Path("plate.csv").write_text(GOOD)
     looked = commands.match
 
-    def overtaken(file: Path, rows: Any, study: Any) -> Any:
-        intake = looked(file, rows, study)
+    def overtaken(file: Path, rows: Any, study: Any, **settings: Any) -> Any:
+        intake = looked(file, rows, study, **settings)
         if told()[0] is None:
             shortlist.Study.load("screen.db").tell(0, 0.9)
         return intake

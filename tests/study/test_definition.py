@@ -44,7 +44,7 @@ def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -
     assert begin(storage, seed=None).seed == 7
     other = begin(storage, name="another", sigma=1.0)
     assert study_names(storage) == ["study", "another"]
-    with pytest.raises(InvalidSetting, match="holds 2 studies: name one of study, another"):
+    with pytest.raises(InvalidSetting, match="holds 2 studies: 'study', 'another'"):
         shortlist.Study.load(storage)
     with pytest.raises(StudyNotFound, match="did you mean 'another'"):
         shortlist.Study.load(storage, "anothr")

@@ -225,11 +225,13 @@ def number(value: float, form: str = ".4g") -> str:
     --------
     >>> number(-0.123456), number(2.0, ".1f"), number(float("nan"))
     ('−0.1235', '2.0', '–')
-    >>> number(-0.01, ".0f")
-    '0'
+    >>> number(-0.01, ".0f"), number(0.5, "+.1f")
+    ('0', '+0.5')
     """
+    sign = "+" if form.startswith("+") else ""
     # z: what is rounded to zero has no sign.
-    return format(value, f"z{form}").replace("-", "−") if math.isfinite(value) else "–"
+    form = f"{sign}z{form.removeprefix('+')}"
+    return format(value, form).replace("-", "−") if math.isfinite(value) else "–"
 
 
 def whole(value: float, _: object) -> str:
