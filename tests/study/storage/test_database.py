@@ -94,7 +94,7 @@ def test_rows_made_on_demand_are_replayed_bit_for_bit(tmp_path: Path) -> None:
 def test_two_openings_see_each_other(new_storage: NewStorage) -> None:
     storage = new_storage()
     one, other, memory = begin(storage), begin(storage), begin()
-    for _ in range(40):
+    for _ in range(30):
         trials = one.ask(), other.ask()
         assert [t.number for t in trials] == [len(memory.trials), len(memory.trials) + 1]
         assert [t.arm for t in trials] == [memory.ask().arm, memory.ask().arm]
