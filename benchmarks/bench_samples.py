@@ -200,7 +200,7 @@ def draw(parts: list[tuple[Entry, pd.DataFrame]]) -> None:
     ax.set_yticks(range(len(known)), [entry.label for entry, _ in reversed(known)], fontsize=8)
     ax.set_xscale("log")
     ax.axvline(1.0, color="black", linewidth=0.8)
-    ax.set_xlabel("mean evaluations, as a multiple of what none can do without")
+    ax.set_xlabel("mean evaluations, as a multiple of the limit")
     ax.grid(axis="x", which="both", color="0.92")
     ax.set_axisbelow(True)
     figure.legend(loc="outside upper center", ncols=3, fontsize=8)
