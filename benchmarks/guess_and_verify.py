@@ -2,7 +2,7 @@
 
 ``python benchmarks/guess_and_verify.py random`` runs both on random instances (K 8 to 300, N 2 to 60,
 m 1 to 20, three in ten without features) of seeds that no constant was chosen on; ``delta`` runs
-``auto`` on a few instances of the suite at several δ, and draws the picture of the docs; ``many`` runs 100,000 arms.
+``auto`` on a few instances of the suite at several δ, and draws the picture of the docs; ``namings`` counts how often sets were named by the stop; ``many`` runs 100,000 arms.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections import Counter
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,6 +19,8 @@ import numpy as np
 import shortlist
 from shortlist.catalog.names import ALGORITHMS, Algorithm
 from shortlist.catalog.recommendation import FEW_DIMENSIONS, arms_tell_of_others, recommended
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
 from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
 from suite import suite, unit
@@ -123,6 +126,25 @@ def by_delta(runs: int) -> None:
     plt.close(figure)
 
 
+def which_naming_decides(runs: int) -> None:
+    """How many times sets were named by the stop, in runs on the suite without K = 200."""
+    stops: Counter[int] = Counter()
+
+    class Counted(GuessAndVerify):
+        def decide(self, sums: np.ndarray, seed: int) -> None:
+            super().decide(sums, seed)
+            if self.statistic <= self._problem.epsilon:
+                stops[len(self._tables.namings)] += 1
+
+    for entry in suite()[3:13]:
+        own = not arms_tell_of_others(entry.instance.problem(0.05, 0.0, None))
+        counted = Planned(Counted, NAMED_SETS, "counted", "", uses_noise=True, classical=own)
+        if entry.instance.problem(0.05, 0.0, None).arms < 200:
+            mean_of(counted, entry.instance, runs)
+    for times, count in sorted(stops.items()):
+        print(f"named {times} times by the stop: {count / stops.total():.1%} of {stops.total()}")
+
+
 def with_many_arms(runs: int) -> None:
     """100,000 arms, N = 50, m = 10, beside m-LinGapE."""
     instance = unit(100_000, 50, 10, 0.05)
@@ -138,7 +160,7 @@ def with_many_arms(runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["random", "delta", "many"])
+    parser.add_argument("what", choices=["random", "delta", "namings", "many"])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--count", type=int, default=30)
     given = parser.parse_args()
@@ -146,6 +168,8 @@ def main() -> None:
         on_random(given.count, given.runs)
     elif given.what == "delta":
         by_delta(given.runs)
+    elif given.what == "namings":
+        which_naming_decides(given.runs)
     else:
         with_many_arms(given.runs)
 

@@ -31,7 +31,6 @@ from shortlist.problem import Problem
 from shortlist.rules.thresholds import strategy_threshold
 
 FOLDS = 5
-SAME = 1e-9  # of the largest singular value: a smaller one is 0
 MODEL_COST = 5e8  # nanoseconds of a decision with a user's model, a guess
 
 ANY_MEANS = strategy_threshold(
@@ -172,13 +171,17 @@ class GuidedGuess(GuessAndVerify):
         With every arm its own dimension.
     features : array, K × N
         For the model.
+    reduced : array, K × rank
+        The same in a basis of their row space.
     model : object with fit and predict, or None
         None is least squares.
     """
 
-    def __init__(self, problem: ReducedProblem, features: Reals, model: Any) -> None:
+    def __init__(
+        self, problem: ReducedProblem, features: Reals, reduced: Reals, model: Any
+    ) -> None:
         super().__init__(problem)
-        self._features, self._model = features, model
+        self._features, self._reduced, self._model = features, reduced, model
         self._guess: OwnFit | None = None
         self.cost += MODEL_COST if model is not None else 0.0
 
@@ -205,9 +208,7 @@ class GuidedGuess(GuessAndVerify):
         gaps = np.maximum(means[b] - means[c] + self._problem.epsilon, HALF_WIDTH * errors)
         most = np.argsort(gaps, kind="stable")[:PAIRS]
         pairs, noise = (b[most], c[most], gaps[most] ** -2.0), self._problem.noise_of_arms
-        left, sizes, _ = np.linalg.svd(self._features, full_matrices=False)
-        basis = np.ascontiguousarray(left[:, sizes > SAME * sizes[0]])
-        _, linear = contrast_design(basis, *pairs, noise=noise)
+        _, linear = contrast_design(self._reduced, *pairs, noise=noise)
         return min(1.0, linear / own_design(*pairs, noise)[1])
 
 
@@ -269,7 +270,9 @@ class Guided:
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
         planned = Planned(
-            strategy=partial(GuidedGuess, features=problem.features, model=self.model),
+            strategy=partial(
+                GuidedGuess, features=problem.features, reduced=problem.reduced, model=self.model
+            ),
             threshold=ANY_MEANS,
             name=self.name,
             summary=self.summary,
