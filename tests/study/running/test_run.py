@@ -66,8 +66,9 @@ KEPT: dict[str, ProcessPoolExecutor] = {}
 @pytest.fixture(scope="module", autouse=True)
 def kept_pools() -> Iterator[None]:
     yield
-    for pool in KEPT.values():
-        pool.shutdown()
+    # A worker may come back to this module: then they are started anew.
+    while KEPT:
+        KEPT.popitem()[1].shutdown()
 
 
 @contextmanager
