@@ -2,7 +2,9 @@
 
 ``python benchmarks/guess_and_verify.py random`` runs both on random instances (K 8 to 300, N 2 to 60,
 m 1 to 20, three in ten without features) of seeds that no constant was chosen on; ``delta`` runs
-``auto`` on a few instances of the suite at several δ, and draws the picture of the docs; ``namings`` counts how often sets were named by the stop; ``many`` runs 100,000 arms.
+``auto`` on a few instances of the suite at several δ, and draws the picture of the docs; ``namings``
+counts how often sets were named by the stop; ``small`` runs it beside other algorithms on few pairs and
+in two dimensions; ``many`` runs 100,000 arms.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ import numpy as np
 
 import shortlist
 from shortlist.catalog.names import ALGORITHMS, Algorithm
-from shortlist.catalog.recommendation import FEW_DIMENSIONS, arms_tell_of_others, recommended
+from shortlist.catalog.recommendation import arms_tell_of_others, recommended
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
 from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
-from suite import suite, unit
+from suite import ELIMINATION, suite, unit
 
 FIRST_SEED = 1000  # the constants were chosen on seeds below 200
 DELTAS = (0.3, 0.05, 0.01, 1e-3, 1e-6, 1e-12)
@@ -37,7 +39,7 @@ def earlier(problem: Problem) -> Algorithm:
     pairs = problem.m * (problem.arms - problem.m)
     phased = confidence + max(2.0 * math.log(pairs / 2.0), 0.0)
     if confidence + 1.55 * problem.rank < phased:
-        return FEW_DIMENSIONS
+        return ELIMINATION
     if problem.arms > 10 and not arms_tell_of_others(problem):
         return ALGORITHMS["Racing (paired)"]
     return ALGORITHMS["Phased"]
@@ -95,6 +97,34 @@ def on_random(count: int, runs: int) -> None:
     )
 
 
+def on_small(count: int, runs: int) -> None:
+    """Where a union over few pairs, or a ball in two dimensions, might cost less than a guess."""
+    others = [ALGORITHMS["Phased"], ELIMINATION]
+    for words, dimensions, most in (("5 to 8 pairs", 4, 9), ("two features", 3, 200)):
+        ratios = []
+        for seed in range(4000, 4000 + count):
+            rng = np.random.default_rng(seed)
+            m = int(rng.integers(1, 3)) if most < 10 else int(rng.integers(2, 10))
+            K = int(rng.integers(6, most + 1)) if m == 1 or most > 9 else int(rng.integers(5, 7))
+            K = max(K, 2 * m)
+            features = rng.normal(size=(K, int(rng.integers(2, dimensions))))
+            features /= np.linalg.norm(features, axis=1, keepdims=True)
+            means = features @ rng.normal(size=features.shape[1])
+            ordered = np.sort(means)[::-1]
+            means *= GAP / (ordered[m - 1] - ordered[m])
+            instance = shortlist.instances.from_arrays(features, means=means, m=m, sigma=0.5)
+            guessed = mean_of(ALGORITHMS["Guess-and-verify"], instance, runs)[0]
+            ratios.append([guessed / mean_of(each, instance, runs)[0] for each in others])
+        found = np.exp(np.log(ratios).mean(axis=0))
+        print(
+            f"{words}, {count} instances: Guess-and-verify needs "
+            + ", ".join(
+                f"{ratio:.2f} × {each.name}" for ratio, each in zip(found, others, strict=True)
+            ),
+            flush=True,
+        )
+
+
 def by_delta(runs: int) -> None:
     """The multiple of the limit at several δ, as a table and a picture of the docs."""
     mpl.use("Agg")
@@ -138,7 +168,14 @@ def which_naming_decides(runs: int) -> None:
 
     for entry in suite()[3:13]:
         own = not arms_tell_of_others(entry.instance.problem(0.05, 0.0, None))
-        counted = Planned(Counted, NAMED_SETS, "counted", "", uses_noise=True, classical=own)
+        counted = Planned(
+            strategy=Counted,
+            threshold=NAMED_SETS,
+            name="counted",
+            summary="",
+            uses_noise=True,
+            classical=own,
+        )
         if entry.instance.problem(0.05, 0.0, None).arms < 200:
             mean_of(counted, entry.instance, runs)
     for times, count in sorted(stops.items()):
@@ -160,7 +197,7 @@ def with_many_arms(runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["random", "delta", "namings", "many"])
+    parser.add_argument("what", choices=["random", "delta", "namings", "small", "many"])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--count", type=int, default=30)
     given = parser.parse_args()
@@ -168,6 +205,8 @@ def main() -> None:
         on_random(given.count, given.runs)
     elif given.what == "delta":
         by_delta(given.runs)
+    elif given.what == "small":
+        on_small(given.count, given.runs)
     elif given.what == "namings":
         which_naming_decides(given.runs)
     else:

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import shortlist
 from misspecified import lying
 from shortlist.catalog.names import Algorithm, find_algorithm
-from shortlist.catalog.recommendation import FEW_DIMENSIONS, recommended
+from shortlist.catalog.recommendation import recommended
 from shortlist.errors import DataUnavailable
 from shortlist.paper.panels import random_instance
 from shortlist.simulation.instances import Instance
@@ -34,13 +34,16 @@ TRACKING_WITH_PILOT: tuple[Algorithm, ...] = (
     pilot("FWS", selection="tracking", allocation="frank_wolfe"),
     pilot("lazy track-and-stop", selection="tracking", allocation="lazy"),
 )
+ELIMINATION = shortlist.GIFA(
+    threshold="pilot", elimination=True, name="m-LinGapE with a pilot and elimination"
+)
 DEFAULT = ("m-LinGapE", "m-LinGapE optimized", "LinGIFA")  # with the threshold self_normalized
 LINEAR: tuple[Algorithm, ...] = (
     PAPER,
     *(find_algorithm(name) for name in DEFAULT),
     *TRACKING,
     pilot("m-LinGapE"),
-    FEW_DIMENSIONS,
+    ELIMINATION,
     pilot("m-LinGapE optimized", selection="optimized"),
     pilot("LinGIFA", candidates="smallest_gap", ambiguous="mth_gap", stopping="ugape"),
     *TRACKING_WITH_PILOT,

@@ -10,7 +10,6 @@ import yaml
 
 from report_pages import Page, page_of, study_of
 from shortlist.catalog.names import algorithms
-from shortlist.catalog.recommendation import FEW_DIMENSIONS
 from shortlist.plans.contrasts import CONTRAST_MIXTURE
 from shortlist.plans.guess_and_verify import NAMED_SETS
 from shortlist.report.citations import NAMES, REDA, SOFTWARE, algorithm_work, works
@@ -28,7 +27,9 @@ def test_everything_is_cited() -> None:
         beside = works(name, "")[2:]  # the software and the paper are behind all of them
         whose = " ".join(work.full for work in [algorithm_work(name), *beside])
         assert author[1] in (*re.findall(r"\w+", whose), name.split(" ")[0])
-    assert any("Tirinzoni" in work.full for work in works(FEW_DIMENSIONS.name, ""))
+    assert any(
+        "Tirinzoni" in work.full for work in works("m-LinGapE with a pilot and elimination", "")
+    )
     for threshold in THRESHOLDS.values():
         named = [name for name in NAMES if name in threshold.source]
         assert named or threshold.source.endswith("of the paper")

@@ -1,8 +1,7 @@
-"""The algorithm that is taken where none is named."""
+"""Which algorithm is used when the user names none (``"auto"``)."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.names import ALGORITHMS, WITH_BUDGET, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
-from shortlist.engine.many_arms.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
@@ -22,12 +20,7 @@ from shortlist.rules.registry import AUTO
 
 # For more arms than a strategy has tables for.
 MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")
-FEW_DIMENSIONS = GIFA(
-    threshold="pilot", elimination=True, name="m-LinGapE with a pilot and elimination"
-)
 FEW_PAIRS = 4  # of an arm inside and one outside: a union over them costs less than a guess
-PLANE = 2  # dimensions: with more, m-LinGapE's bound on all of them costs more than a guess
-A_DIMENSION = 1.55  # what one adds to a pilot's C², as measured on instances of 3 to 10 dimensions
 SOLVED = 150  # arms: with more, whether one tells of others is not computed
 NEAREST = 10  # pairs of arms that are solved
 TRUSTS = ("linear", "guide")
@@ -37,11 +30,10 @@ ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
 def recommended(problem: Problem) -> Algorithm:
     """The proven algorithm that is expected to need the fewest evaluations.
 
-    Guess-and-verify pays for no union over pairs and no ball in all dimensions, but for a guess.
-    With one pair or a few the union is cheaper, and in two dimensions the ball is. Where no pair of
-    arms is told apart by others better than by itself, features are of little use, and every arm is
-    judged by its own results. Where σ is estimated, Phased has no replicates and a pilot would set
-    them aside: a guess is verified there, whatever the size.
+    Guess-and-verify pays for a guess, but for no union over pairs: with a few pairs the union is
+    cheaper. If no pair of arms is compared better by pulling others than by pulling the two, features
+    are of little use, and every arm is judged by its own results. If σ is estimated or differs from
+    arm to arm, Phased cannot use that, and a guess is verified whatever the size.
 
     Examples
     --------
@@ -50,24 +42,16 @@ def recommended(problem: Problem) -> Algorithm:
     """
     if problem.arms > GUESSED:
         return MANY_ARMS
-    pairs, rank = problem.m * (problem.arms - problem.m), problem.reduced.shape[1]
-    union, ball = 2.0 * math.log(max(pairs / 2.0, 1.0)), A_DIMENSION * rank
-    known = not problem.noise.is_estimated
-    if (
-        known
-        and problem.relative_noise.min() == 1.0
-        and (pairs <= FEW_PAIRS or (rank <= PLANE and union < ball))
-    ):
+    one_sigma = not problem.noise.is_estimated and problem.relative_noise.min() == 1.0
+    if one_sigma and problem.m * (problem.arms - problem.m) <= FEW_PAIRS:
         return ALGORITHMS["Phased"]
-    if known and rank <= PLANE and problem.arms <= GRAM_LIMIT:
-        return FEW_DIMENSIONS
     if not arms_tell_of_others(problem):
         return ALGORITHMS["Guess-and-verify (own results)"]
     return ALGORITHMS["Guess-and-verify"]
 
 
 def arms_tell_of_others(problem: Problem) -> bool:
-    """Whether some pair of arms is told apart with fewer pulls by others than by its own two.
+    """Whether pulling other arms compares some pair of arms better than pulling the pair itself.
 
     The pulls are proportional to ‖w*‖₁², w* the lightest weights with Xᵀw = x_b − x_c; ‖w‖₁ is 2
     for the pair alone. Only the pairs of nearest features are solved; with few dimensions or very
