@@ -4,7 +4,7 @@
 m 1 to 20, three in ten without features) of seeds that no constant was chosen on; ``delta`` runs
 ``auto`` on a few instances of the suite at several δ, and draws the picture of the docs; ``namings``
 counts how often sets were named by the stop; ``small`` runs it beside other algorithms on few pairs and
-in two dimensions; ``many`` runs 100,000 arms.
+in two dimensions; ``errors`` counts wrong answers on a near tie; ``many`` runs 100,000 arms.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import argparse
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import matplotlib as mpl
@@ -23,8 +26,12 @@ from shortlist.catalog.names import ALGORITHMS, Algorithm
 from shortlist.catalog.recommendation import arms_tell_of_others, recommended
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
+from shortlist.plans.guide import GuidedGuess
+from shortlist.plans.pairs import Fit, OwnFit
+from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
+from shortlist.simulation.results import clopper_pearson
 from suite import ELIMINATION, suite, unit
 
 FIRST_SEED = 1000  # the constants were chosen on seeds below 200
@@ -182,6 +189,105 @@ def which_naming_decides(runs: int) -> None:
         print(f"named {times} times by the stop: {count / stops.total():.1%} of {stops.total()}")
 
 
+# Errors on a near tie
+
+NEAR_TIE = np.array(
+    [0.0, -1e-9, -0.05]
+)  # the second is wrong by next to nothing, and so is the third
+MOST = 1500  # pulls of a run; one that needs more has not erred
+
+
+class Certain(GuessAndVerify):
+    """Guesses the second arm from the start, and is certain of it."""
+
+    def guess(self, whole: Fit, pulls: np.ndarray) -> Fit:
+        """Whatever the results are."""
+        return OwnFit(np.array([0.0, 1.0, -1.0]), np.full(3, 1e-9))
+
+
+class Liar:
+    """A model that is certain of the second arm."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Keep the mean."""
+        self._mean = float(y.mean())
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The second arm above the others."""
+        return self._mean + np.where(X[:, 1] == 1.0, 0.2, -0.2)
+
+
+FEATURES = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+WAYS: dict[str, Callable[[ReducedProblem], GuessAndVerify]] = {
+    "as it is": GuessAndVerify,
+    "one naming, all of δ": partial(GuessAndVerify, shares=(1.0,)),
+    "three namings, no fall-back": partial(GuessAndVerify, shares=(0.4, 0.3, 0.3)),
+    "the fall-back alone": partial(GuessAndVerify, shares=()),
+    "the wrong set named at once, all of δ": partial(Certain, shares=(1.0,)),
+    "guided by least squares": partial(
+        GuidedGuess, features=FEATURES, reduced=FEATURES, model=None
+    ),
+    "guided by a model that lies": partial(
+        GuidedGuess, features=FEATURES, reduced=FEATURES, model=Liar()
+    ),
+}
+# Two values, 1 apart: the lower one, and how often the upper one comes for the first arm.
+TWO_VALUES = {"±σ": (-0.5, 0.5), "coins": (0.0, 0.5), "skewed, 10 %": (0.0, 0.1)}
+
+
+def sums_of(noise: str, plan: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Sums of the results of a plan, whose noise is σ-sub-Gaussian with σ = 0.5."""
+    if noise == "normal":
+        return plan * NEAR_TIE + 0.5 * np.sqrt(plan) * rng.standard_normal(len(plan))
+    low, often = TWO_VALUES[noise]
+    return plan * low + rng.binomial(plan, often + NEAR_TIE)
+
+
+def error_of(way: str, noise: str, delta: float, runs: int) -> int:
+    """How many of the runs stop with a set that is wrong."""
+    wrong = 0
+    for run in range(runs):
+        rng = np.random.default_rng(run)
+        strategy = WAYS[way](ReducedProblem(np.eye(3), 1, 0.5, delta, 0.0))
+        made = 0
+        while made < MOST:
+            made += int(strategy.plan.sum())
+            strategy.decide(sums_of(noise, strategy.plan, rng), run)
+            if strategy.statistic <= 0.0:
+                wrong += not strategy.inside[0]
+                break
+    return wrong
+
+
+def errors(runs: int) -> None:
+    """How often runs on a near tie stop with a wrong answer; it should be at most δ."""
+    deltas, noises = (0.05, 0.3, 0.8), ["normal", *TWO_VALUES]
+    print(
+        "| | noise | "
+        + " | ".join(f"δ = {delta:g}" for delta in deltas)
+        + " |\n"
+        + "|---" * 5
+        + "|"
+    )
+    with ProcessPoolExecutor(2) as pool:
+        cells = {
+            (way, noise, delta): pool.submit(error_of, way, noise, delta, runs)
+            for way in WAYS
+            for noise in noises
+            for delta in deltas
+        }
+        for way in WAYS:
+            for noise in noises:
+                found = [cells[way, noise, delta].result() for delta in deltas]
+                words = [
+                    f"{wrong / runs:.3f}"
+                    + (" !" if clopper_pearson(wrong, runs)[0] > delta else "")
+                    for wrong, delta in zip(found, deltas, strict=True)
+                ]
+                print(f"| {way} | {noise} | " + " | ".join(words) + " |", flush=True)
+    print(f"\n{runs} runs each; ! is above δ by the exact 95 % interval")
+
+
 def with_many_arms(runs: int) -> None:
     """100,000 arms, N = 50, m = 10, beside m-LinGapE."""
     instance = unit(100_000, 50, 10, 0.05)
@@ -197,7 +303,7 @@ def with_many_arms(runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["random", "delta", "namings", "small", "many"])
+    parser.add_argument("what", choices=["random", "delta", "namings", "small", "errors", "many"])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--count", type=int, default=30)
     given = parser.parse_args()
@@ -205,6 +311,8 @@ def main() -> None:
         on_random(given.count, given.runs)
     elif given.what == "delta":
         by_delta(given.runs)
+    elif given.what == "errors":
+        errors(given.runs)
     elif given.what == "small":
         on_small(given.count, given.runs)
     elif given.what == "namings":
