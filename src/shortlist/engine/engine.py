@@ -267,7 +267,7 @@ class Engine:
         marks[INITIALIZED] = 1
         steps = Steps.supposing(supposing or [])
         now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
-        return decision_of(now, stop=bool(marks[STOPPED])), now
+        return decision_of(now.pair, now.figures, stop=bool(marks[STOPPED])), now
 
     def follow(
         self,

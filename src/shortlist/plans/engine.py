@@ -221,7 +221,7 @@ class PlanEngine:
         self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> tuple[Decision, PlanProgress]:
         """The last decision."""
-        return decision_of(now, stop=self.stops(now.strategy)), now
+        return decision_of(now.pair, now.figures, stop=self.stops(now.strategy)), now
 
     def ahead(
         self, posterior: Posterior, now: PlanProgress, seed: int
@@ -235,7 +235,7 @@ class PlanEngine:
                     beyond.suppose(posterior.means)
                 if arm != NO_ARM:
                     beyond.suppose_pull(arm)
-            return decision_of(beyond, stop=False)
+            return decision_of(beyond.pair, beyond.figures, stop=False)
 
         return decide
 
