@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import shortlist
+from scale import Naive
 from shortlist.allocations.allocation import NONE
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine import settings
@@ -29,24 +30,6 @@ Array = NDArray[np.float64]
 
 SEED = 7
 NEAR = 1e-9  # relative: closer than this, rounding decides and not the formula
-
-
-# The naive rules: the whole of G, and every gap index of every round
-
-
-class Naive(Engine):
-    """No row is ever missing, and nothing is left unknown."""
-
-    @property
-    def flags(self) -> int:
-        return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
-
-    @property
-    def _skips_arms(self) -> bool:
-        return False
-
-    def _resident(self) -> int:
-        return len(self.setup.features)
 
 
 class Screening(Engine):
