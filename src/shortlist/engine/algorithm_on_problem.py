@@ -11,7 +11,7 @@ from shortlist.engine.contract import AnyEngine
 from shortlist.errors import InvalidInput
 from shortlist.noise import GIVEN
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Setting, Threshold
+from shortlist.rules.thresholds import Setting, StrategyThreshold, Threshold
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
@@ -44,7 +44,7 @@ class AlgorithmOnProblem:
         The algorithm's.
     problem : Problem
         What is asked.
-    threshold : Threshold
+    threshold : Threshold or StrategyThreshold
         How wide the indices are.
     setting : Setting
         What the threshold was computed from.
@@ -68,7 +68,7 @@ class AlgorithmOnProblem:
 
     name: str
     problem: Problem
-    threshold: Threshold
+    threshold: Threshold | StrategyThreshold
     setting: Setting
     engine: AnyEngine
     unproven_rules: list[str]

@@ -25,9 +25,9 @@ from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
-from shortlist.rules.thresholds import strategy_threshold
+from shortlist.rules.thresholds import StrategyThreshold
 
-NORMAL = strategy_threshold(
+NORMAL = StrategyThreshold(
     "normal",
     "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
     "is listed because it came out best.",

@@ -27,7 +27,7 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.contrast import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.rules.thresholds import strategy_threshold
+from shortlist.rules.thresholds import StrategyThreshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.
@@ -70,7 +70,7 @@ def one_sided_level(risk: float) -> float:
     return -math.log(2.0 * risk * float(ndtr(least)))
 
 
-CONTRAST_MIXTURE = strategy_threshold(
+CONTRAST_MIXTURE = StrategyThreshold(
     "contrast_mixture",
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
     "the noise is σ-sub-Gaussian and the means are linear in the features",

@@ -82,7 +82,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.contrasts import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import Compiled, ReducedProblem
 from shortlist.rules.rule import POINTERS
-from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, strategy_threshold
+from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
@@ -173,15 +173,15 @@ _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
 _BOUNDED = "the results lie in [0, 1]"
 _RATE = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
 THRESHOLDS = {
-    KL_RATE: strategy_threshold("exploration_rate", _RATE, _BOUNDED, _AUTHORS, coverage=EACH_SIDE),
-    KL_MIXTURE: strategy_threshold(
+    KL_RATE: StrategyThreshold("exploration_rate", _RATE, _BOUNDED, _AUTHORS, coverage=EACH_SIDE),
+    KL_MIXTURE: StrategyThreshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
         _BOUNDED,
         "after Robbins 1970; proof: docs/rivals.md of shortlist",
         coverage=ALL_AT_ONCE,
     ),
-    NORMAL_RATE: strategy_threshold(
+    NORMAL_RATE: StrategyThreshold(
         "exploration_rate", _RATE, "the noise is σ-sub-Gaussian", _AUTHORS, coverage=EACH_SIDE
     ),
     NORMAL_PAIRED: CONTRAST_MIXTURE,
