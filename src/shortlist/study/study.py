@@ -34,7 +34,7 @@ from shortlist.plans.guide import Guided
 from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
-from shortlist.study.definition import Definition, checked_flag, checked_lease
+from shortlist.study.definition import Definition
 from shortlist.study.guarantee import differences, ending, worth
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
@@ -185,9 +185,9 @@ class Study(View):
             algorithm=chosen,
             threshold=wide,
             seed=drawn_seed() if seed is None else checked_seed(seed),
-            lease=checked_lease(lease),
+            lease=lease,
             classical=features is None,
-            audit=checked_flag("audit", audit),
+            audit=audit,
         )
         self._begin(problem, settings, chosen, wide)
         if not self.bound.setting.classical:
@@ -286,7 +286,7 @@ class Study(View):
     ) -> Study:
         """A study of the same arms that assumes nothing about their means, with all results so far.
 
-        This study stays as it is.
+        This study stays as it is, here and in the two methods that follow.
 
         Parameters
         ----------
@@ -317,16 +317,12 @@ class Study(View):
     ) -> Study:
         """A study with all results so far whose features help to guess, and prove nothing.
 
-        This study stays as it is.
-
         Parameters
         ----------
         model : object with fit and predict, optional
             What guesses; by default least squares. See ``Guided``.
-        storage : path or URL, optional
-            Where to store it; by default in this study's storage, if it has one.
-        name : str, optional
-            By default this study's name followed by "features as a guide".
+        storage, name : optional
+            As for ``without_features``; by default the name ends in "features as a guide".
 
         Examples
         --------
@@ -348,16 +344,12 @@ class Study(View):
     ) -> Study:
         """A study with all results so far that assumes means within ``c`` of linear in the features.
 
-        This study stays as it is.
-
         Parameters
         ----------
         c : float
             How far from linear a mean may be; see ``MisLid``.
-        storage : path or URL, optional
-            Where to store it; by default in this study's storage, if it has one.
-        name : str, optional
-            By default this study's name followed by c.
+        storage, name : optional
+            As for ``without_features``; by default the name ends in c.
         """
         from shortlist.plans.mislid.algorithm import MisLid
 
