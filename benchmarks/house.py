@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import io
 import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -28,7 +26,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 import shortlist
-from beside import in_a_process, versions
+from beside import compile_at_once, in_a_process, versions
 
 # From the ground up: a room imports only from those before it.
 ROOMS = (
@@ -156,9 +154,7 @@ def files_passed(call: Callable[..., Any], *given: Any, **named: Any) -> tuple[l
 
 def trace() -> dict[str, list[str]]:
     """The files passed by the calls of ``CALLS``, with everything loaded and compiled."""
-    for home in ("numerics", "core"):  # as it is called now, and in earlier versions
-        with suppress(ImportError, AttributeError):  # the first ones interpret nothing anyway
-            importlib.import_module(f"shortlist.{home}.jit").compile_at_once()
+    compile_at_once()
     x = np.random.default_rng(0).standard_normal((20, 5))
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
     traced: dict[str, list[str]] = {}
