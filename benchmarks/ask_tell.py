@@ -19,6 +19,7 @@ from beside import (
     compile_at_once,
     cpu,
     in_a_process,
+    options_of,
     print_heading,
     print_rates,
     print_row,
@@ -57,8 +58,7 @@ def measure() -> tuple[float, float, int, int]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    options = options_of(__doc__)
     options.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.measure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import subprocess
@@ -15,6 +16,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 Measured = tuple[float, ...]  # what one process printed
+
+
+def options_of(words: str) -> argparse.ArgumentParser:
+    """The options that all these programs take; ``words`` is the docstring of one."""
+    options = argparse.ArgumentParser(description=words.partition("\n")[0])
+    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    return options
 
 
 def timed(work: Callable[[], object]) -> float:

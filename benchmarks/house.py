@@ -26,7 +26,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 import shortlist
-from beside import compile_at_once, in_a_process, versions
+from beside import compile_at_once, in_a_process, options_of, versions
 
 # From the ground up: a room imports only from those before it.
 ROOMS = (
@@ -199,8 +199,7 @@ def measured(source: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    options = options_of(__doc__)
     options.add_argument("--rooms", action="store_true", help="lines and files of every room")
     options.add_argument("--importers", action="store_true", help="modules that one other imports")
     options.add_argument("--passed", action="store_true", help="the files that each call passes")
