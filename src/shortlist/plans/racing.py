@@ -126,33 +126,17 @@ def end(kind: int, constants: Reals, time: int, count: int, total: float, upper:
 
 @dataclass(frozen=True)
 class Interval:
-    """A kind of interval.
+    """A kind of interval."""
 
-    Attributes
-    ----------
-    kind : int
-        Its number in compiled code.
-    factor : float
-        k of the level ln(kK/δ) that β starts from; unused where differences are bounded.
-    square : float
-        The squared half-width is this times σ²β/s; unused where it is bounded by relative entropy.
-    words : str
-        The interval as a formula.
-    reward_range : tuple of float or None
-        Where every result must lie.
-    timed : bool
-        Whether it widens while other arms are pulled.
-    alone : bool
-        Whether it holds for an arm by itself, not only in differences.
-    """
-
-    kind: int
+    kind: int  # its number in compiled code
+    # k of the level ln(kK/δ) that β starts from; unused where differences are bounded.
     factor: float
+    # The squared half-width is this times σ²β/s; unused where it is bounded by relative entropy.
     square: float
-    words: str = ""
-    reward_range: tuple[float, float] | None = None
-    timed: bool = False
-    alone: bool = True
+    words: str = ""  # the interval as a formula
+    reward_range: tuple[float, float] | None = None  # where every result must lie
+    timed: bool = False  # whether it widens while other arms are pulled
+    alone: bool = True  # whether it holds for an arm by itself, not only in differences
 
     def constants(self, problem: ReducedProblem) -> Reals:
         """The level and the square times σ², for compiled code."""

@@ -35,23 +35,12 @@ KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed",
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """Everything that was chosen when a study was begun.
+    """Everything that was chosen when a study was begun."""
 
-    Attributes
-    ----------
-    choices : dict
-        By ``KEYS``: numbers and names only.
-    names : tuple of str
-        The arms'.
-    features : array or None
-        None for a classical study.
-    columns : tuple of str or None
-        What the features are called, for people: no part of what defines the study.
-    """
-
-    choices: dict[str, Any]
-    names: tuple[str, ...]
-    features: NDArray[np.float64] | None
+    choices: dict[str, Any]  # by ``KEYS``: numbers and names only
+    names: tuple[str, ...]  # the arms'
+    features: NDArray[np.float64] | None  # None for a classical study
+    # What the features are called, for people: no part of what defines the study.
     columns: tuple[str, ...] | None = None
 
     @classmethod

@@ -213,10 +213,6 @@ def read_gct(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
     symbols : str, optional
         The field that names the genes (in version 1.2 the only one is ``Description``); without
         it, their ids do.
-
-    Returns
-    -------
-    Assay
     """
     with open_text(path) as file:
         lines = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(file, 1))

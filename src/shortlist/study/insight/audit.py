@@ -42,20 +42,11 @@ ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be of
 
 
 class Rejection(NamedTuple):
-    """Results that no linear model explains.
+    """Results that no linear model explains."""
 
-    Attributes
-    ----------
-    evaluations : int
-        After how many results.
-    name : str
-        The arm that departs most, for its noise.
-    measured, predicted : float
-        Its mean, and what the features and the other results say it is.
-    """
-
-    evaluations: int
-    name: str
+    evaluations: int  # after how many results
+    name: str  # the arm that departs most, for its noise
+    # Its mean, and what the features and the other results say it is.
     measured: float
     predicted: float
 
