@@ -310,16 +310,9 @@ INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
 
 
 class Classical(Compiled):
-    """LUCB or a race.
+    """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
-    Parameters
-    ----------
-    problem : ReducedProblem
-        Its features are not used.
-    interval : Interval
-        How an arm is bounded.
-    races : bool
-        Whether a round pulls all arms still in question, or the two at the boundary.
+    The features of the problem are not used.
     """
 
     def __init__(self, problem: ReducedProblem, interval: Interval, races: bool) -> None:

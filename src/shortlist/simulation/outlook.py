@@ -79,14 +79,8 @@ class Outlook:
 def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str, Any]) -> Outlook:
     """What a study will take, as far as it can be known; nothing is changed in it.
 
-    Parameters
-    ----------
-    study : Study
-        As it was made.
-    pilot : dict, optional
-        Means by name.
-    settings : dict
-        Those the study was made with; ``algorithm`` and ``threshold`` are looked at.
+    ``pilot`` has means by name. Of the settings that the study was made with, ``algorithm`` and
+    ``threshold`` are looked at.
     """
     initial = study.bound.engine.setup.initial
     first = len(initial), len(set(initial.tolist()))

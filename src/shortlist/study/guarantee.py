@@ -40,12 +40,8 @@ class Worth(NamedTuple):
 def worth(study: View, error: float | None = None) -> Worth:
     """What the answer of a study is worth, or would be at its stop.
 
-    Parameters
-    ----------
-    study : Study
-        Nothing is changed in it.
-    error : float, optional
-        With a budget, the estimated probability of a wrong list.
+    With a budget, ``error`` is the estimated probability of a wrong list. Nothing is changed in the
+    study.
 
     Examples
     --------

@@ -105,15 +105,7 @@ def _damage(path: str | PathLike[str]) -> Iterator[None]:
 
 
 class Rows:
-    """The rows of a table of numbers, collected one by one; an error names a wrong cell.
-
-    Parameters
-    ----------
-    source : path
-        The file, for messages.
-    samples : sequence of str
-        The names of its columns.
-    """
+    """The rows of a table of numbers, collected one by one; an error names a wrong cell."""
 
     def __init__(self, source: object, samples: Sequence[str]) -> None:
         self.source = source

@@ -67,12 +67,8 @@ class Verdict(NamedTuple):
 def evidence(sample: Sample, slack: float = 0.0) -> float:
     """Ln of the e-value against a linear model; above ln(1/α) it rejects at level α, at any time.
 
-    Parameters
-    ----------
-    sample : Sample
-        All results so far, however their arms were chosen.
-    slack : float
-        How far from linear a mean may be.
+    The sample is of all results so far, however their arms were chosen. ``slack`` is how far from
+    linear a mean may be.
 
     Examples
     --------
