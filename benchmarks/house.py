@@ -188,7 +188,7 @@ def measured(source: Path) -> dict[str, float]:
         "  imported by one other": len(alone),
         "folders": len(made.folders()),
         "  files of the fullest": max(made.folders().values()),
-        "imports upwards": len(upward(graph)) if known else float("nan"),
+        "imports upwards": len(upward(graph)) if known else float("nan"),  # other rooms, no order
         "groups that import each other": len(circles(graph, made.packages)),
     }
     passed = in_a_process(source, __file__, "--trace")
@@ -215,7 +215,8 @@ def main() -> None:
         names = ["now"] if given.beside is None else [given.beside[-12:], "now"]
         print(f"{'':32}" + "".join(f"{name:>14}" for name in names))
         for title in columns[-1]:
-            print(f"{title:32}" + "".join(f"{figures[title]:14,.0f}" for figures in columns))
+            shown = "".join(f"{figures[title]:14,.0f}" for figures in columns)
+            print(f"{title:32}{shown.replace('nan', '  –')}")
         made = Source(sources[-1] / "shortlist")
     if given.rooms:
         print(f"\n{'room':16}{'files':>8}{'lines':>8}" + "".join(f"{kind:>11}" for kind in KINDS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from house import ROOMS, Source, circles, upward
+from house import ROOMS, Source, circles, lines_by_kind, upward
 from paths import DOCS, ROOT, TESTS
 
 SOURCE = Source(ROOT / "src" / "shortlist")
@@ -53,3 +53,16 @@ def test_the_plan_names_every_room() -> None:
     for room in ROOMS[1:]:
         folder = (SOURCE.package / room).is_dir()
         assert (f"{room}/" if folder else room) in plan, room
+
+
+def test_upward_imports_and_circles_are_seen() -> None:
+    graph = {"errors": {"study.study"}, "study.study": {"study.view"}, "study.view": {"study"}}
+    assert upward(graph) == ["errors imports study.study"]
+    graph |= {"study": {"study.study"}, "plot.arms": {"plot.arms"}}
+    assert circles(graph, set()) == [["study.study", "study.view", "study"], ["plot.arms"]]
+    assert circles(graph, {"study"}) == [["plot.arms"]]
+
+
+def test_lines_are_counted_by_kind() -> None:
+    text = '"""What it is.\n\nMore of it.\n"""\n\n# Alone.\nx = "# no comment"  # beside\n'
+    assert lines_by_kind(text) == {"docstring": 4, "blank": 1, "comment": 1, "code": 1}
