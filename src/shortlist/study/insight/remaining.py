@@ -38,12 +38,23 @@ SALT = 0x72656D61  # a user's own generator of the same seed must give other num
 
 @dataclass(frozen=True)
 class Tie:
-    """Two arms on either side of the boundary that may be too alike to be told apart."""
+    """Two arms on either side of the boundary that may be too alike to be told apart.
 
-    names: tuple[str, str]  # the one held to be among the best, and its challenger
-    means: tuple[float, float]  # as they are estimated
-    epsilon: float  # with this slack the study would have stopped when it last looked
-    # Whether it looks only at the end of a plan: then another ε would have made other plans.
+    Attributes
+    ----------
+    names : tuple of str
+        The one held to be among the best, and its challenger.
+    means : tuple of float
+        As they are estimated.
+    epsilon : float
+        With this slack the study would have stopped when it last looked.
+    planned : bool
+        Whether it looks only at the end of a plan: then another ε would have made other plans.
+    """
+
+    names: tuple[str, str]
+    means: tuple[float, float]
+    epsilon: float
     planned: bool
 
     def __str__(self) -> str:
