@@ -114,7 +114,7 @@ def chunks_of(
     if not bound.problem.noise.is_open:
         return chunks(bound, bound.engine, shares)
     initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
-    if not isinstance(bound.engine, Engine):
+    if not bound.engine.setup.parts:
         initial = np.sort(initial)  # a plan is simulated arm by arm
     made = []
     for seed in np.concatenate(shares):
