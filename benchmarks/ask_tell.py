@@ -11,20 +11,26 @@ turns, and the best of five counts for each.
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import numpy as np
 
 import shortlist
-from beside import cpu, in_a_process, print_heading, print_rates, print_row, timed, versions
+from beside import (
+    compile_at_once,
+    cpu,
+    in_a_process,
+    options_of,
+    print_heading,
+    print_rates,
+    print_row,
+    timed,
+    versions,
+)
+from house import files_passed
 
 K, N, M = 20, 5, 5
 SIGMA = 50.0  # far from any stop
 WARM_UP, PAIRS, TRIES = 300, 4_000, 5
-PACKAGE = str(Path(shortlist.__file__).parent)
 
 
 def begin() -> tuple[shortlist.Study, list[float]]:
@@ -39,33 +45,20 @@ def ask_and_tell(study: shortlist.Study, means: list[float], pairs: int) -> None
         study.tell(trial, means[trial.arm])
 
 
-def passed_by_a_tell(study: shortlist.Study) -> tuple[int, int]:
-    """How many Python calls of this package a tell makes, and in how many of its files."""
-    files: list[str] = []
-
-    def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
-            files.append(frame.f_code.co_filename)
-
-    trial = study.ask()
-    sys.setprofile(note)
-    study.tell(trial, 0.0)
-    sys.setprofile(None)
-    return len(files), len(set(files))
-
-
 def measure() -> tuple[float, float, int, int]:
     """Pairs a second, the CPU time of one in microseconds, calls and files of a tell."""
+    compile_at_once()
     study, means = begin()
     ask_and_tell(study, means, WARM_UP)
     before = cpu()
     rate = PAIRS / timed(lambda: ask_and_tell(study, means, PAIRS))
-    return rate, 1e6 * (cpu() - before) / PAIRS, *passed_by_a_tell(study)
+    used = 1e6 * (cpu() - before) / PAIRS
+    passed, _ = files_passed(study.tell, study.ask(), 0.0)
+    return rate, used, len(passed), len(set(passed))
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    options = options_of(__doc__)
     options.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.measure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import subprocess
@@ -9,11 +10,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 Measured = tuple[float, ...]  # what one process printed
+
+
+def options_of(words: str) -> argparse.ArgumentParser:
+    """The options that all these programs take; ``words`` is the docstring of one."""
+    options = argparse.ArgumentParser(description=words.partition("\n")[0])
+    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    return options
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -29,6 +38,13 @@ def cpu() -> float:
         sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     return children or own
+
+
+def compile_at_once() -> None:
+    """Have this process interpret nothing, whichever version of the package it has loaded."""
+    for home in ("numerics", "core"):  # as it is called now, and in earlier versions
+        with suppress(ImportError, AttributeError):  # the first ones interpret nothing anyway
+            import_module(f"shortlist.{home}.jit").compile_at_once()
 
 
 @contextmanager

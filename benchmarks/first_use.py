@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from beside import print_heading, print_row, versions
+from beside import options_of, print_heading, print_row, versions
 
 
 def compare(algorithm: Any, K: int, m: int = 2, **settings: Any) -> None:
@@ -102,8 +102,7 @@ def timed_functions() -> Iterator[None]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    options = options_of(__doc__)
     options.add_argument("--functions", action="store_true", help="what each function takes")
     options.add_argument("--do", help=argparse.SUPPRESS)
     given = options.parse_args()

@@ -16,7 +16,7 @@ INSTANCES = ((12, 4, 3, 0.1, 3), (20, 5, 5, 0.02, 0))
 SIGMA, DELTA = 0.5, 0.05
 
 
-def lying(K: int, N: int, m: int, c: float, seed: int) -> Instance:
+def lying(K: int, N: int, m: int, c: float, seed: int, sigma: float = SIGMA) -> Instance:
     """Unit-norm features and θ, and every mean off Xθ by c, up or down."""
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((K, N))
@@ -24,7 +24,7 @@ def lying(K: int, N: int, m: int, c: float, seed: int) -> Instance:
     theta = rng.standard_normal(N)
     theta /= np.linalg.norm(theta)
     means = features @ theta + c * rng.choice([-1.0, 1.0], K)
-    return shortlist.instances.from_arrays(features, means=means, m=m, sigma=SIGMA)
+    return shortlist.instances.from_arrays(features, means=means, m=m, sigma=sigma)
 
 
 def main(runs: int) -> None:

@@ -30,6 +30,7 @@ from beside import (
     Measured,
     cpu,
     in_a_process,
+    options_of,
     print_heading,
     print_rates,
     print_row,
@@ -146,8 +147,7 @@ MEASURES = [
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--beside", help="a commit, or the folder of a checkout, to measure too")
+    options = options_of(__doc__)
     options.add_argument("--quick", action="store_true", help="without the study of a million")
     options.add_argument("--measure", help=argparse.SUPPRESS)
     options.add_argument("--storage", default="", help=argparse.SUPPRESS)

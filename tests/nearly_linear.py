@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-import shortlist
-from shortlist.simulation.instances import Instance
+from misspecified import lying
 
 Draw = tuple[np.ndarray, float, np.ndarray, np.ndarray, np.ndarray]
 
 
-def lying(seed: int, K: int, N: int, m: int, c: float, sigma: float = 0.5) -> Instance:
-    """Unit-norm features, and every mean off a linear function of them by c."""
-    rng = np.random.default_rng(seed)
-    features = rng.standard_normal((K, N))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    theta = rng.standard_normal(N)
-    theta /= np.linalg.norm(theta)
-    means = features @ theta + c * rng.choice([-1.0, 1.0], K)
-    return shortlist.instances.from_arrays(features, means=means, m=m, sigma=sigma)
-
-
 LIE = 0.15
-LIAR = lying(3, K=10, N=3, m=3, c=LIE, sigma=0.3)
+LIAR = lying(K=10, N=3, m=3, c=LIE, seed=3, sigma=0.3)
 
 
 def draw(seed: int, c: float | None = None) -> Draw:

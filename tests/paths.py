@@ -9,7 +9,7 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 FIXTURES = TESTS / "fixtures"
 DOCS = ROOT / "docs"
-BENCHMARKS = ROOT / "benchmarks"
+BENCHMARKS = ROOT / "benchmarks"  # on the path of the tests, like this folder
 
 # The files of the paper's data set, which `shortlist data fetch` brings.
 DATA = os.environ.get("SHORTLIST_DATA")

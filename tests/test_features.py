@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 
 import shortlist
+from memory import peak
 from shortlist.errors import InvalidFeatures, StudyMismatch
 from shortlist.problem import Problem
 from shortlist.simulation import instances
@@ -64,16 +64,6 @@ VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gap
 
 def normal(arms: int, rank: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((arms, rank))
-
-
-def peak(action: Callable[[], Any]) -> tuple[Any, int]:
-    """What an action gives, and the bytes that it had at once at most."""
-    tracemalloc.start()
-    try:
-        result = action()
-        return result, tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.slow

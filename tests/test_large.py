@@ -8,7 +8,6 @@ import re
 import sqlite3
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.reduction import ForkingPickler
@@ -21,6 +20,7 @@ from scipy.linalg import qr
 from scipy.optimize import linprog
 
 import shortlist
+from memory import peak
 from shortlist.designs.direction import Designs, few_weights
 from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.numerics import tall
@@ -52,16 +52,6 @@ def study(many: np.ndarray) -> shortlist.Study:
         made.tell(trial, float(many[trial.arm] @ theta) + 0.3 * noise.standard_normal())
     assert made.stage == "rounds"
     return made
-
-
-def peak(action: Callable[[], Any]) -> tuple[Any, int]:
-    """What an action gives, and the bytes that it had at once at most."""
-    tracemalloc.start()
-    try:
-        result = action()
-        return result, tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 # A study

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from scipy.stats import chi2
 import shortlist
 from command_line import fails, run
 from error_rates import shown_below
+from samples import improbability
 from shortlist import errors, noise
 from shortlist.catalog.names import find_algorithm
 from shortlist.designs.direction import lightest_weights
@@ -27,9 +27,6 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.reading import Reading
 from tests.posterior.test_pilot import learnt
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-from samples import improbability
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(6, 3))

@@ -50,17 +50,9 @@ __all__ = [
 ]
 
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
-_MODULES = {
-    "data": "shortlist.data",
-    "errors": "shortlist.errors",
-    "instances": "shortlist.simulation.instances",
-    "paper": "shortlist.paper",
-    "plot": "shortlist.plot",
-    "report": "shortlist.report",
-    "repurposing": "shortlist.repurposing",
-    "testing": "shortlist.testing",
-    "theory": "shortlist.theory",
-}
+_ROOMS = ("data", "errors", "paper", "plot", "report", "repurposing", "testing", "theory")
+_MODULES = {"instances": "shortlist.simulation.instances"}
+_MODULES |= {room: f"shortlist.{room}" for room in _ROOMS}
 _HOMES = {
     "algorithms": "shortlist.catalog.names",
     "GIFA": "shortlist.catalog.gifa",

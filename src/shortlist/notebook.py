@@ -66,13 +66,7 @@ def is_notebook() -> bool:
 
 
 class Line:
-    """A line of a notebook that can be written anew.
-
-    Parameters
-    ----------
-    text : callable
-        Gives what it is to say.
-    """
+    """A line of a notebook that can be written anew; ``text`` gives what it is to say."""
 
     def __init__(self, text: Any) -> None:
         self._text = text

@@ -21,7 +21,6 @@ from command_line import asked
 from report_pages import EVIL, HOSTILE, Page, played
 from served import BEARER, MEANS, TOKEN, Client, begun, client_of, server_of
 from shortlist.report.rendering import displayable
-from shortlist.study.plate import study_mark
 
 
 @pytest.fixture
@@ -162,7 +161,7 @@ def test_a_plate_goes_out_and_comes_back(client: Client, place: Path) -> None:
     ask(client, 1, "another")
     plate = client.page(link[1])
     assert plate.headers["content-disposition"] == "attachment; filename=plate-0-1.csv"
-    mark = study_mark(shortlist.Study.load(place))
+    mark = shortlist.Study.load(place).mark
     assert plate.text == f"study,trial,arm,value\n{mark},0,ash,\n{mark},1,elm,\n"
     assert client.page("plate.csv").text.count("\n") == 4
     assert f"{mark};2;oak;" in client.page("plate.csv?separator=semicolon").text

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from functools import partial
 
 import numpy as np
 import pytest
 
+import samples
 import shortlist
 from error_rates import shown_below
-from paths import BENCHMARKS
 from shortlist.catalog.names import find_algorithm
 from shortlist.simulation.instances import Instance
-
-sys.path.insert(0, str(BENCHMARKS))
-import samples
 
 DELTA = 0.05
 RUNS = 200

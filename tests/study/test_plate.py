@@ -9,7 +9,6 @@ import pytest
 
 import shortlist
 from command_line import GOOD, asked, does, fails, fill, fingerprint, run, tell_two, told, write
-from shortlist.study import plate
 
 
 def test_a_plate_has_a_line_a_trial(screen: Path) -> None:
@@ -21,7 +20,7 @@ def test_a_plate_has_a_line_a_trial(screen: Path) -> None:
     assert rows["arm"].tolist() == [trial["arm"] for trial in report["trials"]]
     assert rows["value"].isna().all()
     study = shortlist.Study.load("screen.db")
-    assert set(rows["study"]) == {plate.study_mark(study)}
+    assert set(rows["study"]) == {study.mark}
     assert [trial.seed for trial in study.trials] == [trial["seed"] for trial in report["trials"]]
 
 
@@ -70,7 +69,7 @@ PLATES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PLATES)
 def test_plates_of_many_kinds_are_read(plated: Path, kind: str) -> None:
-    mark = plate.study_mark(shortlist.Study.load("screen.db"))
+    mark = shortlist.Study.load("screen.db").mark
     Path("plate.csv").write_bytes(PLATES[kind].replace("{mark}", mark).encode())
     report = asked("tell", "screen.toml", "plate.csv")
     assert report["taken"] == [0, 1, 2, 3]

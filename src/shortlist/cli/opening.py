@@ -175,7 +175,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
     """The settings as ``Study`` would store them; a seed that is not given is the stored one."""
     from shortlist.catalog.recommendation import is_left_open, meant
     from shortlist.problem import Problem, checked_seed
-    from shortlist.study.definition import Definition, checked_flag, checked_lease
+    from shortlist.study.definition import Definition
 
     asked = {key: settings[key] for key in PROBLEM if key in settings}
     problem = Problem.of(sigma=settings.get("sigma"), **asked)
@@ -187,9 +187,9 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
         algorithm=chosen,
         threshold=threshold,
         seed=stored.choices["seed"] if seed is None else checked_seed(seed),
-        lease=checked_lease(settings.get("lease")),
+        lease=settings.get("lease"),
         classical="features" not in settings,
-        audit=checked_flag("audit", settings.get("audit", True)),
+        audit=settings.get("audit", True),
     )
     given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named))
     return given

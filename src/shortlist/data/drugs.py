@@ -56,10 +56,6 @@ def drug_instance(*, columns: str = "own", m: int = 5, sigma: float = 0.5) -> In
     m, sigma
         As in the paper by default; the rewards' true standard deviation is far below σ = 0.5.
 
-    Returns
-    -------
-    Instance
-
     Examples
     --------
     >>> drug_instance().means.round(3)[:3].tolist()  # doctest: +SKIP

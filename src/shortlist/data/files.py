@@ -116,10 +116,6 @@ def path(name: str) -> Path:
     name : str
         One of ``FILES``.
 
-    Returns
-    -------
-    Path
-
     Examples
     --------
     >>> path("epilepsy_score.csv")
@@ -144,10 +140,6 @@ def fetch(
         Some of ``FILES``.
     progress : function, optional
         Called with a file's name and path as soon as it is there.
-
-    Returns
-    -------
-    list of Path
 
     Examples
     --------

@@ -145,18 +145,9 @@ def contrast_design(
     With more than ``MANY`` arms the design is sought among the arms of the pairs and a few others;
     those whose pulls would tell more than its own are added until there are none.
 
-    Parameters
-    ----------
-    features : array, K × rank
-        One row per arm; they must span all dimensions.
-    b, c : array of int, P
-        The pairs.
-    needs : array, P
-        The information that each needs, 1/‖x_b − x_c‖² in the inverse of the pulls.
-    start : array, K, optional
-        Weights to begin with; by default equal ones.
-    noise : array, K, optional
-        The variance of a result of each arm; by default 1.
+    The features must span all dimensions. ``needs`` is the information that each pair (b, c) needs,
+    1/‖x_b − x_c‖² in the inverse of the pulls; ``start`` are weights to begin with, by default
+    equal ones; ``noise`` is the variance of a result of each arm, by default 1.
 
     Examples
     --------

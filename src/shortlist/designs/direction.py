@@ -45,15 +45,8 @@ FINE = {"dual_feasibility_tolerance": EXACT_PRICE, "primal_feasibility_tolerance
 def lightest_weights(features: Table, b: int, c: int, noise: Reals | None = None) -> Reals:
     """Argmin ‖w‖₁ subject to Xᵀw = x_b − x_c.
 
-    Parameters
-    ----------
-    features : array, K × r
-        One row per arm.
-    b, c : int
-        The pair.
-    noise : array, K, optional
-        (σ_a/σ)² of every arm, all 1 by default. An evaluation then shows x_a in units of its noise:
-        Σ_a w_a x_a σ/σ_a makes the direction.
+    ``noise`` is (σ_a/σ)² of every arm, all 1 by default. An evaluation then shows x_a in units of
+    its noise: Σ_a w_a x_a σ/σ_a makes the direction.
 
     Examples
     --------
@@ -109,10 +102,7 @@ def _cleaned(weights: Reals) -> Reals:
 def all_weights(features: Table) -> Iterator[Table]:
     """The designs of all pairs, one table for each arm b: a row for w*(b, c), c = b + 1, …, K − 1.
 
-    Parameters
-    ----------
-    features : array, K × r
-        One row per arm, of full column rank (see ``reduce_to_rank``).
+    The features must have full column rank (see ``reduce_to_rank``).
 
     Examples
     --------
@@ -189,20 +179,11 @@ def few_weights(
     start: Integers | None = None,
     basis: Table | None = None,
 ) -> tuple[Integers, Reals]:
-    """The arms of w*(b, c) and their weights.
+    """The arms of w*(b, c) and their weights, for features of full column rank.
 
-    Parameters
-    ----------
-    features : array, K × r
-        One row per arm, of full column rank.
-    b, c : int
-        The pair.
-    noise : array, K, optional
-        (σ_a/σ)² of every arm, all 1 by default.
-    start : array of int, optional
-        Arms to begin with, which span, such as those of another pair's design.
-    basis : array, r × r, optional
-        The result of ``nearly_orthonormal_basis``, if it is at hand.
+    ``noise`` is (σ_a/σ)² of every arm, all 1 by default; ``start`` are arms to begin with, which
+    span, such as those of another pair's design; ``basis`` is the result of
+    ``nearly_orthonormal_basis``, if it is at hand.
 
     Examples
     --------

@@ -69,14 +69,8 @@ def optimal_design(arms: Reals, directions: Reals, accuracy: float) -> Design:
     A primal-dual method with predictor and corrector (Mehrotra 1992), slack s_p for h_p − 1,
     multipliers λ_p for it and z_a for w_a ≥ 0. All steps in w are relative, d = dw/w.
 
-    Parameters
-    ----------
-    arms : array, n × r
-        One row per arm; they must span all dimensions.
-    directions : array, P × r
-        One row a direction y_p.
-    accuracy : float
-        Relative distance between the value of w and the lower bound of q at which to stop.
+    The arms must span all dimensions. It stops where the relative distance between the value of w
+    and the lower bound of q is at most ``accuracy``.
 
     Examples
     --------
@@ -166,14 +160,8 @@ def xy_design(arms: Reals, contrasts: Reals) -> Reals:
     """About the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹}, V(w) = Σ_a w_a x_a x_aᵀ.
 
     Arms and contrasts are added until the dual bound (see ``theory.lower_bound``) shows that others
-    would change little.
-
-    Parameters
-    ----------
-    arms : array, K × r
-        One row x_a an arm, in a basis in which the columns are orthonormal.
-    contrasts : array, P × r
-        One row y_p a contrast, none of them zero, in the same basis.
+    would change little. A row is an arm x_a or a contrast y_p, which is not zero, in a basis in
+    which the columns of the arms are orthonormal.
 
     Examples
     --------

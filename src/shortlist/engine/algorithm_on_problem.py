@@ -11,7 +11,7 @@ from shortlist.engine.contract import AnyEngine
 from shortlist.errors import InvalidInput
 from shortlist.noise import GIVEN
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Setting, Threshold
+from shortlist.rules.thresholds import Setting, StrategyThreshold, Threshold
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
@@ -36,47 +36,24 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
 
 @dataclass(frozen=True)
 class AlgorithmOnProblem:
-    """What a study or a comparison runs.
+    """What a study or a comparison runs."""
 
-    Attributes
-    ----------
-    name : str
-        The algorithm's.
-    problem : Problem
-        What is asked.
-    threshold : Threshold
-        How wide the indices are.
-    setting : Setting
-        What the threshold was computed from.
-    engine : AnyEngine
-        The algorithm's parts, on this problem.
-    unproven_rules : list of str
-        Why the rules themselves are not covered by a theorem; empty if they are.
-    extends : str
-        What it carries further than its theorem does; empty if the theorem covers it.
-    misspecification : float
-        How far from linear in the features the means may be.
-    guide : str
-        What guesses from the features, where nothing else uses them; else empty.
-    again : callable, optional
-        The same algorithm and threshold on another problem, where σ may be estimated.
-    reward_range : tuple of float, optional
-        Where every result must lie. The bound then rests on it, and σ is not used.
-    interval_words : str
-        What an arm's own interval is, in signs, where it is not the usual one.
-    """
-
-    name: str
-    problem: Problem
-    threshold: Threshold
-    setting: Setting
-    engine: AnyEngine
+    name: str  # the algorithm's
+    problem: Problem  # what is asked
+    threshold: Threshold | StrategyThreshold  # how wide the indices are
+    setting: Setting  # what the threshold was computed from
+    engine: AnyEngine  # the algorithm's parts, on this problem
+    # Why the rules themselves are not covered by a theorem; empty if they are.
     unproven_rules: list[str]
+    # What it carries further than its theorem does; empty if the theorem covers it.
     extends: str = ""
-    misspecification: float = 0.0
-    guide: str = ""
+    misspecification: float = 0.0  # how far from linear in the features the means may be
+    guide: str = ""  # what guesses from the features, where nothing else uses them; else empty
+    # The same algorithm and threshold on another problem, where σ may be estimated.
     again: Callable[[Problem], AlgorithmOnProblem] | None = None
+    # Where every result must lie. The bound then rests on it, and σ is not used.
     reward_range: tuple[float, float] | None = None
+    # What an arm's own interval is, in signs, where it is not the usual one.
     interval_words: str = ""
 
     @cached_property

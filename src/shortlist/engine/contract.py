@@ -19,47 +19,26 @@ from shortlist.rules.rule import Rule
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What an engine was made for, and how it stops.
+    """What an engine was made for, and how it stops."""
 
-    Attributes
-    ----------
-    features : array, K × rank
-        Features in a basis of their row space.
-    m, sigma, epsilon
-        The problem's: how many to find, the noise is σ-sub-Gaussian, and the slack that is allowed.
-    noise : array, K
-        (σ_a/σ)² of every arm.
-    initial : array of int
-        Arms pulled before the first decision, in order.
-    regularization, shift : float
-        Of the posterior: λ_V, and the shift of ln det(I + A/shift), 0 if that is not kept.
-    stop : str
-        The stopping rule's name.
-    lagged : bool
-        Whether the stop reads the pair of the round before.
-    alone : bool
-        Whether the stop compares the arms' own intervals, not differences of two means.
-    has_pilot : bool
-        Whether the first evaluations are set aside.
-    budget : int, optional
-        The number of results at which it stops; None where it stops when it is certain.
-    parts : dict
-        The names of the rules it is composed of, by kind; none for a strategy.
-    """
-
-    features: Reals
+    features: Reals  # K × rank, in a basis of their row space
+    # The problem's m, σ (the noise is σ-sub-Gaussian) and ε.
     m: int
     sigma: float
     epsilon: float
-    noise: Reals
-    initial: Integers
+    noise: Reals  # (σ_a/σ)² of every arm
+    initial: Integers  # arms pulled before the first decision, in order
+    # Of the posterior: λ_V, and the shift of ln det(I + A/shift), 0 if that is not kept.
     regularization: float = 0.0
     shift: float = 0.0
-    stop: str = "lucb"
-    lagged: bool = False
+    stop: str = "lucb"  # the stopping rule's name
+    lagged: bool = False  # whether the stop reads the pair of the round before
+    # Whether the stop compares the arms' own intervals, not differences of two means.
     alone: bool = False
-    has_pilot: bool = False
+    has_pilot: bool = False  # whether the first evaluations are set aside
+    # The number of results at which it stops; None where it stops when it is certain.
     budget: int | None = None
+    # The names of the rules it is composed of, by kind; none for a strategy.
     parts: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property

@@ -5,7 +5,7 @@ The differences of means that the stopping rule reads, with the gap indices arou
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,21 +31,8 @@ class Decision(NamedTuple):
     statistic: float
 
 
-class Decided(Protocol):
-    """A round, or what else has its pair and its figures."""
-
-    @property
-    def pair(self) -> Any:
-        """Arms, by ``B`` and so on."""
-
-    @property
-    def figures(self) -> Any:
-        """Numbers, by ``GAP`` and so on."""
-
-
-def decision_of(now: Decided, *, stop: bool) -> Decision:
-    """What the round decided."""
-    pair, figures = now.pair, now.figures
+def decision_of(pair: Any, figures: Any, *, stop: bool) -> Decision:
+    """What was decided, from the arms (by ``B`` and so on) and numbers (by ``GAP``) of a round."""
     if isinstance(pair, np.ndarray):  # a list is read in a third of the time
         pair, figures = pair.tolist(), figures.tolist()
     arm, queued = pair[ARM], pair[QUEUED]

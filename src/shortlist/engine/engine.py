@@ -63,36 +63,18 @@ STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
 
 @dataclass(frozen=True)
 class Engine:
-    """The rules of an algorithm, their settings, and the calls into the compiled loop.
+    """The rules of an algorithm, their settings, and the calls into the compiled loop."""
 
-    Attributes
-    ----------
-    setup : Setup
-        The problem, the posterior's settings, and the first pulls.
-    rules : dict
-        One rule of each kind in ``RULE_ORDER``.
-    constants : array
-        Of the threshold.
-    design : callable
-        (b, c) → w*(b, c), once a pair.
-    shares : callable
-        (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
-    after_pilot : array of int
-        The pulls of every arm after a pilot.
-    allocation : int
-        Which allocation says how many pulls every arm should have; 0 if none does.
-    elimination : bool
-        Whether what an index has once bounded stays bounded.
-    """
-
-    setup: Setup
-    rules: dict[str, Rule]
-    constants: Reals
-    design: Design
+    setup: Setup  # the problem, the posterior's settings, and the first pulls
+    rules: dict[str, Rule]  # one rule of each kind in ``RULE_ORDER``
+    constants: Reals  # of the threshold
+    design: Design  # (b, c) → w*(b, c), once a pair
+    # (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
     shares: Shares
-    after_pilot: Integers
+    after_pilot: Integers  # the pulls of every arm after a pilot
+    # Which allocation says how many pulls every arm should have; 0 if none does.
     allocation: int = NONE
-    elimination: bool = False
+    elimination: bool = False  # whether what an index has once bounded stays bounded
 
     @cached_property
     def flags(self) -> int:
@@ -267,7 +249,7 @@ class Engine:
         marks[INITIALIZED] = 1
         steps = Steps.supposing(supposing or [])
         now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
-        return decision_of(now, stop=bool(marks[STOPPED])), now
+        return decision_of(now.pair, now.figures, stop=bool(marks[STOPPED])), now
 
     def follow(
         self,

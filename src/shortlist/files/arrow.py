@@ -91,15 +91,7 @@ def require_pyarrow(what: str) -> None:
 
 
 def read_frame(path: str | PathLike[str], error: type[InvalidInput]) -> pd.DataFrame:
-    """A Parquet file as a DataFrame, with the index that pandas gave it.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    error : type
-        What to raise if it cannot be read.
-    """
+    """A Parquet file as a DataFrame, with the index that pandas gave it, or the error."""
     table = read_table(path, error)
     try:
         frame: pd.DataFrame = table.to_pandas()

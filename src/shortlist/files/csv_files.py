@@ -225,16 +225,8 @@ def read_numbers(
 ) -> list[float]:
     """The numbers of one file, which together tell what a comma means in it.
 
-    Parameters
-    ----------
-    cells : sequence of str
-        The text of each.
-    where : callable
-        Names the place of the k-th cell.
-    no_number : callable, optional
-        What to say of a cell that holds something else, by default a result.
-    error : type, optional
-        What to raise.
+    ``where`` names the place of the k-th cell, ``no_number`` what to say of a cell that holds
+    something else (by default that a result is no number), ``error`` what to raise.
 
     Examples
     --------

@@ -54,27 +54,13 @@ def read_guarded(
 ) -> dict[str, Any]:
     """The answer of a function of this package that runs in the process that reads files.
 
-    Parameters
-    ----------
-    function : str
-        ``module:name``. It is called with the request, the number of bytes that the content may
-        take, and a function that sends a part, ``send(words, block=None)``; what it returns is
-        the answer. Words are what JSON has.
-    request : dict
-        What JSON has.
-    source : object
-        The file, for messages.
-    error : type
-        What to raise if the file cannot be read.
-    path : path, optional
-        The file, whose size counts for what it may take.
-    take : callable, optional
-        Is given every part: its words and its block.
+    The function, ``module:name``, is called with the request, the number of bytes that the content
+    may take, and a function that sends a part, ``send(words, block=None)``; what it returns is the
+    answer. Requests, answers and words are what JSON has. ``take`` is given every part: its words
+    and its block.
 
-    Returns
-    -------
-    dict
-        The answer.
+    ``source`` is the file, for messages, and ``error`` what to raise if it cannot be read. The size
+    of the file at ``path`` counts for what it may take.
     """
     if path is not None:
         path = checked_path(path, error)

@@ -85,12 +85,8 @@ def interpreting() -> Iterator[None]:
 class Function(Generic[Arguments, Result]):
     """A function that is compiled when machine code of it is wanted.
 
-    Attributes
-    ----------
-    py_func : callable
-        As written.
-    signature : Numba signature or None
-        What it takes and returns; None where that follows from the arguments.
+    ``py_func`` is the function as written, and ``signature`` what it takes and returns, None where
+    that follows from the arguments.
     """
 
     def __init__(

@@ -87,7 +87,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class View:
+class Picture:
     """A panel as it is drawn, perhaps without some algorithms (a close-up)."""
 
     panel: Panel
@@ -153,7 +153,7 @@ class Experiment:
     name: str  # what ``shortlist reproduce`` is told
     title: str  # what it shows
     panels: tuple[Panel, ...] = ()  # what is run
-    views: tuple[View, ...] = ()  # what is drawn
+    views: tuple[Picture, ...] = ()  # what is drawn
     claims: tuple[Claim, ...] = ()  # what the paper concludes
     notes: tuple[str, ...] = ()  # what a reader should know
     cells: tuple[Cell, ...] = ()  # of the table of random instances

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 
-from shortlist.paper.experiment import AS_PUBLISHED, Cell, Claim, Constant, Experiment, Ratio, View
+from shortlist.paper.experiment import (
+    AS_PUBLISHED,
+    Cell,
+    Claim,
+    Constant,
+    Experiment,
+    Picture,
+    Ratio,
+)
 from shortlist.paper.panels import (
     DRUGS,
     DRUGS_AS_PUBLISHED,
@@ -35,7 +43,7 @@ FIGURE_1A = Experiment(
     "figure-1a",
     "Figure 1a: a classic instance, K = 4, m = 2, ω = π/6",
     panels=(PI_6,),
-    views=(View(PI_6, PI_6.title),),
+    views=(Picture(PI_6, PI_6.title),),
     claims=(
         Claim(
             "There is almost no difference in the use of either stopping rule.",
@@ -92,8 +100,8 @@ FIGURE_1B = Experiment(
     "Figure 1b: a hard classic instance, K = 3, m = 1, ω = 0.1",
     panels=(OMEGA_01,),
     views=(
-        View(OMEGA_01, OMEGA_01.title),
-        View(OMEGA_01, "the same without LUCB", without=("LUCB",)),
+        Picture(OMEGA_01, OMEGA_01.title),
+        Picture(OMEGA_01, "the same without LUCB", without=("LUCB",)),
     ),
     claims=(
         Claim(
@@ -122,9 +130,11 @@ FIGURE_1C = Experiment(
     "Figure 1c: drug repurposing for epilepsy, K = 10, m = 5",
     panels=(DRUGS_AS_PUBLISHED, DRUGS),
     views=(
-        View(DRUGS_AS_PUBLISHED, DRUGS_AS_PUBLISHED.title),
-        View(DRUGS, DRUGS.title),
-        View(DRUGS, "own rewards, without LUCB (the close-up of the appendix)", without=("LUCB",)),
+        Picture(DRUGS_AS_PUBLISHED, DRUGS_AS_PUBLISHED.title),
+        Picture(DRUGS, DRUGS.title),
+        Picture(
+            DRUGS, "own rewards, without LUCB (the close-up of the appendix)", without=("LUCB",)
+        ),
     ),
     claims=(
         Claim(
@@ -166,7 +176,7 @@ APPENDIX_OMEGA = Experiment(
     "appendix-omega",
     "Appendix: classic instances, K = 4, m = 2, ω = π/3 and π/6",
     panels=(PI_3, PI_6),
-    views=(View(PI_3, PI_3.title), View(PI_6, PI_6.title)),
+    views=(Picture(PI_3, PI_3.title), Picture(PI_6, PI_6.title)),
     claims=(
         Claim(
             "For all algorithms, the average sample complexity increases as ω decreases.",
@@ -184,7 +194,7 @@ APPENDIX_RANDOM = Experiment(
     "appendix-random",
     "Appendix: a random instance, K = 10, N = 5, m = 3 and m = 8",
     panels=(RANDOM_3, RANDOM_8),
-    views=(View(RANDOM_3, RANDOM_3.title), View(RANDOM_8, RANDOM_8.title)),
+    views=(Picture(RANDOM_3, RANDOM_3.title), Picture(RANDOM_8, RANDOM_8.title)),
     claims=(
         Claim(
             "Both algorithms are similar in sample complexity in both instances.",

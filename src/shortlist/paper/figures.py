@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortlist import plot
-from shortlist.paper.experiment import AS_PUBLISHED, DELTA, View
+from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Picture
 from shortlist.paper.reproduced import Reproduced
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def draw(reproduced: Reproduced, out: Path) -> list[Path]:
     return plot.save(figure, out / experiment.name)
 
 
-def _boxes(views: list[View], reproduced: Reproduced) -> Figure:
+def _boxes(views: list[Picture], reproduced: Reproduced) -> Figure:
     shown = [
         [row for row in view.panel.rows if row.algorithm not in view.without] for view in views
     ]

@@ -15,7 +15,7 @@ from shortlist.noise import Noise, rounds_for
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Setting, Threshold
+from shortlist.rules.thresholds import Setting, StrategyThreshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Planned:
     strategy : callable
         Makes the strategy before its first result from a ``ReducedProblem``: a class, or a function
         that can be pickled.
-    threshold : Threshold
+    threshold : StrategyThreshold
         How wide the strategy's bounds are, and the source of the proof. It belongs to the strategy
         and cannot be replaced.
     name, summary : str
@@ -65,7 +65,7 @@ class Planned:
     """
 
     strategy: Callable[[ReducedProblem], Strategy]
-    threshold: Threshold
+    threshold: StrategyThreshold
     name: str
     summary: str = ""
     unproven: tuple[str, ...] = ()
@@ -120,7 +120,6 @@ class Planned:
             indices="paired",
             features_unused=self.classical and not problem.is_classical,
         )
-        self.threshold.check(setting)
         reduced = ReducedProblem(features, problem.m, sigma, delta, problem.epsilon)
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)

@@ -25,9 +25,9 @@ from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
-from shortlist.rules.thresholds import strategy_threshold
+from shortlist.rules.thresholds import StrategyThreshold
 
-NORMAL = strategy_threshold(
+NORMAL = StrategyThreshold(
     "normal",
     "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
     "is listed because it came out best.",
@@ -68,19 +68,13 @@ class BudgetBound(AlgorithmOnProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class Budgeted:
-    """An algorithm that spends a fixed number of evaluations.
-
-    Attributes
-    ----------
-    extension : str
-        What is known of it, as a sentence.
-    """
+    """An algorithm that spends a fixed number of evaluations."""
 
     budget: int
     name: str = ""
 
     summary: ClassVar[str]
-    extension: ClassVar[str]
+    extension: ClassVar[str]  # what is known of it, as a sentence
     only_m: ClassVar[None] = None
 
     def __post_init__(self) -> None:
@@ -114,29 +108,17 @@ NEAR = 256  # arms on either side of the boundary that are looked at
 class BudgetStrategy(Strategy):
     """Spends a budget, with the number and sum of all results of each arm.
 
-    Parameters
-    ----------
-    problem : ReducedProblem
-        δ only says how wide the intervals are that are shown.
-    budget : int
-        How many results there will be; at least as many as the features have dimensions.
-
-    Attributes
-    ----------
-    pulls, sums : array, K
-        Of all results so far.
-    means : array, K
-        Their least-squares estimates.
-    seed : int
-        Of the study, as soon as it has decided once.
+    The budget is at least as large as the features have dimensions. δ only says how wide the
+    intervals are that are shown.
     """
 
-    seed: int
+    seed: int  # of the study, as soon as it has decided once
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
         arms, rank = problem.features.shape
         self._problem, self.budget, self.seed = problem, budget, 0
         self._basis = np.linalg.qr(problem.features)[0]
+        # Of all results so far, then the least-squares estimates.
         self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
         self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
         self.inside = np.zeros(arms, np.bool_)

@@ -27,7 +27,7 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.contrast import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.rules.thresholds import strategy_threshold
+from shortlist.rules.thresholds import StrategyThreshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.
@@ -70,7 +70,7 @@ def one_sided_level(risk: float) -> float:
     return -math.log(2.0 * risk * float(ndtr(least)))
 
 
-CONTRAST_MIXTURE = strategy_threshold(
+CONTRAST_MIXTURE = StrategyThreshold(
     "contrast_mixture",
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
     "the noise is σ-sub-Gaussian and the means are linear in the features",
@@ -80,37 +80,21 @@ CONTRAST_MIXTURE = strategy_threshold(
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Bounds on differences of means after some plans; entry (i, j) is for μ_i − μ_j.
+    """Bounds on differences of means after some plans; entry (i, j) is for μ_i − μ_j."""
 
-    Attributes
-    ----------
-    problem : ReducedProblem
-        What the strategy is given.
-    basis : array, K × rank
-        The features in an orthonormal basis: the differences are the same, rounding errors smaller.
-    level : float
-        ln of how improbable an error of one difference must be.
-    first, information : array, K × K
-        Of the first plan, and of all plans.
-    weighted : array, K × K
-        Estimates times their information, summed over the plans.
-    least : array, K × K
-        The least B_ij of all decisions.
-    pulls, sums : array, K
-        Of all plans.
-    accepted, rejected : array of bool, K
-        The arms that are among the m best, or are not, unless a bound was wrong.
-    """
-
-    problem: ReducedProblem
+    problem: ReducedProblem  # what the strategy is given
+    # The features in an orthonormal basis, K × rank: the same differences, smaller rounding errors.
     basis: Reals
-    level: float
+    level: float  # ln of how improbable an error of one difference must be
+    # Of the first plan, and of all plans; K × K, like the next two.
     first: Reals
     information: Reals
-    weighted: Reals
-    least: Reals
+    weighted: Reals  # estimates times their information, summed over the plans
+    least: Reals  # the least B_ij of all decisions
+    # Of every arm, in all plans.
     pulls: Integers
     sums: Reals
+    # The arms that are among the m best, or are not, unless a bound was wrong.
     accepted: Mask
     rejected: Mask
 

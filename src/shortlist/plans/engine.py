@@ -47,15 +47,7 @@ PULL = 15.0  # nanoseconds of a simulated pull
 
 
 class PlanProgress:
-    """A strategy with the results of its plan so far; the counterpart of a round.
-
-    Attributes
-    ----------
-    strategy : Strategy
-        Before the results of its plan.
-    pulls, sums : array, K
-        The plan's results so far.
-    """
+    """A strategy before the results of its plan, and those so far; the counterpart of a round."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
@@ -131,14 +123,8 @@ def in_turn(plan: Integers) -> Integers:
 class PlanEngine:
     """A strategy on its problem; implements ``AnyEngine``.
 
-    Parameters
-    ----------
-    strategy : callable
-        Makes the strategy before its first result from the reduced problem.
-    problem : ReducedProblem
-        What the strategy is given.
-    reward_range : tuple of float, optional
-        Where every result lies, if the strategy relies on it.
+    ``strategy`` makes the strategy before its first result from the reduced problem.
+    ``reward_range`` is where every result lies, if the strategy relies on it.
     """
 
     def __init__(
@@ -221,7 +207,7 @@ class PlanEngine:
         self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> tuple[Decision, PlanProgress]:
         """The last decision."""
-        return decision_of(now, stop=self.stops(now.strategy)), now
+        return decision_of(now.pair, now.figures, stop=self.stops(now.strategy)), now
 
     def ahead(
         self, posterior: Posterior, now: PlanProgress, seed: int
@@ -235,7 +221,7 @@ class PlanEngine:
                     beyond.suppose(posterior.means)
                 if arm != NO_ARM:
                     beyond.suppose_pull(arm)
-            return decision_of(beyond, stop=False)
+            return decision_of(beyond.pair, beyond.figures, stop=False)
 
         return decide
 

@@ -104,15 +104,7 @@ def phases(arms: int, m: int, rank: int, budget: int) -> list[Phase]:
 
 
 class Halving(BudgetStrategy):
-    """Phases of a budget.
-
-    Parameters
-    ----------
-    problem : ReducedProblem
-        δ only says how wide the intervals are that are shown.
-    budget : int
-        How many results there will be; at least as many as the features have dimensions.
-    """
+    """Phases of a budget."""
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
         arms, rank = problem.features.shape

@@ -82,7 +82,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.contrasts import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import Compiled, ReducedProblem
 from shortlist.rules.rule import POINTERS
-from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, strategy_threshold
+from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
@@ -126,33 +126,17 @@ def end(kind: int, constants: Reals, time: int, count: int, total: float, upper:
 
 @dataclass(frozen=True)
 class Interval:
-    """A kind of interval.
+    """A kind of interval."""
 
-    Attributes
-    ----------
-    kind : int
-        Its number in compiled code.
-    factor : float
-        k of the level ln(kK/δ) that β starts from; unused where differences are bounded.
-    square : float
-        The squared half-width is this times σ²β/s; unused where it is bounded by relative entropy.
-    words : str
-        The interval as a formula.
-    reward_range : tuple of float or None
-        Where every result must lie.
-    timed : bool
-        Whether it widens while other arms are pulled.
-    alone : bool
-        Whether it holds for an arm by itself, not only in differences.
-    """
-
-    kind: int
+    kind: int  # its number in compiled code
+    # k of the level ln(kK/δ) that β starts from; unused where differences are bounded.
     factor: float
+    # The squared half-width is this times σ²β/s; unused where it is bounded by relative entropy.
     square: float
-    words: str = ""
-    reward_range: tuple[float, float] | None = None
-    timed: bool = False
-    alone: bool = True
+    words: str = ""  # the interval as a formula
+    reward_range: tuple[float, float] | None = None  # where every result must lie
+    timed: bool = False  # whether it widens while other arms are pulled
+    alone: bool = True  # whether it holds for an arm by itself, not only in differences
 
     def constants(self, problem: ReducedProblem) -> Reals:
         """The level and the square times σ², for compiled code."""
@@ -173,15 +157,15 @@ _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
 _BOUNDED = "the results lie in [0, 1]"
 _RATE = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
 THRESHOLDS = {
-    KL_RATE: strategy_threshold("exploration_rate", _RATE, _BOUNDED, _AUTHORS, coverage=EACH_SIDE),
-    KL_MIXTURE: strategy_threshold(
+    KL_RATE: StrategyThreshold("exploration_rate", _RATE, _BOUNDED, _AUTHORS, coverage=EACH_SIDE),
+    KL_MIXTURE: StrategyThreshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
         _BOUNDED,
         "after Robbins 1970; proof: docs/rivals.md of shortlist",
         coverage=ALL_AT_ONCE,
     ),
-    NORMAL_RATE: strategy_threshold(
+    NORMAL_RATE: StrategyThreshold(
         "exploration_rate", _RATE, "the noise is σ-sub-Gaussian", _AUTHORS, coverage=EACH_SIDE
     ),
     NORMAL_PAIRED: CONTRAST_MIXTURE,
@@ -326,16 +310,9 @@ INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
 
 
 class Classical(Compiled):
-    """LUCB or a race.
+    """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
-    Parameters
-    ----------
-    problem : ReducedProblem
-        Its features are not used.
-    interval : Interval
-        How an arm is bounded.
-    races : bool
-        Whether a round pulls all arms still in question, or the two at the boundary.
+    The features of the problem are not used.
     """
 
     def __init__(self, problem: ReducedProblem, interval: Interval, races: bool) -> None:

@@ -63,10 +63,6 @@ def samples(
     lower_bound : bool
         Whether to draw a line at the least mean that any δ-correct algorithm needs, where it is
         known. With 10⁴ arms it takes about ten seconds to compute, the first time.
-
-    Returns
-    -------
-    Figure
     """
     frame = results.frame
     everyone = list(dict.fromkeys(frame["algorithm"]))

@@ -47,10 +47,6 @@ def rewards(
         Above the picture.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Figure
     """
     values = {str(drug): np.asarray(each, float).ravel() for drug, each in rewards.items()}
     drugs = sorted(values, key=lambda drug: -values[drug].mean())

@@ -59,10 +59,6 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
-    Returns
-    -------
-    Figure
-
     Examples
     --------
     >>> import shortlist

@@ -51,10 +51,6 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
         Where to draw; by default a new figure. With paired indices a single Axes gets the
         differences: it is they that stop the study.
 
-    Returns
-    -------
-    Figure
-
     Examples
     --------
     >>> import numpy as np

@@ -46,10 +46,6 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     ax : matplotlib Axes, or two of them, optional
         Where to draw; by default a new figure. A single one gets the arms only.
 
-    Returns
-    -------
-    Figure
-
     Examples
     --------
     >>> import numpy as np

@@ -30,10 +30,6 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
-    Returns
-    -------
-    Figure
-
     Examples
     --------
     >>> import numpy as np

@@ -44,10 +44,6 @@ def shares(
         A bound to be drawn as a line, with its name.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Figure
     """
     if not rows:
         raise InvalidSetting("there are no shares to draw: give at least one row.")

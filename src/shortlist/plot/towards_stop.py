@@ -58,10 +58,6 @@ def stopping(
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
-    Returns
-    -------
-    Figure
-
     Examples
     --------
     >>> import numpy as np

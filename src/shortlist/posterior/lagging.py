@@ -77,19 +77,6 @@ def renew_means(state: State) -> None:
         state.lagging.anchor[k] = state.lagging.theta[k]
 
 
-@compiled(inline=False, fast=True)
-def renew_variances(state: State) -> None:
-    """Bring all variances up to date by the recent pulls."""
-    observed = state.clock[OBSERVED]
-    for n in range(observed - state.clock[BEHIND] + 1, observed + 1):
-        image, growth = state.lagging.recent[n % RECENT], state.lagging.growths[n % RECENT]
-        for a in range(state.variances.shape[0]):
-            if state.lagging.exact_at[a] < n:
-                product = inner(state.features, a, image)
-                state.variances[a] -= product * product / growth
-    state.clock[BEHIND] = 0
-
-
 @compiled(inline=False)
 def renew_variance(state: State, arm: int) -> None:
     """Bring one arm's variance up to date, by the recent pulls if they are few."""

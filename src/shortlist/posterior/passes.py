@@ -6,8 +6,7 @@ is read. So a pass does all it can with a block of arms while the block is in th
 
 from __future__ import annotations
 
-import numpy as np
-
+from shortlist.arrays import Integers, Reals
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID
 
@@ -16,7 +15,7 @@ SCANNED = 128  # arms in a block that is skipped if none of them can matter
 
 
 @compiled(fast=True)
-def inner(features: np.ndarray, arm: int, vector: np.ndarray) -> float:
+def inner(features: Reals, arm: int, vector: Reals) -> float:
     """x_aᵀv."""
     total = 0.0
     for k in range(features.shape[1]):
@@ -26,14 +25,14 @@ def inner(features: np.ndarray, arm: int, vector: np.ndarray) -> float:
 
 @compiled(VOID(TABLE, INTEGER, INTEGER, REALS, REALS, REALS, REALS, REALS), fast=True)
 def products_of_quarters(
-    features: np.ndarray,
+    features: Reals,
     quarter: int,
     first: int,
-    vector: np.ndarray,
-    out: np.ndarray,
-    second: np.ndarray,
-    third: np.ndarray,
-    fourth: np.ndarray,
+    vector: Reals,
+    out: Reals,
+    second: Reals,
+    third: Reals,
+    fourth: Reals,
 ) -> None:
     """x_iᵀv of as many arms as ``out`` takes, from ``first`` on in each quarter of the arms.
 
@@ -54,7 +53,7 @@ def products_of_quarters(
 
 
 @compiled(VOID(TABLE, REALS, REALS), fast=True)
-def products(features: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
+def products(features: Reals, vector: Reals, out: Reals) -> None:
     """x_iᵀv of every arm."""
     arms = features.shape[0]
     quarter = arms // 4
@@ -67,7 +66,7 @@ def products(features: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
 
 
 @compiled(VOID(TABLE, TABLE, REALS, REALS), fast=True)
-def norms(features: np.ndarray, factor: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+def norms(features: Reals, factor: Reals, y: Reals, out: Reals) -> None:
     """‖x_i‖²_{V⁻¹} = ‖L⁻¹x_i‖² of every arm, V = LLᵀ: half a solve is enough."""
     for i in range(features.shape[0]):
         square = 0.0
@@ -82,14 +81,14 @@ def norms(features: np.ndarray, factor: np.ndarray, y: np.ndarray, out: np.ndarr
 
 @compiled(VOID(TABLE, REALS, TABLE, INTEGERS, INTEGER, REALS, REALS, REALS, REAL, REAL), fast=True)
 def absorb(
-    features: np.ndarray,
-    product: np.ndarray,
-    rows: np.ndarray,
-    owners: np.ndarray,
+    features: Reals,
+    product: Reals,
+    rows: Reals,
+    owners: Integers,
     slot: int,
-    u: np.ndarray,
-    means: np.ndarray,
-    variances: np.ndarray,
+    u: Reals,
+    means: Reals,
+    variances: Reals,
     shrink: float,
     step: float,
 ) -> None:

@@ -282,10 +282,6 @@ def hit_rate(scores: pd.Series[float], hits: pd.Series[bool], r: int) -> float:
     r : int
         From 1 to the number of drugs.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> scores = pd.Series({"Diazepam": 0.47, "Dmcm": 0.39, "Topiramate": 0.48})

@@ -16,17 +16,10 @@ COLUMNS = "drug,seed,reward"
 
 
 class RewardCache:
-    """A CSV file, one line a reward, written as the rewards come.
+    """A CSV file, one line a reward, written as the rewards come; made with the first.
 
-    Its first line names the screen. A reward depends on the screen, the drug and the seed, and on
-    nothing else, so that what is here need not be simulated again.
-
-    Parameters
-    ----------
-    path : path
-        The file; made with the first reward.
-    screen : str
-        The fingerprint of the screen.
+    Its first line names the screen, by its fingerprint. A reward depends on the screen, the drug
+    and the seed, and on nothing else, so that what is here need not be simulated again.
 
     Examples
     --------

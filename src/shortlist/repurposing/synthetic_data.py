@@ -128,10 +128,6 @@ def synthetic(
     seed : int
         The data depends on it and on nothing else.
 
-    Returns
-    -------
-    DataSet
-
     Examples
     --------
     >>> data = synthetic(seed=1)

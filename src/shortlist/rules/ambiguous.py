@@ -9,23 +9,20 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.arrays import Mask, Reals
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import largest_among
 from shortlist.rules.rule import rule
 
 
 @rule("ambiguous", needs=("outside_gaps",), number=0)
-def largest_gap(
-    inside: np.ndarray, mth_gaps: np.ndarray, outside_gaps: np.ndarray, key: np.uint64
-) -> int:
+def largest_gap(inside: Mask, mth_gaps: Reals, outside_gaps: Reals, key: np.uint64) -> int:
     """argmax_{j∈J} max_{i∉J} B_ij (LUCB, UGapE, LinGapE, m-LinGapE)."""
     return largest_among(outside_gaps, inside, True, key)
 
 
 @rule("ambiguous", needs=("mth_gaps",), number=1)
-def mth_gap(
-    inside: np.ndarray, mth_gaps: np.ndarray, outside_gaps: np.ndarray, key: np.uint64
-) -> int:
+def mth_gap(inside: Mask, mth_gaps: Reals, outside_gaps: Reals, key: np.uint64) -> int:
     """argmax_{j∈J} of the m-th largest B_ij over i ≠ j (LinGIFA)."""
     return largest_among(mth_gaps, inside, True, key)
 
@@ -34,9 +31,9 @@ def mth_gap(
 def most_ambiguous(
     number: int,
     own: Callable[..., int],
-    inside: np.ndarray,
-    mth_gaps: np.ndarray,
-    outside_gaps: np.ndarray,
+    inside: Mask,
+    mth_gaps: Reals,
+    outside_gaps: Reals,
     key: np.uint64,
 ) -> int:
     """b_t by the rule of this number, or by the user's own."""

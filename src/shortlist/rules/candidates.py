@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import mark_best
 from shortlist.rules.rule import rule
@@ -13,12 +14,7 @@ from shortlist.rules.rule import rule
 
 @rule("candidates", needs=(), number=0)
 def top_means(
-    m: int,
-    means: np.ndarray,
-    mth_gaps: np.ndarray,
-    key: np.uint64,
-    scratch: np.ndarray,
-    inside: np.ndarray,
+    m: int, means: Reals, mth_gaps: Reals, key: np.uint64, scratch: Integers, inside: Mask
 ) -> None:
     """The m arms of largest empirical mean (LUCB, LinGapE, m-LinGapE)."""
     mark_best(means, 1.0, m, key, scratch, inside)
@@ -26,12 +22,7 @@ def top_means(
 
 @rule("candidates", needs=("mth_gaps",), number=1)
 def smallest_gap(
-    m: int,
-    means: np.ndarray,
-    mth_gaps: np.ndarray,
-    key: np.uint64,
-    scratch: np.ndarray,
-    inside: np.ndarray,
+    m: int, means: Reals, mth_gaps: Reals, key: np.uint64, scratch: Integers, inside: Mask
 ) -> None:
     """The m arms of smallest m-th largest B_ij over i ≠ j (UGapE, LinGIFA)."""
     mark_best(mth_gaps, -1.0, m, key, scratch, inside)
@@ -42,11 +33,11 @@ def mark_candidates(
     number: int,
     own: Callable[..., None],
     m: int,
-    means: np.ndarray,
-    mth_gaps: np.ndarray,
+    means: Reals,
+    mth_gaps: Reals,
     key: np.uint64,
-    scratch: np.ndarray,
-    inside: np.ndarray,
+    scratch: Integers,
+    inside: Mask,
 ) -> None:
     """J(t) by the rule of this number, or by the user's own."""
     if number == 0:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
+from shortlist.arrays import Reals
 from shortlist.numerics.jit import compiled
 from shortlist.posterior.state import LEAST_SHARE
 from shortlist.rules.rule import rule
@@ -27,13 +26,7 @@ def paired_index(mean_i: float, mean_j: float, square: float, scale: float) -> f
 
 @compiled()
 def paired_column(
-    j: int,
-    means: np.ndarray,
-    variances: np.ndarray,
-    row: np.ndarray,
-    scale: float,
-    floor: float,
-    column: np.ndarray,
+    j: int, means: Reals, variances: Reals, row: Reals, scale: float, floor: float, column: Reals
 ) -> None:
     """The rule ``paired`` with a floor of its own (see ``square_of``)."""
     # Read before the loop: for all the compiler knows, the column might be the same memory, and it would
@@ -45,26 +38,14 @@ def paired_column(
 
 
 @rule("indices", traits=("symmetric",), number=0)
-def paired(
-    j: int,
-    means: np.ndarray,
-    variances: np.ndarray,
-    row: np.ndarray,
-    scale: float,
-    column: np.ndarray,
-) -> None:
+def paired(j: int, means: Reals, variances: Reals, row: Reals, scale: float, column: Reals) -> None:
     """B_ij = μ̂_i − μ̂_j + Cσ‖x_i − x_j‖_{V⁻¹}, the difference bounded as one."""
     paired_column(j, means, variances, row, scale, LEAST_SHARE, column)
 
 
 @rule("indices", traits=("symmetric",), number=1)
 def individual(
-    j: int,
-    means: np.ndarray,
-    variances: np.ndarray,
-    row: np.ndarray,
-    scale: float,
-    column: np.ndarray,
+    j: int, means: Reals, variances: Reals, row: Reals, scale: float, column: Reals
 ) -> None:
     """B_ij = U_i − L_j = μ̂_i − μ̂_j + Cσ(‖x_i‖_{V⁻¹} + ‖x_j‖_{V⁻¹}), each arm bounded alone."""
     mean, width = means[j], math.sqrt(max(variances[j], 0.0))
@@ -77,13 +58,13 @@ def individual(
 def fill_by_pair(
     number: int,
     j: int,
-    means: np.ndarray,
-    variances: np.ndarray,
-    row: np.ndarray,
+    means: Reals,
+    variances: Reals,
+    row: Reals,
     sigma: float,
-    constants: np.ndarray,
+    constants: Reals,
     floor: float,
-    column: np.ndarray,
+    column: Reals,
 ) -> None:
     """B_ij over i by the rule of this number, paired or individual, with a C for each pair."""
     mean, variance = means[j], variances[j]
@@ -102,12 +83,12 @@ def fill_column(
     number: int,
     own: Callable[..., None],
     j: int,
-    means: np.ndarray,
-    variances: np.ndarray,
-    row: np.ndarray,
+    means: Reals,
+    variances: Reals,
+    row: Reals,
     scale: float,
     floor: float,
-    column: np.ndarray,
+    column: Reals,
 ) -> None:
     """B_ij over i by the rule of this number, or by the user's own."""
     if number == 0:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.arrays import Integers, Reals
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before
 from shortlist.numerics.random import priority
@@ -16,11 +17,11 @@ from shortlist.rules.rule import rule
 def largest_variance(
     b: int,
     c: int,
-    row_b: np.ndarray,
-    row_c: np.ndarray,
-    variances: np.ndarray,
-    pulls: np.ndarray,
-    design: np.ndarray,
+    row_b: Reals,
+    row_c: Reals,
+    variances: Reals,
+    pulls: Integers,
+    design: Reals,
     key: np.uint64,
 ) -> int:
     """Argmax of W_t over b_t and c_t: the less certain of the two."""
@@ -30,9 +31,7 @@ def largest_variance(
 
 
 @compiled()
-def reduction(
-    a: int, row_b: np.ndarray, row_c: np.ndarray, variances: np.ndarray, noise: np.ndarray
-) -> float:
+def reduction(a: int, row_b: Reals, row_c: Reals, variances: Reals, noise: Reals) -> float:
     """By how much an evaluation of arm a shrinks the square norm of x_b − x_c (Sherman–Morrison)."""
     product = row_b[a] - row_c[a]
     return (product * product) / (noise[a] + variances[a])
@@ -40,7 +39,7 @@ def reduction(
 
 @compiled()
 def greedy_by_priority(
-    row_b: np.ndarray, row_c: np.ndarray, variances: np.ndarray, noise: np.ndarray, key: np.uint64
+    row_b: Reals, row_c: Reals, variances: Reals, noise: Reals, key: np.uint64
 ) -> int:
     """The arm of largest reduction; ties by priority."""
     best = 0
@@ -56,11 +55,11 @@ def greedy_by_priority(
 def greedy(
     b: int,
     c: int,
-    row_b: np.ndarray,
-    row_c: np.ndarray,
-    variances: np.ndarray,
-    pulls: np.ndarray,
-    design: np.ndarray,
+    row_b: Reals,
+    row_c: Reals,
+    variances: Reals,
+    pulls: Integers,
+    design: Reals,
     key: np.uint64,
 ) -> int:
     """argmin_a ‖x_b − x_c‖_{(V + x_a x_aᵀ)⁻¹}: the evaluation that most shrinks the pair."""
@@ -80,11 +79,11 @@ def greedy(
 def optimized(
     b: int,
     c: int,
-    row_b: np.ndarray,
-    row_c: np.ndarray,
-    variances: np.ndarray,
-    pulls: np.ndarray,
-    design: np.ndarray,
+    row_b: Reals,
+    row_c: Reals,
+    variances: Reals,
+    pulls: Integers,
+    design: Reals,
     key: np.uint64,
 ) -> int:
     """Argmin over w*_a(b, c) ≠ 0 of N_a ‖w*‖₁ / |w*_a|: the arm furthest behind the design."""
@@ -107,11 +106,11 @@ def optimized(
 def both(
     b: int,
     c: int,
-    row_b: np.ndarray,
-    row_c: np.ndarray,
-    variances: np.ndarray,
-    pulls: np.ndarray,
-    design: np.ndarray,
+    row_b: Reals,
+    row_c: Reals,
+    variances: Reals,
+    pulls: Integers,
+    design: Reals,
     key: np.uint64,
 ) -> int:
     """b_t, and then c_t in the same round (the original LUCB)."""
@@ -122,11 +121,11 @@ def both(
 def tracking(
     b: int,
     c: int,
-    row_b: np.ndarray,
-    row_c: np.ndarray,
-    variances: np.ndarray,
-    pulls: np.ndarray,
-    design: np.ndarray,
+    row_b: Reals,
+    row_c: Reals,
+    variances: Reals,
+    pulls: Integers,
+    design: Reals,
     key: np.uint64,
 ) -> int:
     """Argmin of N_a minus the pulls that the allocation wants of arm a (LinGame)."""
@@ -147,11 +146,11 @@ def select(
     own: Callable[..., int],
     b: int,
     c: int,
-    row_b: np.ndarray,
-    row_c: np.ndarray,
-    variances: np.ndarray,
-    pulls: np.ndarray,
-    design: np.ndarray,
+    row_b: Reals,
+    row_c: Reals,
+    variances: Reals,
+    pulls: Integers,
+    design: Reals,
     key: np.uint64,
 ) -> int:
     """a_t by the rule of this number, or by the user's own."""

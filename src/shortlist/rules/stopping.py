@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shortlist.arrays import Mask, Reals
 from shortlist.numerics.jit import compiled
 from shortlist.rules.rule import rule
 
 
 @rule("stopping", needs=(), number=0)
-def lucb(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
+def lucb(gap: float, inside: Mask, mth_gaps: Reals) -> float:
     """τ_LUCB: B_{c,b} of the ambiguous pair."""
     return gap
 
 
 @rule("stopping", needs=("mth_gaps",), number=1)
-def ugape(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
+def ugape(gap: float, inside: Mask, mth_gaps: Reals) -> float:
     """τ_UGapE: max_{j∈J} of the m-th largest B_ij over i ≠ j."""
     largest = -np.inf
     for j in range(inside.shape[0]):
@@ -27,7 +28,7 @@ def ugape(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
 
 
 @rule("stopping", needs=(), traits=("lagged", "heuristic"), number=2)
-def lucb_lagged(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
+def lucb_lagged(gap: float, inside: Mask, mth_gaps: Reals) -> float:
     """τ_LUCB of the pair chosen before the last pull: as published, and not valid.
 
     The authors' loop tests its stop before it chooses the pair anew, and recommends the J(t) of
@@ -38,11 +39,7 @@ def lucb_lagged(gap: float, inside: np.ndarray, mth_gaps: np.ndarray) -> float:
 
 @compiled()
 def stopping_statistic(
-    number: int,
-    own: Callable[..., float],
-    gap: float,
-    inside: np.ndarray,
-    mth_gaps: np.ndarray,
+    number: int, own: Callable[..., float], gap: float, inside: Mask, mth_gaps: Reals
 ) -> float:
     """The statistic by the rule of this number, or by the user's own."""
     if number == 0:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
+from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.jit import compiled
 from shortlist.rules.rule import Rule, rule
@@ -120,7 +122,7 @@ class Threshold:
         """The formula with a λ_V of its own, whatever the posterior's."""
         return replace(self, own_regularization=own)
 
-    def constants(self, setting: Setting) -> np.ndarray:
+    def constants(self, setting: Setting) -> Reals:
         """The constants that the compiled function is given."""
         self.check(setting)
         return np.array(
@@ -203,63 +205,63 @@ def published_regularization(sigma: float) -> float:
 
 
 @rule("threshold", number=0)
-def self_normalized(t: int, log_det: float, constants: np.ndarray) -> float:
+def self_normalized(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2(1+u)(ln(1/δ) + ½ ln det(I + A/(uc)))), c = λ_min of the initial pulls, u = 0.1."""
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
 @rule("threshold", number=1)
-def determinant(t: int, log_det: float, constants: np.ndarray) -> float:
+def determinant(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln(1/δ) + ln det(V/λ_V)) + sqrt(λ_V) S/σ."""
     return math.sqrt(2.0 * constants[0] + log_det) + constants[1]
 
 
 @rule("threshold", traits=("by_time",), number=2)
-def frequentist(t: int, log_det: float, constants: np.ndarray) -> float:
+def frequentist(t: int, log_det: float, constants: Reals) -> float:
     """Equation (2) of the paper: sqrt(2 ln(1/δ) + N ln(1 + (t+1)L²/(λ_V N))) + sqrt(λ_V) S/σ."""
     spread = constants[2] * math.log(1.0 + (t + 1) * constants[3])
     return math.sqrt(2.0 * constants[0] + spread) + constants[1]
 
 
 @rule("threshold", traits=("by_time",), number=3)
-def lucb1(t: int, log_det: float, constants: np.ndarray) -> float:
+def lucb1(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln(5Kt⁴/(4δ))): a union over arms, counts and rounds."""
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(t)))
 
 
 @rule("threshold", traits=("heuristic", "by_time"), number=4)
-def heuristic(t: int, log_det: float, constants: np.ndarray) -> float:
+def heuristic(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
     return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
 
 
 @rule("threshold", traits=("pilot",), number=5)
-def pilot(t: int, log_det: float, constants: np.ndarray) -> float:
+def pilot(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln(1/δ) + ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ²): ν and Λ from a pilot that is set aside."""
     return math.sqrt(2.0 * constants[0] + log_det)
 
 
 @rule("threshold", traits=("by_time",), number=6)
-def two_arms(t: int, log_det: float, constants: np.ndarray) -> float:
+def two_arms(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2c + 8 ln(4 + ln(t/2))), c = 2𝒞(½ ln(m(K−m)/δ)): a mixture for each pair of two arms."""
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(4.0 + math.log(0.5 * t))))
 
 
 @rule("threshold", traits=("levels",), number=7)
-def levels(t: int, log_det: float, constants: np.ndarray) -> float:
+def levels(t: int, log_det: float, constants: Reals) -> float:
     """The same with the highest c = 4^k c_0 that is at most λ_min(A), for 1/((k+1)(k+2)) of δ, u = 0.3."""
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
 @rule("threshold", traits=("by_time",), number=8)
-def all_arms(t: int, log_det: float, constants: np.ndarray) -> float:
+def all_arms(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2c + 4K ln(4 + ln(1 + t/K))), c = K𝒞(ln(1/δ)/K): a mixture for the averages of all arms."""
     arms = constants[1]
     return math.sqrt(2.0 * (constants[0] + 2.0 * arms * math.log(4.0 + math.log(1.0 + t / arms))))
 
 
 @compiled()
-def two_arm_threshold(constants: np.ndarray, variance_i: float, variance_j: float) -> float:
+def two_arm_threshold(constants: Reals, variance_i: float, variance_j: float) -> float:
     """C for two arms whose averages have these variances, in units of σ²: 1/N without features.
 
     C²(1/N_i + 1/N_j) = 2L(v_i + v_j), L = ln(m(K−m)/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ),
@@ -273,7 +275,7 @@ def two_arm_threshold(constants: np.ndarray, variance_i: float, variance_j: floa
 
 
 @rule("threshold", traits=("by_time", "by_pair"), number=9)
-def two_arms_mixture(t: int, log_det: float, constants: np.ndarray) -> float:
+def two_arms_mixture(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2(1 + ρ/n)(ln(m(K−m)/δ) + ln(1 + n/ρ))) for two arms of n pulls each, ρ = 3."""
     each = constants[2] / t  # as if all arms had been pulled alike; indices have a C for each pair
     return two_arm_threshold(constants, each, each)
@@ -461,32 +463,29 @@ def user_threshold(function: Rule) -> Threshold:
     )
 
 
-def strategy_threshold(
-    name: str,
-    summary: str,
-    assumptions: str,
-    source: str,
-    *,
-    proven: bool = True,
-    coverage: str = BY_DIFFERENCES,
-) -> Threshold:
-    """A threshold that a strategy computes by itself: it is shown, and the loop never calls it."""
+@dataclass(frozen=True)
+class StrategyThreshold:
+    """A threshold that a strategy computes by itself: what there is to say of it, as in ``Threshold``."""
 
-    def by_strategy(t: int, log_det: float, constants: np.ndarray) -> float:
-        raise NotImplementedError(f"{name} is computed by its strategy")
+    name: str
+    summary: str
+    assumptions: str
+    source: str
+    proven: bool = True
+    coverage: str = BY_DIFFERENCES
+    needs_S: ClassVar[bool] = False
 
-    none: frozenset[str] = frozenset()
-    shown = Rule("threshold", name, summary, by_strategy, by_strategy, none, none)
-    return Threshold(shown, lambda s, ridge: [], proven, assumptions, source, coverage)
+    def why_not_proven(self, setting: Setting) -> list[str]:
+        """Why no theorem covers it; empty if one does, in every setting."""
+        return [] if self.proven else [f"the threshold {self.name!r} has no proof"]
+
+
+strategy_threshold = StrategyThreshold
 
 
 @compiled()
 def evaluate(
-    number: int,
-    own: Callable[..., float],
-    t: int,
-    log_det: float,
-    constants: np.ndarray,
+    number: int, own: Callable[..., float], t: int, log_det: float, constants: Reals
 ) -> float:
     """C by the threshold of this number, or by the user's own."""
     if number == 0:
@@ -514,12 +513,7 @@ def evaluate(
 
 @compiled()
 def remembered(
-    table: np.ndarray,
-    number: int,
-    own: Callable[..., float],
-    t: int,
-    log_det: float,
-    constants: np.ndarray,
+    table: Reals, number: int, own: Callable[..., float], t: int, log_det: float, constants: Reals
 ) -> float:
     """C as in ``evaluate``; where it depends on t alone, runs share a table of it."""
     if t >= table.shape[0]:

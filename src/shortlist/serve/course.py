@@ -22,35 +22,20 @@ FARTHEST = 9.0  # and so far its beginning and the guess, beyond which only the 
 
 @dataclass(frozen=True)
 class Course:
-    """What to draw, in units of the box; ``None`` where there is nothing to draw.
+    """What to draw, in units of the box; ``None`` where there is nothing to draw."""
 
-    Attributes
-    ----------
-    line : str
-        The statistic, as the points of an SVG polyline.
-    epsilon : float
-        How high ε is.
-    low, high : float or None
-        Where the projection's range begins and ends; None if it begins beyond the box.
-    guess : tuple of float or None
-        Where the way to the projected stop ends: at ε, or at the edge of the box.
-    now : tuple of float
-        Where the line ends.
-    first, last : str
-        The evaluations at the left and at the right.
-    top : str
-        The statistic at the upper edge.
-    """
-
-    line: str
-    epsilon: float
+    line: str  # the statistic, as the points of an SVG polyline
+    epsilon: float  # how high ε is
+    # Where the projection's range begins and ends; None if it begins beyond the box.
     low: float | None
+    # Where the way to the projected stop ends: at ε, or at the edge of the box.
     guess: tuple[float, float] | None
     high: float | None
-    now: tuple[float, float]
+    now: tuple[float, float]  # where the line ends
+    # The evaluations at the left and at the right.
     first: str
     last: str
-    top: str
+    top: str  # the statistic at the upper edge
 
 
 class Track:

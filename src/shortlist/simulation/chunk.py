@@ -49,33 +49,15 @@ _engines: dict[str, AnyEngine] = {}
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Runs of one algorithm on one instance, one for each seed.
+    """Runs of one algorithm on one instance, one for each seed."""
 
-    Attributes
-    ----------
-    engine : AnyEngine
-        The algorithm on its problem.
-    reward : Rule
-        How the instance answers a pull.
-    parameters : array
-        Of the reward model.
-    seeds : array
-        One a run.
-    max_samples : int
-        Where a run is cut off.
-    token : str
-        The same for all chunks of one algorithm.
-    problem : Problem, optional
-        If given, the answer of every run is audited on it.
-    """
-
-    engine: AnyEngine
-    reward: Rule
-    parameters: NDArray[np.float64]
-    seeds: NDArray[np.uint64]
-    max_samples: int
-    token: str
-    problem: Problem | None = None
+    engine: AnyEngine  # the algorithm on its problem
+    reward: Rule  # how the instance answers a pull
+    parameters: NDArray[np.float64]  # of the reward model
+    seeds: NDArray[np.uint64]  # one a run
+    max_samples: int  # where a run is cut off
+    token: str  # the same for all chunks of one algorithm
+    problem: Problem | None = None  # if given, the answer of every run is audited on it
 
     def run(self, attempt: int = 0) -> Runs:
         """Make the runs; ``attempt`` only makes a second task differ from the first."""
@@ -132,7 +114,7 @@ def chunks_of(
     if not bound.problem.noise.is_open:
         return chunks(bound, bound.engine, shares)
     initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
-    if not isinstance(bound.engine, Engine):
+    if not bound.engine.setup.parts:
         initial = np.sort(initial)  # a plan is simulated arm by arm
     made = []
     for seed in np.concatenate(shares):

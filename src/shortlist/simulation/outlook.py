@@ -32,21 +32,13 @@ PROBE = 500  # evaluations to see how long one takes
 
 @dataclass(frozen=True)
 class Forecast:
-    """How many evaluations simulated studies took, with the pilot means as the true ones.
+    """How many evaluations simulated studies took, with the pilot means as the true ones."""
 
-    Attributes
-    ----------
-    runs, unfinished : int
-        How many studies there were, and how many had not stopped after ``most`` evaluations.
-    most : int
-        Where they were cut off.
-    median, low, high : float
-        The 50 %, 5 % and 95 % quantiles of the evaluations.
-    """
-
+    # How many studies there were, and how many had not stopped after ``most`` evaluations.
     runs: int
     unfinished: int
-    most: int
+    most: int  # where they were cut off
+    # The 50 %, 5 % and 95 % quantiles of the evaluations.
     median: float
     low: float
     high: float
@@ -54,67 +46,41 @@ class Forecast:
 
 @dataclass(frozen=True)
 class ErrorForecast:
-    """How often simulated studies with a budget erred, with the pilot means as the true ones.
+    """How often simulated studies with a budget erred, with the pilot means as the true ones."""
 
-    Attributes
-    ----------
-    runs, wrong : int
-        How many studies there were, and how many ended with a wrong shortlist.
-    low, high : float
-        The 95 % interval of the probability of a wrong one.
-    """
-
+    # How many studies there were, and how many ended with a wrong shortlist.
     runs: int
     wrong: int
+    # The 95 % interval of the probability of a wrong one.
     low: float
     high: float
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is known before the first evaluation.
+    """What is known before the first evaluation."""
 
-    Attributes
-    ----------
-    initial, initial_arms : int
-        The number of pulls before the first round, and of the arms they are of.
-    misfit : float or None
-        How far the pilot means are from those that the bound and the forecast take for true, at most;
-        None without a pilot. It is 0 where nothing is assumed to be linear in the features.
-    filled : int
-        How many arms have no pilot mean and are taken to have the average of the others; 0 where
-        the features tell.
-    lower_bound : float or None
-        On evaluations, on average, at ε = 0 and if the pilot means were true.
-    why_no_bound : str or None
-        Why there is none in spite of a pilot.
-    forecast : Forecast or None
-        How many evaluations it may take.
-    errors : ErrorForecast or None
-        With a budget, how probable a wrong shortlist is.
-    """
-
+    # The number of pulls before the first round, and of the arms they are of.
     initial: int
     initial_arms: int
+    # How far the pilot means are from those that the bound and the forecast take for true, at most;
+    # None without a pilot. It is 0 where nothing is assumed to be linear in the features.
     misfit: float | None = None
+    # How many arms have no pilot mean and are taken to have the average of the others; 0 where the
+    # features tell.
     filled: int = 0
+    # On evaluations, on average, at ε = 0 and if the pilot means were true.
     lower_bound: float | None = None
-    why_no_bound: str | None = None
-    forecast: Forecast | None = None
-    errors: ErrorForecast | None = None
+    why_no_bound: str | None = None  # why there is none in spite of a pilot
+    forecast: Forecast | None = None  # how many evaluations it may take
+    errors: ErrorForecast | None = None  # with a budget, how probable a wrong shortlist is
 
 
 def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str, Any]) -> Outlook:
     """What a study will take, as far as it can be known; nothing is changed in it.
 
-    Parameters
-    ----------
-    study : Study
-        As it was made.
-    pilot : dict, optional
-        Means by name.
-    settings : dict
-        Those the study was made with; ``algorithm`` and ``threshold`` are looked at.
+    ``pilot`` has means by name. Of the settings that the study was made with, ``algorithm`` and
+    ``threshold`` are looked at.
     """
     initial = study.bound.engine.setup.initial
     first = len(initial), len(set(initial.tolist()))

@@ -80,12 +80,7 @@ SALT = 0x6572726F  # a user's own generator of the same seed must give other num
 def estimated_error(study: View) -> float | None:
     """The share of draws with an arm of the shortlist below the mean of rank m minus ε.
 
-    None until the initial pulls are in.
-
-    Parameters
-    ----------
-    study : Study
-        Nothing is changed in it.
+    None until the initial pulls are in. Nothing is changed in the study.
 
     Examples
     --------

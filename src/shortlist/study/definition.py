@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,23 +35,12 @@ KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed",
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """Everything that was chosen when a study was begun.
+    """Everything that was chosen when a study was begun."""
 
-    Attributes
-    ----------
-    choices : dict
-        By ``KEYS``: numbers and names only.
-    names : tuple of str
-        The arms'.
-    features : array or None
-        None for a classical study.
-    columns : tuple of str or None
-        What the features are called, for people: no part of what defines the study.
-    """
-
-    choices: dict[str, Any]
-    names: tuple[str, ...]
-    features: NDArray[np.float64] | None
+    choices: dict[str, Any]  # by ``KEYS``: numbers and names only
+    names: tuple[str, ...]  # the arms'
+    features: NDArray[np.float64] | None  # None for a classical study
+    # What the features are called, for people: no part of what defines the study.
     columns: tuple[str, ...] | None = None
 
     @classmethod
@@ -62,11 +51,11 @@ class Definition:
         algorithm: str | Algorithm,
         threshold: Any,
         seed: int,
-        lease: float | None,
+        lease: object,
         classical: bool,
-        audit: bool = True,
+        audit: object = True,
     ) -> Definition:
-        """The definition of a study of this problem."""
+        """The definition of a study of this problem; checks the lease and the flag."""
         choices = {
             "m": problem.m,
             "sigma": problem.noise.written,
@@ -76,8 +65,8 @@ class Definition:
             "algorithm": _described(find_algorithm(algorithm)),
             "threshold": None if threshold is None else _threshold_name(find_threshold(threshold)),
             "seed": seed,
-            "lease": lease,
-            "audit": audit,
+            "lease": None if lease is None else checked_seconds("lease", lease),
+            "audit": _checked_flag("audit", audit),
         }
         if problem.minimizes:  # settings without it maximize, and their digest is an older one's
             choices["direction"] = problem.direction
@@ -202,67 +191,39 @@ class Definition:
         return chosen, threshold
 
 
-def checked_lease(lease: object) -> float | None:
-    """Seconds after which a trial may be asked for again, or None for never.
+def checked_seconds(
+    name: str, value: object, *, zero: bool = False, endless: bool = False
+) -> float:
+    """A number of seconds above 0, or from 0 on; a finite one unless it may be endless.
 
     Examples
     --------
-    >>> checked_lease(0)
+    >>> checked_seconds("lease", 0)
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: lease must be a number of seconds above 0, or None, got 0.
-    """
-    if lease is None:
-        return None
-    if not _is_number(lease) or not 0 < lease < math.inf:
-        raise InvalidSetting(f"lease must be a number of seconds above 0, or None, got {lease!r}.")
-    return float(lease)
-
-
-def checked_patience(patience: object) -> float:
-    """Seconds for which a run tries again when its storage is away.
-
-    Examples
-    --------
-    >>> checked_patience(-1)
+    >>> checked_seconds("patience", -1, zero=True)
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: patience must be a number of seconds from 0 on, got -1.
     """
-    if not _is_number(patience) or not 0 <= patience < math.inf:
-        raise InvalidSetting(f"patience must be a number of seconds from 0 on, got {patience!r}.")
-    return float(patience)
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or not (value > 0 or (zero and value == 0))
+        or not (value < math.inf or endless)
+    ):
+        bounds = "from 0 on" if zero else "above 0, or None"
+        raise InvalidSetting(f"{name} must be a number of seconds {bounds}, got {value!r}.")
+    return float(value)
 
 
-def checked_timeout(timeout: object) -> float:
-    """Seconds after which a run asks for nothing more; infinite if there are none.
-
-    Examples
-    --------
-    >>> checked_timeout("1 h")
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.InvalidSetting: timeout must be a number of seconds above 0, or None, got '1 h'.
-    """
-    if timeout is None:
-        return math.inf
-    if not _is_number(timeout) or not timeout > 0:
-        raise InvalidSetting(
-            f"timeout must be a number of seconds above 0, or None, got {timeout!r}."
-        )
-    return float(timeout)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def checked_flag(name: str, value: object) -> bool:
+def _checked_flag(name: str, value: object) -> bool:
     """True or False, and nothing that only looks like it.
 
     Examples
     --------
-    >>> checked_flag("audit", "no")
+    >>> _checked_flag("audit", "no")
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: audit must be True or False, got 'no'.

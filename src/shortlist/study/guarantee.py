@@ -29,32 +29,19 @@ DIFFERENCES_SHOWN = 5
 
 
 class Worth(NamedTuple):
-    """What an answer is worth.
+    """What an answer is worth."""
 
-    Attributes
-    ----------
-    badge : str
-        In a word or two.
-    level : {"good", "plain", "warn"}
-        Good only where a theorem covers the answer and nothing contradicts what it assumes.
-    words : str
-        In full.
-    """
-
-    badge: str
+    badge: str  # in a word or two
+    # Good only where a theorem covers the answer and nothing contradicts what it assumes.
     level: Literal["good", "plain", "warn"]
-    words: str
+    words: str  # in full
 
 
 def worth(study: View, error: float | None = None) -> Worth:
     """What the answer of a study is worth, or would be at its stop.
 
-    Parameters
-    ----------
-    study : Study
-        Nothing is changed in it.
-    error : float, optional
-        With a budget, the estimated probability of a wrong list.
+    With a budget, ``error`` is the estimated probability of a wrong list. Nothing is changed in the
+    study.
 
     Examples
     --------

@@ -194,14 +194,7 @@ class Storage:
 class Ledger:
     """All trials of a study, every change to them counted.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The arms'.
-    seed : int
-        Of the study; each trial's own is made from it.
-    settings : bytes
-        What the fingerprint starts from.
+    Each trial's seed is made from the study's. The fingerprint starts from ``settings``.
     """
 
     def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
@@ -624,16 +617,8 @@ def is_text(words: str) -> bool:
 class Journal:
     """What a study has asked and been told, the same for all who share its storage.
 
-    Parameters
-    ----------
-    bound : AlgorithmOnProblem
-        The algorithm on its problem.
-    definition : Definition
-        Of the study.
-    at_stop : callable
-        Called at every stop, before anything later is taken in.
-    at_begin : callable
-        Called before all results are taken in from the first: no stop has been met yet.
+    ``at_stop`` is called at every stop, before anything later is taken in; ``at_begin`` before all
+    results are taken in from the first, when no stop has been met yet.
     """
 
     def __init__(
@@ -943,16 +928,8 @@ class Journal:
         """Copy the trials of another study, all or none, each once; returns those told, in order.
 
         In a study without trials every copy keeps its number: what has no result is then copied as
-        cancelled. Corrections come too, also of what was copied before.
-
-        Parameters
-        ----------
-        trials : sequence of Trial
-            All of the other study.
-        taken : sequence of Trial
-            Those of them that were processed, in that order.
-        source : Source
-            The other study.
+        cancelled. Corrections come too, also of what was copied before. ``taken`` are those of the
+        ``trials`` that were processed, in that order.
         """
         arms = {name: arm for arm, name in enumerate(self._definition.names)}
         processed = {trial.number for trial in taken}

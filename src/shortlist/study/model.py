@@ -54,6 +54,7 @@ class Model:
         self.decided: Decided | None = None  # in the last round; None before the first
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
+        self._minimizes = bound.problem.minimizes
         self._sigma_is_open = bound.problem.noise.is_open
         self._marks = fresh_marks()
         self._digest: str | None = None
@@ -61,7 +62,10 @@ class Model:
     @property
     def decision(self) -> Decision | None:
         """What to evaluate next and why, or why to stop; None before the first round."""
-        return None if self.decided is None else decision_of(self.decided, stop=self.decided.stop)
+        if self.decided is None:
+            return None
+        pair, figures, stop = self.decided
+        return decision_of(pair, figures, stop=stop)
 
     @property
     def looks(self) -> bool:
@@ -72,7 +76,7 @@ class Model:
 
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
-        if self.bound.problem.minimizes:
+        if self._minimizes:
             steps = replace(steps, values=self.bound.turned(steps.values))
         if self._sigma_is_open:
             steps = self._estimate_sigma(steps)

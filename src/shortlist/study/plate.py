@@ -55,11 +55,6 @@ class PlateResults(NamedTuple):
     unasked: list[tuple[int, float, str]]
 
 
-def study_mark(study: Study) -> str:
-    """The study's name and digest, so that no plate is told to another study."""
-    return study.mark
-
-
 def study_digest(study: Study) -> str:
     """A digest of a study's name and problem, which does not change with its results."""
     return study.mark.rpartition("-")[2]
@@ -80,7 +75,7 @@ def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> 
     for place, trial in enumerate(trials):
         when = [iso(trial.expires_at)] * due
         use = ["now" if place < needed else "if the study goes on"] * spare
-        rows.append([study_mark(study), trial.number, trial.name, *when, *use, ""])
+        rows.append([study.mark, trial.number, trial.name, *when, *use, ""])
     text = "".join(csv_line(row, separator) for row in rows)
     return text if text.isascii() else "\ufeff" + text
 
@@ -179,7 +174,7 @@ def match(
     data that nobody asked for. A file that repeats one told before under another name is an error,
     unless its results were ``measured_again``.
     """
-    mark = study_mark(study)
+    mark = study.mark
     filled = [row for row in rows if row.value]
     numbers = read_numbers(
         [row.value for row in filled], lambda k: f"{file}, line {filled[k].line}"
@@ -231,7 +226,7 @@ def match(
 def _is_own(rows: list[Row], values: dict[Row, float], study: Study) -> bool:
     """Whether a study exported this file itself; one without a mark must hold its very results."""
     if any(row.study for row in rows):
-        return any(_is_same(row.study, study_mark(study)) for row in rows if row.study)
+        return any(_is_same(row.study, study.mark) for row in rows if row.study)
 
     def is_ours(row: Row) -> bool:
         if row.trial is None or row.trial >= len(study.trials):

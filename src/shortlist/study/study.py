@@ -34,7 +34,7 @@ from shortlist.plans.guide import Guided
 from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
-from shortlist.study.definition import Definition, checked_flag, checked_lease
+from shortlist.study.definition import Definition
 from shortlist.study.guarantee import differences, ending, worth
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
@@ -180,16 +180,16 @@ class Study(View):
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
         chosen, wide = meant(algorithm, threshold, problem, budget)
-        settings = Definition.of(
+        definition = Definition.of(
             problem,
             algorithm=chosen,
             threshold=wide,
             seed=drawn_seed() if seed is None else checked_seed(seed),
-            lease=checked_lease(lease),
+            lease=lease,
             classical=features is None,
-            audit=checked_flag("audit", audit),
+            audit=audit,
         )
-        self._begin(problem, settings, chosen, wide)
+        self._begin(problem, definition, chosen, wide)
         if not self.bound.setting.classical:
             warn_of_features(problem, stacklevel=3)
         if storage is None:
@@ -198,13 +198,13 @@ class Study(View):
         from shortlist.study.storage.opening import checked_name, open_storage
 
         kept = open_storage(storage, create=True)
-        stored = kept.join(checked_name(name), settings, self._journal.standing)
+        stored = kept.join(checked_name(name), definition, self._journal.standing)
         auto = is_left_open(algorithm, threshold)
-        settings.leave_open(stored, seed=seed is None, algorithm=auto)
-        settings.check_same(stored, kept.name)
+        definition.leave_open(stored, seed=seed is None, algorithm=auto)
+        definition.check_same(stored, kept.name)
         if auto:  # it means what it meant when the study was begun
-            chosen, wide = settings.recalled(None, kept.name)
-        self._begin(problem, settings, chosen, wide)
+            chosen, wide = definition.recalled(None, kept.name)
+        self._begin(problem, definition, chosen, wide)
         self._keep_in(kept)
 
     @classmethod
@@ -237,11 +237,11 @@ class Study(View):
         from shortlist.study.storage.opening import open_storage
 
         kept = open_storage(storage, create=False)
-        settings = kept.open(name)
+        definition = kept.open(name)
         study = cls.__new__(cls)
         try:
-            chosen, threshold = settings.recalled(algorithm, kept.name)
-            study._begin(settings.problem().locked(), settings, chosen, threshold)
+            chosen, threshold = definition.recalled(algorithm, kept.name)
+            study._begin(definition.problem().locked(), definition, chosen, threshold)
             study._keep_in(kept)
         except ShortlistError:
             raise
@@ -286,7 +286,7 @@ class Study(View):
     ) -> Study:
         """A study of the same arms that assumes nothing about their means, with all results so far.
 
-        This study stays as it is.
+        This study stays as it is, here and in the two methods that follow.
 
         Parameters
         ----------
@@ -317,16 +317,12 @@ class Study(View):
     ) -> Study:
         """A study with all results so far whose features help to guess, and prove nothing.
 
-        This study stays as it is.
-
         Parameters
         ----------
         model : object with fit and predict, optional
             What guesses; by default least squares. See ``Guided``.
-        storage : path or URL, optional
-            Where to store it; by default in this study's storage, if it has one.
-        name : str, optional
-            By default this study's name followed by "features as a guide".
+        storage, name : optional
+            As for ``without_features``; by default the name ends in "features as a guide".
 
         Examples
         --------
@@ -348,16 +344,12 @@ class Study(View):
     ) -> Study:
         """A study with all results so far that assumes means within ``c`` of linear in the features.
 
-        This study stays as it is.
-
         Parameters
         ----------
         c : float
             How far from linear a mean may be; see ``MisLid``.
-        storage : path or URL, optional
-            Where to store it; by default in this study's storage, if it has one.
-        name : str, optional
-            By default this study's name followed by c.
+        storage, name : optional
+            As for ``without_features``; by default the name ends in c.
         """
         from shortlist.plans.mislid.algorithm import MisLid
 
@@ -458,13 +450,13 @@ class Study(View):
         LOGGER.info("the study %r in %s has %d results", self.name, self.storage, self.evaluations)
 
     def _begin(
-        self, problem: Problem, settings: Definition, algorithm: str | Algorithm, threshold: Any
+        self, problem: Problem, definition: Definition, algorithm: str | Algorithm, threshold: Any
     ) -> None:
-        self.seed = checked_seed(settings.choices["seed"])
+        self.seed = checked_seed(definition.choices["seed"])
         self.created_at = time.time()
         self._warned = False
         bound = find_algorithm(algorithm).bind(problem, threshold)
-        self._journal = Journal(bound, settings, self._keep_answer, self._forget_answer)
+        self._journal = Journal(bound, definition, self._keep_answer, self._forget_answer)
         self._journal.begin()
 
     # What it answers

@@ -19,10 +19,7 @@ HEADING = ("trial", "arm", "value")
 class Untold:
     """A file of results, begun with the first and added to as more come.
 
-    Parameters
-    ----------
-    storage : str
-        Of the study; the file is put beside it where it is a file, or else in the current folder.
+    It is put beside the storage of the study where that is a file, or else in the current folder.
     """
 
     def __init__(self, storage: str) -> None:
@@ -84,13 +81,7 @@ class Untold:
 
 
 def read_untold(path: str | os.PathLike[str]) -> list[tuple[int, float]]:
-    """The trials and values of a file that a run has left, for ``study.tell_many``.
-
-    Parameters
-    ----------
-    path : path
-        As the error of the run named it.
-    """
+    """The trials and values of a file that the error of a run names, for ``study.tell_many``."""
     try:
         with Path(path).open(newline="", encoding="utf-8") as file:
             return [(int(row["trial"]), float(row["value"])) for row in csv.DictReader(file)]

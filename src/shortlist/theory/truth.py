@@ -38,21 +38,11 @@ class Instance(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """A problem with the answer known.
+    """A problem with the answer known."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Features, m, σ, δ and S.
-    epsilon : float
-        Slack in the means.
-    means : array, K
-        The true means.
-    """
-
-    problem: Problem
-    epsilon: float
-    means: NDArray[np.float64]
+    problem: Problem  # features, m, σ, δ and S
+    epsilon: float  # slack in the means
+    means: NDArray[np.float64]  # the true ones, of every arm
 
     @classmethod
     def of(

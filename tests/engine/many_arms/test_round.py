@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import shortlist
+from scale import Naive
 from shortlist.allocations.allocation import NONE
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine import settings
@@ -31,25 +32,7 @@ SEED = 7
 NEAR = 1e-9  # relative: closer than this, rounding decides and not the formula
 
 
-# The naive rules: the whole of G, and every gap index of every round
-
-
-class Naive(Engine):
-    """No row is ever missing, and nothing is left unknown."""
-
-    @property
-    def flags(self) -> int:
-        return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
-
-    @property
-    def _skips_arms(self) -> bool:
-        return False
-
-    def _resident(self) -> int:
-        return len(self.setup.features)
-
-
-class Screening(Engine):
+class Skipping(Engine):
     """Most arms are passed over, however few there are; where J(t) is by means, none has a row."""
 
     @property
@@ -230,10 +213,10 @@ def engine_for(case: dict[str, Any]) -> tuple[Engine, Array]:
 def test_pulls_are_those_of_the_naive_rules(case: dict[str, Any]) -> None:
     engine, means = engine_for(case)
     naive = Follower(as_kind(Naive, engine))
-    screening = Follower(as_kind(Screening, engine))
+    skipping = Follower(as_kind(Skipping, engine))
     # A round of the naive rules takes K² steps, and 100 rounds change J(t), b, c and the bounds.
     rounds = 500 if case["K"] <= 600 else 100
-    compared = side_by_side(naive, [Follower(engine), screening], means, rounds)
+    compared = side_by_side(naive, [Follower(engine), skipping], means, rounds)
     # Of two arms with the same features rounding alone may decide.
     assert compared == rounds or case["kind"] == "duplicate"
 
@@ -256,7 +239,7 @@ def test_every_algorithm_pulls_as_its_naive_self(name: str) -> None:
     instance = shortlist.instances.from_arrays(x, theta=theta, m=m, sigma=0.5)
     engine = find_algorithm(name).bind(replace(instance.problem(0.05, 0.0), S=3.0)).engine
     naive = Follower(as_kind(Naive, engine))
-    others = [Follower(engine), Follower(as_kind(Screening, engine))]
+    others = [Follower(engine), Follower(as_kind(Skipping, engine))]
     assert side_by_side(naive, others, x @ theta, 60) == 60
 
 
@@ -271,10 +254,10 @@ def test_the_naive_engine_is_naive_and_the_others_are_not(candidates: str) -> No
     naive = as_kind(Naive, engine)
     assert not naive.flags & (settings.SKIPS_ARMS | settings.CANDIDATES_MAY_STAY)
     assert naive.posterior().state.rows.shape == (1500, 1500)
-    screening = as_kind(Screening, engine)
-    assert screening.flags & settings.SKIPS_ARMS
+    skipping = as_kind(Skipping, engine)
+    assert skipping.flags & settings.SKIPS_ARMS
     very_many, _ = engine_for(case | {"K": 5000, "rules": rules})
-    for each in (screening, very_many):
+    for each in (skipping, very_many):
         lags = each.posterior().state.rows.shape[0] == 0
         assert lags == (candidates == "top_means")
     few, _ = engine_for(case | {"K": 30, "rules": rules})
@@ -315,7 +298,7 @@ def test_bounds_bound(kind: str) -> None:
         {"K": 300, "N": 6, "m": 3, "kind": kind, "start": True, "sigma": 0.5, "seed": 5}
         | {"rules": {"candidates": "top_means", "ambiguous": "largest_gap", "stopping": "lucb"}}
     )
-    follower, rng = Follower(as_kind(Screening, engine)), np.random.default_rng(1)
+    follower, rng = Follower(as_kind(Skipping, engine)), np.random.default_rng(1)
     for arm in engine.setup.initial.tolist():
         follower.observe(arm, truth[arm] + 0.5 * rng.standard_normal())
     looked = 0
@@ -363,9 +346,9 @@ def test_another_round_on_the_same_posterior_changes_no_pull(candidates: str) ->
         {"K": 400, "N": 6, "m": 3, "kind": "generic", "start": True, "sigma": 0.5, "seed": 2}
         | {"rules": {"candidates": candidates, "ambiguous": "mth_gap", "stopping": "ugape"}}
     )
-    screening = as_kind(Screening, engine)
+    skipping = as_kind(Skipping, engine)
     naive, alone, watched = (
-        Follower(each) for each in (as_kind(Naive, engine), screening, screening)
+        Follower(each) for each in (as_kind(Naive, engine), skipping, skipping)
     )
     rng = np.random.default_rng(3)
 
@@ -381,7 +364,7 @@ def test_another_round_on_the_same_posterior_changes_no_pull(candidates: str) ->
         assert (wanted.arm, wanted.b, wanted.c) == (got.arm, got.b, got.c), t
         assert (wanted.arm, wanted.b, wanted.c) == (seen.arm, seen.b, seen.c), t
         if t % 7 == 3:
-            again, _ = screening.again(watched.posterior, watched.now, SEED)
+            again, _ = skipping.again(watched.posterior, watched.now, SEED)
             assert (again.arm, again.b, again.c) == (wanted.arm, wanted.b, wanted.c), t
         observe(wanted.arm)
 

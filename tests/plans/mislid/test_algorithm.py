@@ -12,7 +12,8 @@ from scipy.stats import binom
 from typer.testing import CliRunner
 
 import shortlist
-from nearly_linear import LIAR, LIE, lying
+from misspecified import lying
+from nearly_linear import LIAR, LIE
 from shortlist import MisLid, errors
 from shortlist.catalog.names import find_algorithm
 from shortlist.cli.app import app
@@ -46,7 +47,7 @@ def test_a_misspecification_may_be_as_small_or_large_as_numbers_are(stop: Any) -
 def test_with_any_misspecification_features_do_not_matter(stop: Any) -> None:
     """Other features, the same pulls, run by run; and without any, as many but for ties."""
     frames = []
-    for features in (LIAR.features, lying(99, K=10, N=6, m=3, c=0.0).features, np.eye(10)):
+    for features in (LIAR.features, lying(K=10, N=6, m=3, c=0.0, seed=99).features, np.eye(10)):
         instance = shortlist.instances.from_arrays(
             features, means=LIAR.means, m=3, sigma=LIAR.sigma
         )
@@ -99,7 +100,7 @@ def test_on_other_instances_it_does_not_err_either() -> None:
     """Random ones, a few runs of each, whose boundary is at least as wide as the lie."""
     wrong = runs = 0
     for seed in range(30):
-        instance = lying(seed, K=8, N=2, m=2, c=0.08, sigma=0.3)
+        instance = lying(K=8, N=2, m=2, c=0.08, seed=seed, sigma=0.3)
         ordered = np.sort(instance.means)
         if ordered[-2] - ordered[-3] > 0.08:
             wrong += errs(MisLid(misspecification=0.08), 4, instance)
@@ -110,7 +111,7 @@ def test_on_other_instances_it_does_not_err_either() -> None:
 
 def test_a_little_misspecification_costs_little() -> None:
     """Between the linear and the classical problem the evaluations grow with c."""
-    instance = lying(0, K=16, N=3, m=4, c=0.01, sigma=0.3)
+    instance = lying(K=16, N=3, m=4, c=0.01, seed=0, sigma=0.3)
     means = [
         shortlist.compare(MisLid(misspecification=c), instance, runs=10, progress=False)
         .frame["samples"]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM
+from shortlist.arrays import NO_ARM, Reals
 from shortlist.engine.many_arms.state import Memory
 from shortlist.engine.round import ROUNDING, Round
 from shortlist.numerics.jit import compiled
@@ -33,9 +33,9 @@ def attains(mean_i: float, mean_j: float, square: float, least: float, square_sc
 
 @compiled(inline=False, fast=True)
 def count_attaining_gap(
-    means: np.ndarray,
-    variances: np.ndarray,
-    row_j: np.ndarray,
+    means: Reals,
+    variances: Reals,
+    row_j: Reals,
     mean: float,
     variance: float,
     least: float,
@@ -181,13 +181,7 @@ def find_challengers_by_rows(
 
 @compiled(inline=False, fast=True)
 def count_gaining(
-    row_b: np.ndarray,
-    row_c: np.ndarray,
-    noise: np.ndarray,
-    variances: np.ndarray,
-    least: float,
-    first: int,
-    end: int,
+    row_b: Reals, row_c: Reals, noise: Reals, variances: Reals, least: float, first: int, end: int
 ) -> int:
     """How many arms of a block gain ``least`` or more."""
     found = 0

@@ -28,7 +28,7 @@ from shortlist.plans.mislid.alternative import alternatives, closest, fit_weight
 from shortlist.plans.mislid.stopping import Boundary, Evidence, LikelihoodRatio, PairBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Threshold, strategy_threshold
+from shortlist.rules.thresholds import StrategyThreshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
 GROWTH = 0.03  # of all pulls from one decision to the next; 0.01 was no better
@@ -142,12 +142,12 @@ def _tracking(lacking: Reals, count: int) -> Integers:
     return plan
 
 
-def _threshold(c: float, stop: str) -> Threshold:
+def _threshold(c: float, stop: str) -> StrategyThreshold:
     words = {
         "pairs": "The smaller of a linear bound that is off by c and of one by two arms alone.",
         "glr": "sqrt(2 min(β_lin + 2c²t/σ², β_uns)): mixtures in rank X and in K dimensions.",
     }
-    return strategy_threshold(
+    return StrategyThreshold(
         f"misspecified_{stop}",
         words[stop],
         f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",

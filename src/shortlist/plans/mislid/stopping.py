@@ -174,33 +174,15 @@ class Boundary(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence(ABC):
-    """The estimate, and the bounds around it.
+    """The estimate, and the bounds around it."""
 
-    Attributes
-    ----------
-    problem : ReducedProblem
-        What the strategy is given.
-    c : float
-        How far the means may be from linear.
-    first : int
-        How often every arm is pulled before anything is decided.
-    white : array, K × rank
-        Features with Σ_a x_a x_aᵀ = I.
-    known : Known
-        Pulls and averages, and least squares on them.
-    means : array, K
-        μ̃: the nearest means to the averages that are linear up to c.
-    floor : float
-        The least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖².
-    """
-
-    problem: ReducedProblem
-    c: float
-    first: int
-    white: Reals
-    known: Known
-    means: Reals
-    floor: float
+    problem: ReducedProblem  # what the strategy is given
+    c: float  # how far the means may be from linear
+    first: int  # how often every arm is pulled before anything is decided
+    white: Reals  # K × rank, features with Σ_a x_a x_aᵀ = I
+    known: Known  # pulls and averages, and least squares on them
+    means: Reals  # μ̃: the nearest means to the averages that are linear up to c
+    floor: float  # the least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖²
 
     @classmethod
     def before(cls, problem: ReducedProblem, c: float, first: int) -> dict[str, Any]:
@@ -264,14 +246,9 @@ class Evidence(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PairBounds(Evidence):
-    """Bounds B_ij on μ_i − μ_j, by the linear model or by the two arms.
+    """Bounds B_ij on μ_i − μ_j, by the linear model or by the two arms."""
 
-    Attributes
-    ----------
-    linear, two_arms : float
-        ln(1/δ) of the linear bounds, ln(m(K − m)/δ) of those by two arms; infinite without a share.
-    """
-
+    # ln(1/δ) of the linear bounds, ln(m(K − m)/δ) of those by two arms; infinite without a share.
     linear: float
     two_arms: float
 
@@ -348,14 +325,9 @@ class PairBounds(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodRatio(Evidence):
-    """The ellipsoid about μ̃ that holds the truth.
+    """The ellipsoid about μ̃ that holds the truth."""
 
-    Attributes
-    ----------
-    linear, unstructured : float
-        ln(1/δ) of either bound; infinite where it has no share of δ.
-    """
-
+    # ln(1/δ) of either bound; infinite where it has no share of δ.
     linear: float
     unstructured: float
 

@@ -118,10 +118,6 @@ def rename_genes(
     symbols : mapping
         Id → symbol.
 
-    Returns
-    -------
-    DataFrame
-
     Examples
     --------
     >>> raw = pd.DataFrame({"GSM1": [7.5, 8.1]}, index=["6323", "100"])

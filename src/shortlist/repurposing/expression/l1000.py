@@ -68,10 +68,6 @@ def select_profiles(
         Its ``pert_iname`` or ``pert_id``.
     replicates : int
         How many profiles of each kind.
-
-    Returns
-    -------
-    Selection
     """
     if replicates < 1:
         raise InvalidSetting(f"replicates is {replicates}: expected at least 1 profile of a kind.")

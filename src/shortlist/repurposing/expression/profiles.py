@@ -68,10 +68,6 @@ def quantile_normalize(expression: pd.DataFrame) -> pd.DataFrame:
     expression : DataFrame
         Genes × samples, no value missing.
 
-    Returns
-    -------
-    DataFrame
-
     Examples
     --------
     >>> raw = pd.DataFrame({"a": [5.0, 2.0, 3.0], "b": [4.0, 1.0, 6.0]}, index=["x", "y", "z"])
@@ -299,10 +295,6 @@ def cds2_score(signature: pd.Series[float], phenotype: pd.Series[float]) -> floa
         The drug's real-valued signature, CD([treated || vehicle]).
     phenotype : Series
         The disease, CD([patients || controls]).
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -133,10 +133,6 @@ def read_gctx(
     symbols : str, optional
         The field of ``/0/META/ROW`` that names the genes; without it, their ids do. The L1000
         files have ids alone: see ``rename_genes``.
-
-    Returns
-    -------
-    Assay
     """
     wanted = None if samples is None else [str(sample) for sample in samples]
     answer, matrix = _read_hdf5(path, "gctx", samples=wanted, matrix=True)
@@ -160,10 +156,6 @@ def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay
         HDF5.
     symbols : str, optional
         The column of ``var`` that names the genes; without it, ``var_names`` do.
-
-    Returns
-    -------
-    Assay
     """
     answer, matrix = _read_hdf5(path, "h5ad")
     values = matrix if answer["turned"] else matrix.T

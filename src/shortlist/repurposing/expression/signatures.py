@@ -102,10 +102,6 @@ def binary_direction(direction: pd.Series[float], *, keep: float = 1.0) -> pd.Se
         paper's phenotype keeps all of them. Which share its drug signatures keep is not known: the
         stored ones set 2 to 58 of 67 genes, and not by the stored real-valued ones.
 
-    Returns
-    -------
-    Series
-
     Examples
     --------
     >>> direction = pd.Series({"SCN1A": 0.1, "GABRA1": -0.7, "KCNA2": 0.6, "KCNC1": -0.3})

@@ -105,15 +105,7 @@ def _damage(path: str | PathLike[str]) -> Iterator[None]:
 
 
 class Rows:
-    """The rows of a table of numbers, collected one by one; an error names a wrong cell.
-
-    Parameters
-    ----------
-    source : path
-        The file, for messages.
-    samples : sequence of str
-        The names of its columns.
-    """
+    """The rows of a table of numbers, collected one by one; an error names a wrong cell."""
 
     def __init__(self, source: object, samples: Sequence[str]) -> None:
         self.source = source
@@ -213,10 +205,6 @@ def read_gct(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
     symbols : str, optional
         The field that names the genes (in version 1.2 the only one is ``Description``); without
         it, their ids do.
-
-    Returns
-    -------
-    Assay
     """
     with open_text(path) as file:
         lines = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(file, 1))

@@ -64,28 +64,15 @@ MAX_STEPS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Instructions(Record):
-    """The functions of a network in postfix form, and which genes depend on which.
+    """The functions of a network in postfix form, and which genes depend on which."""
 
-    Attributes
-    ----------
-    start : array of int
-        The instructions of gene g are those from ``start[g]`` to ``start[g + 1]``.
-    code : array of int, instructions × 3
-        An operation and its two numbers.
-    first_target : array of int
-        As ``start``, for ``targets``.
-    targets : array of int
-        The gene itself, then all others whose functions name it, in order: the genes to check
-        when it has moved.
-    depth : int
-        How much stack the functions need.
-    """
-
-    start: Integers
-    code: Grid
-    first_target: Integers
+    start: Integers  # the instructions of gene g are those from ``start[g]`` to ``start[g + 1]``
+    code: Grid  # a row an instruction: an operation and its two numbers
+    first_target: Integers  # as ``start``, for ``targets``
+    # The gene itself, then all others whose functions name it, in order: the genes to check when it
+    # has moved.
     targets: Integers
-    depth: Integer
+    depth: Integer  # how much stack the functions need
 
 
 @dataclass(frozen=True, eq=False)

@@ -341,16 +341,10 @@ def facts(
     rules: Mapping[str, Sequence[int]],
     experiments: Sequence[Experiment],
 ) -> str:
-    """The facts that the program is given; genes and experiments are numbered in order.
+    """The facts that the program is given: the possible edges and rules, and what is to be
+    explained.
 
-    Parameters
-    ----------
-    candidate : AbstractNetwork
-        Possible edges.
-    rules : mapping of str to sequence of int
-        Possible rules of each gene.
-    experiments : sequence of Experiment
-        What to explain.
+    Genes and experiments are numbered in order.
 
     Examples
     --------

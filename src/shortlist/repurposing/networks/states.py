@@ -16,17 +16,11 @@ UPDATES = ("asynchronous", "synchronous")
 
 
 def state_vector(network: BooleanNetwork, values: Any, what: str = "the state") -> NDArray[np.int8]:
-    """A vector in the order of the genes.
+    """A vector in the order of the genes, free (−1) where nothing is said of one.
 
-    Parameters
-    ----------
-    network : BooleanNetwork
-        Which genes there are.
-    values : mapping, Series, array or None
-        Gene → 0 or 1, where NaN, None or absence leaves a gene free; or one value a gene, in their
-        order, where NaN or −1 does; or nothing, which leaves all free.
-    what : str
-        What to call it in an error.
+    ``values`` are gene → 0 or 1, where NaN, None or absence leaves a gene free; or one value a
+    gene, in their order, where NaN or −1 does; or nothing, which leaves all free. An error calls
+    them ``what``.
 
     Examples
     --------

@@ -42,59 +42,33 @@ ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be of
 
 
 class Rejection(NamedTuple):
-    """Results that no linear model explains.
+    """Results that no linear model explains."""
 
-    Attributes
-    ----------
-    evaluations : int
-        After how many results.
-    name : str
-        The arm that departs most, for its noise.
-    measured, predicted : float
-        Its mean, and what the features and the other results say it is.
-    """
-
-    evaluations: int
-    name: str
+    evaluations: int  # after how many results
+    name: str  # the arm that departs most, for its noise
+    # Its mean, and what the features and the other results say it is.
     measured: float
     predicted: float
 
 
 class Audit:
-    """Tests, while results come in and at the stop, whether the means are linear in the features.
-
-    Parameters
-    ----------
-    wanted : bool
-        Whether the study is to be audited at all.
-
-    Attributes
-    ----------
-    plan : array of int or None
-        The arms to evaluate once more before the answer is final; None while there is no answer.
-    probes : array of int
-        Before that, arms to evaluate so that a model that is plainly wrong is noticed early.
-    verdict : Verdict or None
-        What the fresh evaluations said; None until all of them are in.
-    rejection : Rejection or None
-        Why the means are not linear, if they are not.
-    due : int
-        The number of results from which on ``follow`` has something to do. It is 0 while
-        evaluations are made for an audit.
-    """
+    """Tests, as results come in and at the stop, whether the means are linear in the features."""
 
     def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
+        self.wanted = wanted  # whether the study is to be audited at all
+        # The arms to evaluate once more before the answer is final; None while there is no answer.
         self.plan: Integers | None = None
-        self.verdict: Verdict | None = None
-        self.rejection: Rejection | None = None
+        self.verdict: Verdict | None = None  # by the fresh evaluations, when all of them are in
+        self.rejection: Rejection | None = None  # why the means are not linear, if they are not
         self.results: list[Trial] = []  # of the present audit
         self._audits = 0
         self._stopped_at = 0  # the number of results at the last stop
         self._since = 0  # the change of the study at the last stop
+        # Arms to evaluate before the stop, so that a model that is plainly wrong is noticed early.
         self.probes = np.zeros(0, np.int64)
         self._next_look, self._next_probe = FIRST_LOOK, FIRST_PROBE
         self._looked_at = 0  # the number of results at the last look
+        # The number of results from which on ``follow`` has something to do; 0 during an audit.
         self.due = 0
 
     @property
@@ -284,16 +258,8 @@ def chosen_arms(
     was evaluated or chosen. A large audit evaluates its arms several times. No result of the audit
     has a part in the choice, which its test relies on.
 
-    Parameters
-    ----------
-    problem : Problem
-        Whose arms.
-    pulls, means : array, K
-        Evaluations of every arm at the stop, and the means as they are estimated.
-    inside : array of bool, K
-        The shortlist.
-    made : int
-        Evaluations of audits before the stop: they count.
+    ``pulls`` and ``means`` are those of every arm at the stop, ``inside`` is the shortlist, and
+    ``made`` is the number of evaluations of audits before the stop: they count.
     """
     whole = audit_size(problem.arms, int(pulls.sum()))
     size = max(whole - made, min(FEWEST // 2, problem.arms))

@@ -53,22 +53,13 @@ class Sample(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What an audit found.
+    """What an audit found."""
 
-    Attributes
-    ----------
-    rejected : bool
-        Whether the means are not linear.
-    evidence : float
-        ln of the e-value against a linear model.
-    single, spread : float
-        The misfit of a typical arm of the audit (half of them show a smaller one), and the root
-        mean square misfit of random signs over all arms evaluated, that is found with probability
-        0.9 if the noise is normal; infinite where none is.
-    """
-
-    rejected: bool
-    evidence: float
+    rejected: bool  # whether the means are not linear
+    evidence: float  # ln of the e-value against a linear model
+    # The misfit of a typical arm of the audit (half of them show a smaller one), and the root mean
+    # square misfit of random signs over all arms evaluated, that is found with probability 0.9 if
+    # the noise is normal; infinite where none is.
     single: float
     spread: float
 
@@ -76,12 +67,8 @@ class Verdict(NamedTuple):
 def evidence(sample: Sample, slack: float = 0.0) -> float:
     """Ln of the e-value against a linear model; above ln(1/α) it rejects at level α, at any time.
 
-    Parameters
-    ----------
-    sample : Sample
-        All results so far, however their arms were chosen.
-    slack : float
-        How far from linear a mean may be.
+    The sample is of all results so far, however their arms were chosen. ``slack`` is how far from
+    linear a mean may be.
 
     Examples
     --------

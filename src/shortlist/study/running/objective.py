@@ -29,7 +29,7 @@ Objective = Callable[["Trial"], Any]
 LONGEST_REASON = 20_000  # characters of a failure's reason that are kept
 
 
-class Outcome(NamedTuple):
+class Evaluated(NamedTuple):
     """What became of an evaluation: a value, or an error and the words to keep of it.
 
     There are none where the executor lost it: then it did not fail, and is to be made again.
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 def evaluate_trial(
     objective: Objective, trial: Trial, asker: tuple[str, int], errand: str
-) -> Outcome:
+) -> Evaluated:
     """Call the objective for one trial.
 
     Forked processes begin with one and the same state of the global generators, and would all draw
@@ -60,9 +60,9 @@ def evaluate_trial(
         below = begun.tb_next if begun is not None and begun.tb_next is not None else begun
         words = "".join(traceback.format_exception(type(error), error, below))
         kept = storable(words)
-        return Outcome(None, _fit_to_travel(error, kept) if elsewhere else error, kept)
+        return Evaluated(None, _fit_to_travel(error, kept) if elsewhere else error, kept)
     if isinstance(value, float) and math.isfinite(value):
-        return Outcome(float(value))
+        return Evaluated(float(value))
     return _checked(value)
 
 
@@ -71,11 +71,11 @@ def place() -> tuple[str, int]:
     return socket.gethostname(), os.getpid()
 
 
-def _checked(value: Any) -> Outcome:
+def _checked(value: Any) -> Evaluated:
     try:
-        return Outcome(checked_value(value))
+        return Evaluated(checked_value(value))
     except InvalidInput as error:
-        return Outcome(None, error, storable(str(error)))
+        return Evaluated(None, error, storable(str(error)))
 
 
 def storable(words: str) -> str:

@@ -22,12 +22,7 @@ PROJECTING = 20  # a projection that takes long is made again after so many time
 def describe(study: View, left: str = "") -> str:
     """Evaluations, those in flight and those that wait, the statistic against ε, the shortlist.
 
-    Parameters
-    ----------
-    study : Study
-        Which one.
-    left : str
-        How many evaluations are still needed, if that is known.
+    ``left`` says how many evaluations are still needed, if that is known.
     """
     of = "" if study.budget is None else f" of {study.budget}"
     parts = [f"{study.evaluations}{of} evaluations"]

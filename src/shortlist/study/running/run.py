@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -14,10 +15,10 @@ from uuid import uuid4
 from shortlist.errors import BudgetSpent, InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
 from shortlist.study.budget import no_room
-from shortlist.study.definition import checked_patience, checked_timeout
+from shortlist.study.definition import checked_seconds
 from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
-from shortlist.study.running.objective import Objective, Outcome, evaluate_trial, place
+from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, place
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.storage.process import running
 from shortlist.study.trial import Trial
@@ -54,7 +55,9 @@ class Run:
         self._journal, self._objective = journal, objective
         self._batch = whole_number("batch", batch, 1)
         self._max_failures = whole_number("max_failures", max_failures, 0)
-        self._timeout, self._patience = checked_timeout(timeout), checked_patience(patience)
+        self._patience = checked_seconds("patience", patience, zero=True)
+        limit = math.inf if timeout is None else timeout
+        self._timeout = checked_seconds("timeout", limit, endless=True)
         if order not in ORDERS:
             raise unknown_name("order", order, ORDERS)
         self._in_turn = order == "asked"
@@ -67,7 +70,7 @@ class Run:
         self._refused = False  # whether the last ask found no room in the budget
         self._trials: dict[int, Trial] = {}  # asked for by this run, and not ended by it
         self._sent: dict[Future[Any], Trial] = {}
-        self._kept: list[tuple[Trial, Outcome]] = []  # come back, and not told yet
+        self._kept: list[tuple[Trial, Evaluated]] = []  # come back, and not told yet
         self._lost: list[Trial] = []  # by the executor: to be sent again
         self._ended: list[Trial] = []  # told or failed, and not reported to the caller yet
         self._ending: BaseException | None = None
@@ -226,7 +229,7 @@ class Run:
     def _keep(self, back: list[Future[Any]]) -> None:
         """Keep what these futures gave, and all others that have come back."""
         back += [self._back.get() for _ in range(self._back.qsize())]
-        self._kept += [(self._sent[future], _outcome(future)) for future in back]
+        self._kept += [(self._sent[future], _evaluated(future)) for future in back]
         for future in back:
             del self._sent[future]
 
@@ -320,7 +323,7 @@ class Run:
                 untold.add(sent, outcome.value)
 
         def later(future: Future[Any]) -> None:
-            value = _outcome(future).value
+            value = _evaluated(future).value
             if value is not None:
                 untold.add(sent_as[future], value)
 
@@ -330,9 +333,9 @@ class Run:
                 future.add_done_callback(later)
 
 
-def _outcome(future: Future[Any]) -> Outcome:
+def _evaluated(future: Future[Any]) -> Evaluated:
     """What came back; an error of the executor's own has no words to be kept."""
     if future.cancelled():
-        return Outcome(None, CancelledError("the executor cancelled an evaluation."), None)
+        return Evaluated(None, CancelledError("the executor cancelled an evaluation."), None)
     error = future.exception()
-    return Outcome(None, error, None) if error is not None else future.result()
+    return Evaluated(None, error, None) if error is not None else future.result()

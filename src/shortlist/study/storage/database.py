@@ -138,13 +138,7 @@ def _compiled(statement: Statement, dialect: str) -> tuple[str, list[str]]:
 
 
 class Session(ABC):
-    """One connection to a database, made when it is needed, and one transaction at a time on it.
-
-    Parameters
-    ----------
-    engine : sqlalchemy.Engine
-        Makes the connection.
-    """
+    """One connection to a database, made when it is needed, and one transaction at a time on it."""
 
     dialect: str
 
@@ -556,14 +550,7 @@ class _Transaction(Transaction):
 class StoredStudy(Storage):
     """One study in a database, as ``opening.open_storage`` makes it.
 
-    Parameters
-    ----------
-    storage : str
-        The full path (SQLite), or a PostgreSQL URL.
-    engine : sqlalchemy.Engine
-        The database, with its tables.
-    read_only : bool
-        Whether it cannot be written.
+    The storage is a full path (SQLite) or a PostgreSQL URL; the engine's database has its tables.
     """
 
     def __init__(self, storage: str, engine: sql.Engine, *, read_only: bool) -> None:

@@ -47,14 +47,9 @@ ADVISORY_LOCK = 0x53484C54
 
 
 def open_storage(storage: str | os.PathLike[str], *, create: bool) -> StoredStudy:
-    """A database in which a study is to be begun or found.
+    """A database in which a study is to be begun or found: a file (SQLite), or a PostgreSQL URL.
 
-    Parameters
-    ----------
-    storage : path or URL
-        A file (SQLite), or a PostgreSQL URL.
-    create : bool
-        Whether to make the database if there is none.
+    If there is none it is made, if ``create`` says so.
     """
     place = checked_storage(storage)
     read_only = not is_url(place) and is_read_only(Path(place))

@@ -50,14 +50,9 @@ def has_ended(run: str, now: float, is_connected: Callable[[str], bool]) -> bool
     one name. So it must have begun before this machine was started, and must not be at work on the
     storage now.
 
-    Parameters
-    ----------
-    run : str
-        As ``running`` gave it.
-    now : float
-        By the clock that all who share the storage go by.
-    is_connected : callable
-        Whether a process, by its ``process_name``, is connected to the storage.
+    ``run`` is as ``running`` gave it, ``now`` by the clock that all who share the storage go by,
+    and ``is_connected`` says whether a process, by its ``process_name``, is connected to the
+    storage.
 
     Examples
     --------
