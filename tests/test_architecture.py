@@ -19,6 +19,7 @@ ROOMS = [
     "_version",
     "arrays",
     "printable",
+    "advice",
     "notebook",
     "errors",
     "numerics",

@@ -194,7 +194,7 @@ def test_a_plate_says_which_trials_the_next_look_needs(folder: Path) -> None:
     planned = len(shortlist.Study.load("screen.db").bound.engine.setup.initial)
     result = does("ask", "screen.toml", "-n", planned + 2, "--out", "plate.csv")
     assert f"The first {planned} of these {planned + 2} trials" in result.stderr
-    assert f"-n {planned} asks for no more than that" in result.stderr
+    assert f"to get no more than that, ask for {planned}." in result.stderr
     plate = pd.read_csv("plate.csv")
     assert list(plate["needed"]) == ["now"] * planned + ["if the study goes on"] * 2
     plate.assign(value=0.5).to_csv("plate.csv", index=False)
@@ -208,8 +208,8 @@ def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
     does("tell", "screen.toml", "plate.csv")
     Path("plate.csv").write_text(GOOD.replace("0.25", "0.26"))
     result = run("tell", "screen.toml", "plate.csv")
-    fails(result, 2, "told 0.25 before and is 0.26 here", "--arm and --value")
-    fails(result, 2, "`shortlist correct screen.toml 1 --value=0.26 --reason TEXT` puts it right")
+    fails(result, 2, "told 0.25 before and is 0.26 here", "--measured-again")
+    fails(result, 2, "`shortlist correct screen.toml 1 --value=0.26 --reason TEXT` corrects it")
     fails(run("fail", "screen.toml", 1), 2, "cannot be failed (0.25 is stored; `shortlist correct`")
     assert told()[:2] == [0.5, 0.25]
     does("correct", "screen.toml", 1, "--value=0.26", "--reason", "typo")  # the advice works
