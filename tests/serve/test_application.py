@@ -333,9 +333,7 @@ def test_advice_on_the_page_names_the_study_and_no_calls(client: Client, place: 
     client.api("tell", {"arm": "elm", "value": 500.0, "key": "slip"})
     client.api("tell", {"arm": "elm", "value": 0.5, "key": "right"})
     client.api("tell", {"arm": "elm", "value": 0.6, "key": "right too"})
-    [slip] = [
-        each for each in client.api("status").json()["findings"] if each["name"] == "outliers"
-    ]
+    [slip] = [each for each in client.api("status").json()["health"] if each["name"] == "outliers"]
     assert f"`shortlist correct {place} --study trees " in slip["meaning"]
     page = " ".join(Page(client.page().text).text().split())
     assert "study.correct" not in page

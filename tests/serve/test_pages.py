@@ -111,7 +111,7 @@ def test_results_that_were_measured_again_are_told(
             fresh.choose("#plate", file)
             fresh.click("form[action=preview] button")
             if told > 2:
-                says(fresh, "told before")
+                says(fresh, "They were measured again: show")
                 assert "Tell 2 results" not in fresh.run("document.body.innerText")
                 fresh.click("form[action=preview] button")
                 says(fresh, "These were measured again")

@@ -100,7 +100,7 @@ BAD_PLATES = {
     ),
     "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C10;1.234,5\n",
     "plate.csv, line 3 has 4 cells and the heading has 3": GOOD.replace("0.25", "0,25"),
-    "plate.csv, line 4: trial 1 stands on line 3 too": GOOD + "1,C14,0.25\n",
+    "plate.csv, line 4: trial 1 is on line 3 too": GOOD + "1,C14,0.25\n",
     "plate.csv, line 3: '' is not the number of a trial": GOOD.replace("1,C14", ",C14"),
     "plate.csv, line 3: '1.5' is not the number of a trial": GOOD.replace("1,C14", "1.5,C14"),
     "plate.csv, line 3: '-1' is not the number of a trial": GOOD.replace("1,C14", "-1,C14"),
@@ -264,9 +264,7 @@ def test_a_changed_row_says_how_to_put_it_right(screen: Path) -> None:
 BAD_RESULTS = {
     "results.csv, line 3: unknown arm 'C99'": "arm,value\nC10,0.5\nC99,0.2\n",
     "results.csv, line 3: the value 'high' is not a number": "arm,value\nC10,0.5\nC14,high\n",
-    "results.csv, line 3: the key 'a' stands on line 2 too": (
-        "key,arm,value\na,C10,0.5\na,C14,0.2\n"
-    ),
+    "results.csv, line 3: the key 'a' is on line 2 too": ("key,arm,value\na,C10,0.5\na,C14,0.2\n"),
     "results.csv has two columns 'value': keep one": "arm,value,value\nC10,1,2\n",
     "or arm and value, for results that nobody asked for": "arm,result\nC10,0.5\n",
     "results.csv, line 2 has 3 cells and the heading has 2": "arm,value\nC10,0,5\n",

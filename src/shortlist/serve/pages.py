@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from shortlist._version import __version__
 from shortlist.plot.figure import number as plain_number
 from shortlist.printable import count
 from shortlist.report.methods import named, plain
 from shortlist.report.reading import Reading
-from shortlist.report.rendering import environment
+from shortlist.report.rendering import displayable, environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import Table, decimals, number
 from shortlist.serve.actions import MOST_TRIALS, unasked_results
@@ -217,8 +217,23 @@ def asset(name: str) -> bytes:
     return shared.read_bytes() + own if name.endswith(".css") else own
 
 
+def commands(words: str) -> Markup:
+    """The words, escaped, with what is in backticks as code.
+
+    Examples
+    --------
+    >>> print(commands("<b> by `shortlist why screen.db 3`"))
+    &lt;b&gt; by <code>shortlist why screen.db 3</code>
+    """
+    parts = [escape(displayable(part)) for part in str(words).split("`")]
+    if len(parts) % 2 == 0:  # one backtick is alone, such as that of a name
+        return Markup("`").join(parts)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(p) if k % 2 else p for k, p in enumerate(parts))
+
+
 @cache
 def _templates() -> Environment:
     templates = environment("shortlist.serve", "shortlist.report")
-    templates.filters |= {"count": "{:,}".format, "utc": utc}
+    templates.filters |= {"count": "{:,}".format, "utc": utc, "commands": commands}
     return templates

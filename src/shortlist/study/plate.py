@@ -336,8 +336,8 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
             again = command("tell", f"{shell_word(str(file))} --measured-again")
             raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
-                "before: the same arms and values, row by row. Nothing was told.",
-                f"If it is a copy, leave it; what it has beyond {name!r} can be told in a file of its "
+                "before: the same arms and values, row by row.",
+                f"Nothing was told. If it is a copy, leave it; what it has beyond {name!r} can be told in a file of its "
                 f"own. If all was measured again with the same results, {again} tells it, or give "
                 "every row a key of its own in a column key.",
             )

@@ -300,10 +300,10 @@ def next_look(study: View) -> str:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
     >>> next_look(study)
-    'It looks again when 9 more are in.'
+    'It checks again when 9 more are in.'
     """
     left = study.bound.engine.until_look(study.round)
-    return f"It looks again when {left:,} more are in." if left > 1 else ""
+    return f"It checks again when {left:,} more are in." if left > 1 else ""
 
 
 def before_the_rounds(study: View) -> str:
