@@ -280,12 +280,13 @@ def _forecast_words(forecast: Forecast, least: float) -> str:
     cut = ""
     if forecast.unfinished:
         cut = (
-            f"{forecast.unfinished} of {forecast.runs} simulated screens were cut off at "
+            f"{forecast.unfinished} of {count(forecast.runs, 'simulated screen')} were cut off at "
             f"{forecast.most:,} evaluations, to save time."
         )
     if 2 * forecast.unfinished >= forecast.runs:
         return f"more than {max(forecast.median, least):,.0f} evaluations: {cut}"
+    spread = f"{forecast.low:,.0f} to {forecast.high:,.0f} in " if forecast.runs > 1 else "in "
     return (
-        f"about {forecast.median:,.0f} evaluations ({forecast.low:,.0f} to {forecast.high:,.0f} in "
-        f"{forecast.runs} simulated screens, one evaluation at a time). {cut}".rstrip()
+        f"about {forecast.median:,.0f} evaluations ({spread}"
+        f"{count(forecast.runs, 'simulated screen')}, one evaluation at a time). {cut}".rstrip()
     )
