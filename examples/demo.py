@@ -40,7 +40,7 @@ def main() -> None:
     instance = screen.instance(M, repeats=30)
     names = ["Racing (paired)", "m-LinGapE", "LUCB"]
     results = shortlist.compare(names, instance, runs=200, epsilon=EPSILON, seed=0)
-    print(results.summary()[COUNTS].round(4).to_string())
+    print(results.summary(lower_bound=False)[COUNTS].round(4).to_string())
 
     outcome.figure().savefig(picture, dpi=120)
     print(f"\nPicture: {picture}")

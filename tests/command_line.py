@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
+import typer
 from typer.testing import CliRunner, Result
 
 import shortlist
@@ -24,7 +27,40 @@ from measure import measure as measure  # noqa: E402
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], prog_name="shortlist")
+    result = CliRunner().invoke(app, [str(word) for word in words], prog_name="shortlist")
+    if words[:1] != ("completion",):  # a script for a shell
+        check_advice(result.output)
+    return result
+
+
+# study.ask, Study.load(…), GIFA(…), reopen(), name=…, threshold='auto'; file names are none of them.
+PYTHON = re.compile(
+    r"\b(?:study|shortlist)\.(?!(?:db|toml|csv|html|fish|py)\b)[a-z]\w*|\bStudy[.(]|\b[A-Za-z_]\w*\(\)|"
+    r"\b[A-Za-z_]\w*\([^()\s]*(?:…|=)|(?<!-)\b[a-z_]+=(?:['…,;. ]|True|False|$)|\bin Python\b"
+)
+COMMAND = re.compile(r"`(shortlist [^`]*)`")
+USAGE: Any = typer.BadParameter.__base__  # what the parser raises
+NUMBERS = {"C": "0.1", "X": "0.1"}  # in the place of numbers
+
+
+def check_advice(said: str) -> None:
+    """What is said in a shell names commands only, and every one of them can be given."""
+    words = " ".join(said.split())
+    assert not (found := PYTHON.search(words)), (found and found[0], words)
+    for line in COMMAND.findall(words):
+        if line.startswith("shortlist COMMAND"):
+            continue
+        name, *rest = shlex.split(line)[1:]
+        known: Any = typer.main.get_command(app)
+        while hasattr(known, "commands"):
+            assert name in known.commands, line
+            known = known.commands[name]
+            if hasattr(known, "commands"):
+                name, *rest = rest
+        try:
+            known.make_context(name, [NUMBERS.get(word, word) for word in rest])
+        except USAGE as error:
+            raise AssertionError(f"`{line}`: {error}") from error
 
 
 def fails(result: Result, code: int, *words: str) -> None:

@@ -22,7 +22,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 MEANS = {"ash": 0.1, "elm": 0.5, "oak": 0.9}
 
 
-def begun(place: Path, **settings: Any) -> shortlist.Study:
+def begun(place: Path | str, **settings: Any) -> shortlist.Study:
     """A small stored study without features."""
     given = {"arms": list(MEANS), "m": 1, "sigma": 0.1, "seed": 0, "name": "trees", **settings}
     return shortlist.Study(storage=place, **given)
@@ -43,7 +43,7 @@ class Client:
 
 
 @contextmanager
-def client_of(place: Path) -> Iterator[Client]:
+def client_of(place: Path | str) -> Iterator[Client]:
     """A client of a server in this process; errors of the server are raised here."""
     app = application(lambda: shortlist.Study.load(place), token=TOKEN, names=NAMES)
     with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as http:
@@ -51,7 +51,7 @@ def client_of(place: Path) -> Iterator[Client]:
 
 
 @contextmanager
-def server_of(place: Path, token: str = TOKEN, port: int = 0) -> Iterator[str]:
+def server_of(place: Path | str, token: str = TOKEN, port: int = 0) -> Iterator[str]:
     """The address of a real server, in a thread."""
     app = application(lambda: shortlist.Study.load(place), token=token, names=NAMES)
     listener = socket.socket()

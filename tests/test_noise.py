@@ -775,9 +775,9 @@ def test_a_screen_file_says_what_the_noise_is(
     ("sigma", "words"),
     [
         ('sigma = "bouned"', "unknown sigma 'bouned': did you mean 'bounded'"),
-        ('sigma = "bounded"', "pass reward_range=(low, high)"),
+        ('sigma = "bounded"', "write reward_range = [low, high]"),
         ('sigma = "bounded"\nreward_range = [1, 0]', "from the lowest result to the highest"),
-        ("sigma = 0.1\nreward_range = [0, 1]", "reward_range goes with sigma='bounded' only"),
+        ("sigma = 0.1\nreward_range = [0, 1]", 'reward_range goes with sigma = "bounded" only'),
         ("sigma = [0.1, 0.2]", "one for each of the 3 arms, got 2"),
         ("sigma = {a = 0.1, b = 0.2}", "no number for arm 'c'"),
         ('sigma = "sigmas.csv"', "there is no file"),

@@ -7,6 +7,7 @@ ShortlistError
 │   │   └── IndistinguishableArms
 │   ├── UnknownName
 │   ├── InvalidSetting
+│   ├── ToldBefore
 │   ├── InvalidNetwork
 │   └── InvalidExpression
 ├── TrialError
@@ -80,6 +81,20 @@ class UnknownName(InvalidInput):
 
 class InvalidSetting(InvalidInput):
     """A number outside its range, or settings that contradict each other."""
+
+
+class ToldBefore(InvalidInput):
+    """Results in a file that were told before, or that differ from what was told.
+
+    Attributes
+    ----------
+    found : str
+        What is the matter, without advice.
+    """
+
+    def __init__(self, found: str, advice: str = "") -> None:
+        super().__init__(f"{found} {advice}".rstrip())
+        self.found = found
 
 
 class InvalidNetwork(InvalidInput):

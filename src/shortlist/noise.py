@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shortlist.advice import advised, setting
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
 
@@ -75,14 +76,16 @@ class Noise:
             return sigma
         if reward_range is not None and not (isinstance(sigma, str) and sigma == "bounded"):
             raise InvalidSetting(
-                f"reward_range goes with sigma='bounded' only, got sigma={sigma!r}: leave one out."
+                f"reward_range goes with {setting('sigma', 'bounded')} only, got {sigma!r}: leave one "
+                "of them out."
             )
         if sigma is None:
             raise InvalidSetting(
                 "sigma is missing: it has no default, since a wrong one silently voids the "
-                "guarantee. Pass the noise's standard deviation; or sigma='bounded' with "
-                "reward_range=(low, high) for bounded rewards; or, for normal noise, "
-                "sigma='estimate', or sigma='estimate per arm' where σ differs from arm to arm."
+                f"guarantee. Give the noise's standard deviation; or {setting('sigma', 'bounded')} "
+                f"with {_range_words()} for bounded rewards; or, for normal noise, "
+                f"{setting('sigma', 'estimate')}, or {setting('sigma', 'estimate per arm')} where σ "
+                "differs from arm to arm."
             )
         if isinstance(sigma, str):
             return cls._by_word(sigma, reward_range)
@@ -156,7 +159,7 @@ class Noise:
         if self.range is not None and not self.range[0] <= value <= self.range[1]:
             low, high = self.range
             raise InvalidInput(
-                f"a result must lie in reward_range=({low:g}, {high:g}), got {value!r}: nothing "
+                f"a result must lie in reward_range, {low:g} to {high:g}, got {value!r}: nothing "
                 "was told. σ is half the range, and a result outside voids the guarantee. If it is "
                 "right, start a new study with a wider range; to drop it or cut it off would bias the "
                 "mean."
@@ -266,7 +269,8 @@ def _positive(name: str, value: object) -> float:
 def _range(given: object) -> tuple[float, float]:
     if given is None:
         raise InvalidSetting(
-            "sigma='bounded' needs the range of the results: pass reward_range=(low, high)."
+            f"{setting('sigma', 'bounded')} needs the range of the results: "
+            f"{advised('write', 'pass')} {_range_words()}."
         )
     ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
     if len(ends) != 2 or not all(
@@ -390,3 +394,7 @@ def _squares(values: Sequence[float]) -> list[float]:
     from_first = [value - values[0] for value in values]
     mean = math.fsum(from_first) / len(values)
     return [(value - mean) ** 2 for value in from_first]
+
+
+def _range_words() -> str:
+    return advised("reward_range = [low, high]", "reward_range=(low, high)")

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.advice import setting
 from shortlist.errors import (
     IndistinguishableArms,
     InvalidFeatures,
@@ -185,7 +186,7 @@ class Problem:
                 "a threshold that uses S, and a regularization, depend on the units of the "
                 "features, and the sizes of the columns are too far apart for them: divide each "
                 "column by its largest absolute value and give S in these units, or use "
-                "threshold='self_normalized' without a regularization."
+                f"{setting('threshold', 'self_normalized')} without a regularization."
             )
         return self._own_units[0]
 

@@ -199,7 +199,7 @@ def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
         does("tell", "screen.toml", name)
         fill(name)
         does("tell", "screen.toml", name)
-    fails(result, 4, "The study stopped after", "`shortlist status` shows the answer")
+    fails(result, 4, "The study stopped after", "`shortlist status screen.toml` shows the answer")
     assert not Path(name).exists()
     report = asked("status", "screen.toml")
     assert report["done"] is True

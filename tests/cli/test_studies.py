@@ -38,7 +38,7 @@ def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
     does("ask", "screen.toml", "-n", 20, "--out", "plate.csv")
     said = look()
     assert "Open trials (20)" in said
-    assert "… and 8 more: `shortlist ask --again`." in said
+    assert "… and 8 more: `shortlist ask screen.toml --again`." in said
     fill("plate.csv")
     does("tell", "screen.toml", "plate.csv")
     does("ask", "screen.toml", "-n", 28, "--out", "more.csv")
@@ -147,7 +147,7 @@ def test_a_continuation_and_its_study_name_each_other(screen: Path) -> None:
     said = " ".join(does("status", "screen.toml", "--study", name).stdout.split())
     assert "The study 'screen' (" in said
     fails(run("status", "screen.db"), 2, f"2 studies: 'screen', '{name}'", "--study")
-    fails(run("tell", "screen.toml", "plate.csv", "--study", name), 2, "'screen': on the command")
+    fails(run("tell", "screen.toml", "plate.csv", "--study", name), 2, "'screen', with --study")
 
 
 def test_a_correction_says_how_to_correct_the_copy_and_that_line_works(screen: Path) -> None:

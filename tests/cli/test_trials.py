@@ -84,7 +84,7 @@ def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) 
     assert "interrupted" in interrupted.stderr
     assert not Path("interrupted.csv").exists()
     result = does("ask", "screen.toml", "-n", 2, "--out", "plate.csv")
-    assert "6 earlier trials open: `shortlist ask --again` lists all." in result.stderr
+    assert "6 earlier trials open: `shortlist ask screen.toml --again` lists all." in result.stderr
     assert not Path("killed.csv").exists()  # so the same name is free
     does("ask", "screen.toml", "--again", "--out", "killed.csv")
     assert pd.read_csv("killed.csv")["trial"].tolist() == list(range(8))
@@ -243,7 +243,8 @@ def test_a_trial_that_is_told_while_others_are_failed_is_named(
         run("fail", "screen.toml", 2, 3, 4),
         2,
         f"trial {overtaken} (",
-        "is told and cannot be failed (0.75 is stored; `shortlist correct` puts a wrong one right)",
+        "is told and cannot be failed (0.75 is stored; `shortlist correct screen.toml 3 --value X "
+        "--reason TEXT` corrects a wrong one)",
         before,
     )
     states = [trial.state for trial in shortlist.Study.load("screen.db").trials[2:]]

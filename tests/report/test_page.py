@@ -233,9 +233,9 @@ def test_a_report_by_default_speaks_of_plans() -> None:
         ("warn", "Cannot stop"),
         ("warn", "Not certified: linearity rejected"),
     ]
-    assert "It looks again" not in words_of("by default")
+    assert "It checks again" not in words_of("by default")
     looks = re.search(
-        r"Next lookIt looks again when (\d+) more are in\.", words_of("by default, running")
+        r"Next lookIt checks again when (\d+) more are in\.", words_of("by default, running")
     )
     assert looks is not None
     running = study_of("by default, running").round

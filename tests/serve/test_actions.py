@@ -9,7 +9,7 @@ import pytest
 
 import shortlist
 from served import begun
-from shortlist.errors import InvalidInput, TrialClosed, UnknownTrial
+from shortlist.errors import InvalidInput, ToldBefore, TrialClosed, UnknownTrial
 from shortlist.serve import actions
 
 
@@ -45,7 +45,10 @@ def test_a_result_that_contradicts_is_refused_with_all_others(study: shortlist.S
         results = [{"trial": 1, "value": 0.5}, {"trial": trial, "value": value}]
         with pytest.raises(TrialClosed, match=f"trial {trial} .* nothing was changed"):
             actions.tell(study, {"results": results})
-    with pytest.raises(TrialClosed, match=r"0\.5 is stored\).*`shortlist correct` puts"):
+    with pytest.raises(
+        TrialClosed,
+        match=r"0\.5 is stored\).*`shortlist correct STUDY 0 --value X --reason TEXT` corrects",
+    ):
         actions.fail(study, {"trials": [1, 0]})
     assert study.fingerprint == before
     actions.tell(study, {"arm": "oak", "value": 1.0, "key": "a"})
@@ -105,6 +108,24 @@ BAD: list[tuple[str, Any, str]] = [
     ("tell", {"arm": "oak", "value": 1}, "'key' is missing"),
     ("tell", {"arm": "pine", "value": 1, "key": "a"}, "pine"),
     ("tell", {"arm": 0, "value": 1, "key": "a"}, "must be texts"),
+    (
+        "tell",
+        {"results": [{"arm": "oak", "value": 1, "key": "a"}, {"trial": 0}]},
+        "'arm' is missing",
+    ),
+    ("tell", {"file": "a.csv"}, "'text' is missing"),
+    ("tell", {"file": 1, "text": "a"}, "must be texts"),
+    ("tell", {"file": "a.csv", "text": 1}, "must be texts"),
+    (
+        "tell",
+        {"file": "a.csv", "text": "arm,value\noak,1\n", "measured_again": "no"},
+        "true or false",
+    ),
+    ("tell", {"file": "a.csv", "text": "arm,value\npine,1\n"}, "unknown arm 'pine'"),
+    ("tell", {"file": "a.csv", "text": "\ud800"}, "not text in UTF-8"),
+    ("cancel", {}, "'trials' is missing"),
+    ("cancel", {"trials": 0}, "list of numbers"),
+    ("cancel", {"trials": [0], "reason": "x"}, "'reason' is not known"),
     ("fail", {"trials": 0}, "list of numbers"),
     ("fail", {"trials": ["x"]}, "whole number"),
     ("fail", {"trials": [0], "reason": 1}, "reason a text"),
@@ -126,6 +147,7 @@ def test_an_unknown_trial_is_named(study: shortlist.Study) -> None:
     for action, given in (
         (actions.tell, {"trial": 3, "value": 1}),
         (actions.fail, {"trials": [3]}),
+        (actions.cancel, {"trials": [3]}),
     ):
         with pytest.raises(UnknownTrial, match="no trial 3: the study has asked for 0"):
             action(study, given)
@@ -133,3 +155,78 @@ def test_an_unknown_trial_is_named(study: shortlist.Study) -> None:
 
 def test_no_trials_told_are_none(study: shortlist.Study) -> None:
     assert actions.tell(study, {"results": []})["taken"] == []
+
+
+def test_cancelling_can_be_repeated(study: shortlist.Study) -> None:
+    actions.ask(study, {"key": "plate 1", "n": 3})
+    actions.tell(study, {"trial": 0, "value": 0.5})
+    first, again = (actions.cancel(study, {"trials": [1, 1]}) for _ in range(2))
+    assert (first["closed"], first["known"], first["pending"]) == ([1], [], 1)
+    assert (again["closed"], again["known"]) == ([], [1])
+    before = study.fingerprint
+    for trials in ([2, 0], [0]):
+        with pytest.raises(TrialClosed, match=r"trial 0 .* is told .* cannot be cancelled"):
+            actions.cancel(study, {"trials": trials})
+    with pytest.raises(TrialClosed, match=r"is cancelled and cannot be failed"):
+        actions.fail(study, {"trials": [1]})
+    assert study.fingerprint == before
+    assert [trial.state for trial in study.trials] == ["told", "cancelled", "pending"]
+
+
+def test_results_that_nobody_asked_for_are_told_together(study: shortlist.Study) -> None:
+    rows = [{"arm": arm, "value": 0.5, "key": f"well {arm}"} for arm in ("ash", "oak")]
+    first, again = (actions.tell(study, {"results": rows}) for _ in range(2))
+    assert (first["taken"], first["known"]) == ([0, 1], [])
+    assert (again["taken"], again["known"]) == ([], [0, 1])
+    more = [{"arm": "elm", "value": 0.5, "key": "well elm"}, {**rows[0], "value": 0.75}]
+    with pytest.raises(TrialClosed, match="well ash"):
+        actions.tell(study, {"results": more})
+    assert study.evaluations == 2  # all or none
+
+
+def test_a_file_is_told_as_by_the_command_line(study: shortlist.Study) -> None:
+    actions.ask(study, {"key": "plate 1", "n": 2})
+    plate = "trial,arm,value\n0,ash,0.5\n1,elm,\n"
+    sent = {"file": "folder/plate.csv", "text": plate}
+    first, again = (actions.tell(study, sent) for _ in range(2))
+    assert (first["taken"], first["known"], first["blank"]) == ([0], [], [1])
+    assert (again["taken"], again["known"], again["blank"]) == ([], [0], [1])
+
+
+def test_what_was_measured_again_is_told_once_more_and_counts_once(study: shortlist.Study) -> None:
+    rows = {"file": "old.csv", "text": "arm,value\nash,0.5\noak,0.75\n"}
+    assert actions.tell(study, rows)["taken"] == [0, 1]
+    copy = {**rows, "file": "old (1).csv"}
+    with pytest.raises(ToldBefore, match=r"2 of its 2 rows are those of 'old\.csv'"):
+        actions.tell(study, copy)
+    changed = {**rows, "text": rows["text"].replace("0.75", "0.8")}
+    with pytest.raises(ToldBefore, match=r"told before, as trial 1 with 0\.75 .* is 0\.8"):
+        actions.tell(study, changed)
+    taken = 2
+    for sent in (copy, rows):
+        first, again = (actions.tell(study, {**sent, "measured_again": True}) for _ in range(2))
+        assert (first["taken"], first["known"]) == ([taken, taken + 1], [])
+        assert (again["taken"], again["known"]) == ([], [taken, taken + 1])
+        taken += 2
+    for sent in (copy, rows):  # and without saying it, all is known
+        assert actions.tell(study, sent)["taken"] == []
+    with pytest.raises(ToldBefore, match=r"as trial 5 with 0\.75 .* file of another name"):
+        actions.tell(study, {**changed, "measured_again": True})
+    assert study.evaluations == 6
+
+
+def test_trials_of_a_plate_that_were_measured_again(study: shortlist.Study) -> None:
+    actions.ask(study, {"key": "plate 1", "n": 3})
+    actions.tell(study, {"trial": 0, "value": 0.5})
+    actions.fail(study, {"trials": [1]})
+    plate = {"file": "plate.csv", "text": "trial,arm,value\n0,ash,0.25\n1,elm,0.5\n2,oak,1\n"}
+    with pytest.raises(ToldBefore, match=r"trial 0 \('ash'\) was told 0\.5 before and is 0\.25"):
+        actions.tell(study, plate)
+    again = {**plate, "measured_again": True}
+    told, repeated = (actions.tell(study, again) for _ in range(2))
+    assert (told["taken"], told["known"], told["left"]) == ([3, 4], [], [2])
+    assert (repeated["taken"], repeated["known"], repeated["left"]) == ([], [3, 4], [2])
+    assert [(t.name, t.value) for t in study.trials[3:]] == [("ash", 0.25), ("elm", 0.5)]
+    rest = actions.tell(study, plate)  # now nothing in it contradicts what is known
+    assert (rest["taken"], rest["known"]) == ([2], [3, 4])
+    assert study.trials[0].value == 0.5

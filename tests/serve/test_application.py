@@ -7,7 +7,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from markupsafe import escape
 
 import shortlist
-from command_line import asked
+from command_line import asked, check_advice
 from report_pages import EVIL, HOSTILE, Page, played
 from served import BEARER, MEANS, TOKEN, Client, begun, client_of, server_of
 from shortlist.report.rendering import displayable
@@ -39,10 +39,20 @@ def upload(client: Client, text: str | bytes, name: str = "plate.csv") -> Any:
     return client.page("preview", files={"plate": (name, text)})
 
 
+def hidden(page: str) -> dict[str, str]:
+    """What the forms of a page send without asking."""
+    return {tag["name"]: tag["value"] for tag in Page(page).all("input") if tag["type"] == "hidden"}
+
+
 def confirm(client: Client, preview: str) -> Any:
     """Send the form of a preview."""
-    [hidden] = [tag for tag in Page(preview).all("input") if tag["type"] == "hidden"]
-    return client.page("tell", files={"results": (None, hidden["value"])})
+    return client.page("tell", files={"results": (None, hidden(preview)["results"])})
+
+
+def say_measured_again(client: Client, page: str) -> Any:
+    """Send the form that says that results were measured again."""
+    fields = {name: hidden(page)[name] for name in ("file", "data", "measured_again")}
+    return client.page("preview", files={name: (None, text) for name, text in fields.items()})
 
 
 def ask(client: Client, n: int = 2, key: str = "plate 1") -> list[int]:
@@ -171,10 +181,10 @@ def test_a_plate_goes_out_and_comes_back(client: Client, place: Path) -> None:
     words = " ".join(Page(preview.text).text().split())
     assert "Nothing is told yet." in words
     assert "1 result of plate.csv. Trial Arm Value State now 0ash0.125pending" in words
-    assert "Left blank, and open still: trials 1." in words
+    assert "Left blank, and still open: trials 1." in words
     assert client.api("status").json()["evaluations"] == 0  # nothing is told before it is confirmed
-    assert "1 result taken." in confirm(client, preview.text).text
-    assert "0 results taken, 1 known already." in confirm(client, preview.text).text
+    assert "1 result recorded." in confirm(client, preview.text).text
+    assert "0 results recorded, 1 known already." in confirm(client, preview.text).text
     assert shortlist.Study.load(place).trials[0].value == 0.125
     again = upload(client, filled).text
     assert "There is nothing to tell in this plate." in again
@@ -201,7 +211,7 @@ def test_values_survive_the_preview_exactly(client: Client, place: Path) -> None
             "trial 0 is of &#39;ash&#39; and the line says &#39;oak&#39;",
         ),
         ("trial,arm,value\n7,ash,1.0\n", "trial 7 is unknown"),
-        ("trial,arm,value\n0,ash,1\n0,ash,1\n", "stands on line 2 too"),
+        ("trial,arm,value\n0,ash,1\n0,ash,1\n", "is on line 2 too"),
         ("a,b\n1,2\n", "a heading with the columns trial, arm and value is expected"),
         ("study,trial,arm,value\nother-1,0,ash,1\n", "belongs to the study"),
         ("trial,arm,value\n0,ash,nan\n", "is not finite"),
@@ -235,6 +245,11 @@ def test_forms_that_no_browser_sends_are_refused(client: Client) -> None:
         ("tell", {"data": {"results": "[[0, 1.0]]"}}),
         ("tell", {"data": {"results": "{"}}),
         ("tell", {"data": {}}),
+        ("tell", {"data": {"results": '[{"arm": "ash", "value": 1}]'}}),
+        ("preview", {"data": {"file": "plate.csv", "data": "?"}}),
+        ("preview", {"data": {"data": "YQ==", "measured_again": "yes"}}),
+        ("cancel", {"data": {"trials": "one"}}),
+        ("cancel", {"data": {}}),
         ("fail", {"data": {"trials": "one"}}),
         ("fail", {"data": {"trials": " , "}}),
     ):
@@ -256,6 +271,93 @@ def test_trials_fail_by_a_form(client: Client, place: Path) -> None:
     assert [trial.state for trial in study.trials] == ["failed", "pending", "failed"]
     assert study.trials[2].reason == "dropped <b>"
     assert "dropped &lt;b&gt;" in client.page().text
+
+
+def test_trials_are_cancelled_by_a_form(client: Client, place: Path) -> None:
+    ask(client, 3)
+    assert "2 trials cancelled." in client.page("cancel", data={"trials": "0 2"}).text
+    assert "0 trials cancelled, 1 before." in client.page("cancel", data={"trials": "2"}).text
+    refused = client.page("fail", data={"trials": "0"})
+    assert refused.status_code == 409
+    assert "is cancelled and cannot be failed" in refused.text
+    states = [trial.state for trial in shortlist.Study.load(place).trials]
+    assert states == ["cancelled", "pending", "cancelled"]
+
+
+def test_results_that_nobody_asked_for_are_previewed_and_told(client: Client, place: Path) -> None:
+    preview = upload(client, "arm,value\nash,0.5\noak,0.75\n", "old.csv")
+    words = " ".join(Page(preview.text).text().split())
+    assert "2 results of old.csv. Arm Value Key ash0.5old.csv, row 1 oak0.75old.csv, row 2" in words
+    assert client.api("status").json()["evaluations"] == 0
+    assert "2 results recorded." in confirm(client, preview.text).text
+    assert "0 results recorded, 2 known already." in confirm(client, preview.text).text
+    assert [trial.value for trial in shortlist.Study.load(place).trials] == [0.5, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "words"),
+    [
+        ("old.csv", "arm,value\nash,0.5\noak,0.75\n", 200, "2 were told before, with the same"),
+        ("old.csv", "arm,value\nash,0.5\noak,0.8\n", 409, "and is 0.8 for &#39;oak&#39; here"),
+        ("new.csv", "arm,value\nash,0.5\noak,0.75\n", 409, "2 of its 2 rows are those of"),
+        ("plate.csv", "trial,arm,value\n0,ash,0.5\n1,oak,0.75\n", 200, "2 were told before"),
+        ("plate.csv", "trial,arm,value\n0,ash,0.6\n1,oak,0.75\n", 409, "was told 0.5 before"),
+    ],
+)
+def test_what_was_told_before_can_be_said_to_be_measured_again(
+    client: Client, place: Path, name: str, text: str, code: int, words: str
+) -> None:
+    confirm(client, upload(client, "arm,value\nash,0.5\noak,0.75\n", "old.csv").text)
+    page = upload(client, text, name)
+    assert (page.status_code, words in page.text) == (code, True), page.text
+    assert "--measured-again" not in page.text  # that is for a shell
+    preview = say_measured_again(client, page.text)
+    assert preview.status_code == 200, preview.text
+    assert "These were measured again" in preview.text
+    assert client.api("status").json()["evaluations"] == 2  # nothing is told before it is confirmed
+    assert "2 results recorded." in confirm(client, preview.text).text
+    assert "0 results recorded, 2 known already." in confirm(client, preview.text).text
+    study = shortlist.Study.load(place)
+    rows = [line.rpartition(",")[2] for line in text.splitlines()[1:]]
+    assert [trial.value for trial in study.trials] == [0.5, 0.75, *map(float, rows)]
+    again = say_measured_again(client, page.text)
+    assert "2 were told before as measured again" in again.text
+    assert "There is nothing to tell" in again.text
+
+
+def test_advice_on_the_page_names_the_study_and_no_calls(client: Client, place: Path) -> None:
+    for value in (0.5, 0.45, 0.55, 0.5, 50.0):
+        client.api("tell", {"arm": "oak", "value": value, "key": f"well {value}"})
+        client.api("tell", {"arm": "oak", "value": value, "key": f"next {value}"})
+    client.api("tell", {"arm": "elm", "value": 500.0, "key": "slip"})
+    client.api("tell", {"arm": "elm", "value": 0.5, "key": "right"})
+    client.api("tell", {"arm": "elm", "value": 0.6, "key": "right too"})
+    [slip] = [each for each in client.api("status").json()["health"] if each["name"] == "outliers"]
+    assert f"`shortlist correct {place} --study trees " in slip["meaning"]
+    page = " ".join(Page(client.page().text).text().split())
+    assert "study.correct" not in page
+    check_advice(page)
+
+
+def test_a_study_in_either_database_is_served(new_storage: Callable[[], str]) -> None:
+    place = new_storage()
+    other = begun(place)
+    with client_of(place) as client:
+        assert ask(client, 5) == [0, 1, 2, 3, 4]
+        other.tell(0, 0.125)  # by another connection
+        assert client.api("tell", {"trial": 1, "value": 0.25}).json()["taken"] == [1]
+        assert client.api("fail", {"trials": [2], "reason": "dropped"}).json()["closed"] == [2]
+        assert client.api("cancel", {"trials": [3]}).json()["closed"] == [3]
+        plate = client.page("plate.csv").text.replace("elm,\n", "elm,0.5\n")
+        assert "1 result recorded." in confirm(client, upload(client, plate).text).text
+        status = client.api("status").json()
+        assert (status["evaluations"], status["failed"], status["open"]) == (3, 1, [])
+        words = " ".join(Page(client.page().text).text().split())
+        assert "No trial is open." in words
+    other.refresh()
+    states = [trial.state for trial in other.trials]
+    assert states == ["told", "told", "failed", "cancelled", "told"]
+    assert [trial.value for trial in other.trials] == [0.125, 0.25, None, None, 0.5]
 
 
 def test_hostile_names_are_text_everywhere(tmp_path: Path) -> None:

@@ -88,12 +88,57 @@ def test_a_plate_is_uploaded_looked_at_and_told(
         assert study.evaluations == 0
         assert fresh.run("document.querySelectorAll('tbody tr').length") == 8
         fresh.click("form[action=tell] button")
-        says(fresh, "8 results taken.")
+        says(fresh, "8 results recorded.")
         study.refresh()
         assert study.evaluations == 8
         fresh.run("location.reload()")
-        says(fresh, "0 results taken, 8 known already.")
+        says(fresh, "0 results recorded, 8 known already.")
         assert fresh.complaints == []
+
+
+@pytest.mark.slow
+def test_results_that_were_measured_again_are_told(
+    fresh: Chromium, place: Path, tmp_path: Path
+) -> None:
+    study = begun(place)
+    results = tmp_path / "results.csv"
+    results.write_text("arm,value\nash,0.5\noak,0.75\n")
+    copy = tmp_path / "results (1).csv"
+    copy.write_text(results.read_text())
+    with server_of(place) as address:
+        for file, told in ((results, 2), (copy, 4), (results, 6)):
+            fresh.open(f"{address}/{TOKEN}/")
+            fresh.choose("#plate", file)
+            fresh.click("form[action=preview] button")
+            if told > 2:
+                says(fresh, "They were measured again: show")
+                assert "Tell 2 results" not in fresh.run("document.body.innerText")
+                fresh.click("form[action=preview] button")
+                says(fresh, "These were measured again")
+            says(fresh, "Nothing is told yet.")
+            study.refresh()
+            assert study.evaluations == told - 2
+            fresh.click("form[action=tell] button")
+            says(fresh, "2 results recorded.")
+            study.refresh()
+            assert study.evaluations == told
+    assert [c for c in fresh.complaints if "409" not in c] == []  # the browser notes a refusal
+
+
+@pytest.mark.slow
+def test_trials_are_cancelled_on_the_page(fresh: Chromium, place: Path) -> None:
+    study = begun(place)
+    study.ask(3)
+    with server_of(place) as address:
+        fresh.open(f"{address}/{TOKEN}/")
+        fresh.run("document.getElementById('trials').value = '0 2'")
+        fresh.click("button[formaction=cancel]")
+        says(fresh, "2 trials cancelled.")
+        fresh.click("a[href='./']")
+        says(fresh, "1 open trial")
+    study.refresh()
+    assert [trial.state for trial in study.trials] == ["cancelled", "pending", "cancelled"]
+    assert fresh.complaints == []
 
 
 @pytest.mark.slow

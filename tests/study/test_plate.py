@@ -99,7 +99,7 @@ BAD_PLATES = {
     ),
     "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C10;1.234,5\n",
     "plate.csv, line 3 has 4 cells and the heading has 3": GOOD.replace("0.25", "0,25"),
-    "plate.csv, line 4: trial 1 stands on line 3 too": GOOD + "1,C14,0.25\n",
+    "plate.csv, line 4: trial 1 is on line 3 too": GOOD + "1,C14,0.25\n",
     "plate.csv, line 3: '' is not the number of a trial": GOOD.replace("1,C14", ",C14"),
     "plate.csv, line 3: '1.5' is not the number of a trial": GOOD.replace("1,C14", "1.5,C14"),
     "plate.csv, line 3: '-1' is not the number of a trial": GOOD.replace("1,C14", "-1,C14"),
@@ -193,7 +193,7 @@ def test_a_plate_says_which_trials_the_next_look_needs(folder: Path) -> None:
     planned = len(shortlist.Study.load("screen.db").bound.engine.setup.initial)
     result = does("ask", "screen.toml", "-n", planned + 2, "--out", "plate.csv")
     assert f"The first {planned} of these {planned + 2} trials" in result.stderr
-    assert f"-n {planned} asks for no more than that" in result.stderr
+    assert f"to get no more than that, ask for {planned}." in result.stderr
     plate = pd.read_csv("plate.csv")
     assert list(plate["needed"]) == ["now"] * planned + ["if the study goes on"] * 2
     plate.assign(value=0.5).to_csv("plate.csv", index=False)
@@ -207,8 +207,8 @@ def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
     does("tell", "screen.toml", "plate.csv")
     Path("plate.csv").write_text(GOOD.replace("0.25", "0.26"))
     result = run("tell", "screen.toml", "plate.csv")
-    fails(result, 2, "told 0.25 before and is 0.26 here", "--arm and --value")
-    fails(result, 2, "`shortlist correct screen.toml 1 --value=0.26 --reason TEXT` puts it right")
+    fails(result, 2, "told 0.25 before and is 0.26 here", "--measured-again")
+    fails(result, 2, "`shortlist correct screen.toml 1 --value=0.26 --reason TEXT` corrects it")
     fails(run("fail", "screen.toml", 1), 2, "cannot be failed (0.25 is stored; `shortlist correct`")
     assert told()[:2] == [0.5, 0.25]
     does("correct", "screen.toml", 1, "--value=0.26", "--reason", "typo")  # the advice works
@@ -263,9 +263,7 @@ def test_a_changed_row_says_how_to_put_it_right(screen: Path) -> None:
 BAD_RESULTS = {
     "results.csv, line 3: unknown arm 'C99'": "arm,value\nC10,0.5\nC99,0.2\n",
     "results.csv, line 3: the value 'high' is not a number": "arm,value\nC10,0.5\nC14,high\n",
-    "results.csv, line 3: the key 'a' stands on line 2 too": (
-        "key,arm,value\na,C10,0.5\na,C14,0.2\n"
-    ),
+    "results.csv, line 3: the key 'a' is on line 2 too": ("key,arm,value\na,C10,0.5\na,C14,0.2\n"),
     "results.csv has two columns 'value': keep one": "arm,value,value\nC10,1,2\n",
     "or arm and value, for results that nobody asked for": "arm,result\nC10,0.5\n",
     "results.csv, line 2 has 3 cells and the heading has 2": "arm,value\nC10,0,5\n",

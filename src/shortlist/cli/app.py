@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
+from shortlist.advice import in_shell
 from shortlist.cli import export, lower_bound, new, paper, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
@@ -67,7 +68,8 @@ class Commands(PlainFlags, TyperGroup):
         # Commands print what such a warning says, in words for people.
         warnings.simplefilter("ignore", GuaranteeInDoubt)
         try:
-            return super().invoke(ctx)
+            with in_shell():
+                return super().invoke(ctx)
         except ShortlistError as error:
             leave(str(error), next(code for kind, code in CODES if isinstance(error, kind)))
         except ImportError as error:
@@ -141,13 +143,11 @@ def algorithms() -> None:
     width = max(map(len, plain))
     for name in plain:
         say(f"{name:{width}}  {known[name]}")
-    say("\nTo be told c, by misspecification in a screen.toml, and named by nothing else:")
+    say("\nWith a known distance c from linear, by misspecification in a screen.toml:")
     say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
     say('\nWith features that only guide, by trust = "guide" in a screen.toml:')
     say(f"{Guided.__name__:{width}}  {Guided.summary}")
-    say(
-        "\nWith a fixed budget in place of a guarantee (budget = …), the first where none is named:"
-    )
+    say("\nWith a fixed budget in place of a guarantee (budget = …); the first is the default:")
     for name, each in WITH_BUDGET.items():
         say(f"{name:{width}}  {each.summary}")
     say("\nWith the settings of the authors' published runs, to reproduce those:")
@@ -177,7 +177,7 @@ def compile_all(
     A study compiles what it uses when that pays, and caches it: you need not
     run this. The machine code is stored next to the package, or in the user's
     cache folder where that cannot be written to, or in NUMBA_CACHE_DIR. It is
-    made for this CPU, and made anew after an upgrade.
+    made for this CPU, and made again after an upgrade.
     """
     from shortlist.simulation.precompilation import precompile
 
@@ -196,7 +196,7 @@ COMPLETE = "_SHORTLIST_COMPLETE"  # set by the shell that wants to know what may
 def completion(
     shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print a script by which a shell completes commands and options."""
+    """Print a script that lets a shell complete commands and options."""
     if shell not in SHELLS:
         raise unknown_name("shell", shell, SHELLS)
     from typer.completion import shell_complete

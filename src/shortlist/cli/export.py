@@ -33,10 +33,10 @@ $ shortlist export screen.toml --out trials.csv
 $ shortlist export screen.toml --table --out arms.parquet
 $ shortlist export screen.toml > trials.csv
 
-A row a trial: trial, arm, state, value, reason, asked, closed, due (times in
+One row per trial: trial, arm, state, value, reason, asked, closed, due (times in
 UTC), worker, seed, why, first_value (before a correction), correction (its
-reason), study. `shortlist tell` takes such a file. With --table a row an arm:
-name, pulls, mean, lower, upper, in_shortlist."""
+reason), study. `shortlist tell` reads such a file. With --table one row per
+arm: name, pulls, mean, lower, upper, in_shortlist."""
 
 
 REPORT_EXAMPLES = """[bold]Examples[/bold]
@@ -51,9 +51,7 @@ def export(
             metavar="FILE", help=".csv, .parquet or .json; else CSV on stdout.", show_default=False
         ),
     ] = None,
-    table: Annotated[
-        bool, typer.Option("--table", help="The arms in place of the trials.")
-    ] = False,
+    table: Annotated[bool, typer.Option("--table", help="The arms instead of the trials.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     name: NameOption = None,
     as_json: JsonOption = False,
@@ -90,7 +88,9 @@ def export(
 
 def report(
     study: StudyArgument = None,
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where to.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The file to write.")] = Path(
+        "report.html"
+    ),
     force: Annotated[bool, typer.Option("--force", help="Overwrite any file.")] = False,
     name: NameOption = None,
     as_json: JsonOption = False,

@@ -36,7 +36,9 @@ def bound(
     ] = None,
     means: Annotated[
         Path | None,
-        about_instance(metavar="means.csv", help="The means, instead of θ; Xθ for some θ."),
+        about_instance(
+            metavar="means.csv", help="The means, instead of θ; they must be Xθ for some θ."
+        ),
     ] = None,
     sigma: Annotated[float | None, about_instance(parser=decimal, metavar="σ", help=SIGMA)] = None,
     delta: Annotated[
@@ -48,7 +50,7 @@ def bound(
 
     An algorithm that errs with probability at most δ on every instance makes at
     least kl(δ, 1−δ) · T* evaluations of this one, on average. The allocation is
-    how the best of them would share these among the arms.
+    how the best of them would divide these among the arms.
     """
     if (theta is None) == (means is None):
         raise typer.BadParameter("give exactly one of --theta and --means.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.advice import name_study
 from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
 from shortlist.cli.output import fold, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
@@ -33,11 +34,12 @@ delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 direction = "minimize"      # if small is good; "maximize" if it is left out
 
-In place of delta, budget = 600 ends the screen after this many evaluations,
-without a guarantee. Further keys: arms = ["a", "b"] (or a file of names) in place of features,
-algorithm, threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
-pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a PostgreSQL
-URL), name. File names are relative to the folder of the screen.toml.
+Instead of delta, budget = 600 ends the screen after that many evaluations,
+without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
+of features, algorithm, threshold, misspecification, trust = "guide", S, seed,
+lease = "7 days", audit = false, pilot = "pilot.csv" (name and mean), storage =
+"screen.db" (or a PostgreSQL URL), name. File names are relative to the folder
+of the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml
@@ -59,15 +61,18 @@ def new(
     ] = None,
     source_name: Annotated[
         str | None,
-        typer.Option("--from-study", metavar="NAME", help="Which one, where there are several."),
+        typer.Option(
+            "--from-study", metavar="NAME", help="Which one, if its storage holds several."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a study from a screen.toml, and forecast how long it will take.
 
-    Everything is checked before anything is written. Run again, it finds the
-    study that is there; a changed setting or features file is refused.
-    Results of another study are taken over once each.
+    Everything is checked before anything is written. If you run it
+    again, it finds the study that is there; a changed setting or features
+    file is refused.
+    Each result of another study is copied once.
     """
     from shortlist.simulation.outlook import look_ahead
     from shortlist.study.insight.health import examine_features
@@ -75,6 +80,7 @@ def new(
     from shortlist.study.study import Study
 
     described = read_screen_file(screen)
+    name_study(str(screen))
     settings = described.settings()
     pilot = described.pilot()
     old = None if source is None else open_study(source, source_name)
@@ -274,12 +280,13 @@ def _forecast_words(forecast: Forecast, least: float) -> str:
     cut = ""
     if forecast.unfinished:
         cut = (
-            f"{forecast.unfinished} of {forecast.runs} simulated screens were cut off at "
+            f"{forecast.unfinished} of {count(forecast.runs, 'simulated screen')} were cut off at "
             f"{forecast.most:,} evaluations, to save time."
         )
     if 2 * forecast.unfinished >= forecast.runs:
         return f"more than {max(forecast.median, least):,.0f} evaluations: {cut}"
+    spread = f"{forecast.low:,.0f} to {forecast.high:,.0f} in " if forecast.runs > 1 else "in "
     return (
-        f"about {forecast.median:,.0f} evaluations ({forecast.low:,.0f} to {forecast.high:,.0f} in "
-        f"{forecast.runs} simulated screens, one evaluation at a time). {cut}".rstrip()
+        f"about {forecast.median:,.0f} evaluations ({spread}"
+        f"{count(forecast.runs, 'simulated screen')}, one evaluation at a time). {cut}".rstrip()
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.advice import command, name_study, shell_line, shell_word
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.errors import (
     InvalidFeatures,
@@ -54,51 +54,20 @@ NameOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def shell_line(command: str, place: str | None, name: str | None = None, more: str = "") -> str:
-    """A line for the shell, about the study that a command named.
+def place_words(place: str | None) -> str:
+    """The place of the study that a command named, as advice repeats it: without a password."""
+    place = place or os.environ.get(VARIABLE) or "STUDY"
+    if "://" not in place:
+        return place
+    from shortlist.study.storage.address import shown, sqlite_path
 
-    Examples
-    --------
-    >>> shell_line("ask", "screen.toml", "screen, without features", "-n 8")
-    'shortlist ask screen.toml --study "screen, without features" -n 8'
-    """
-    words = ["shortlist", command, shell_word(place or os.environ.get(VARIABLE, "STUDY"))]
-    words += ["--study", shell_word(name)] if name else []
-    return " ".join([*words, more]).rstrip()
+    return shown(sqlite_path(place))
 
 
-def shell_word(word: str) -> str:
-    """A word as a shell takes it: in double quotes where those will do, which every shell knows.
-
-    Examples
-    --------
-    >>> print(shell_word("C07"), shell_word("a b"), shell_word("$HOME"))
-    C07 "a b" '$HOME'
-    """
-    if re.fullmatch(r"[\w@%+=:,./-]+", word):
-        return word
-    return shlex.quote(word) if re.search(r'["$`\\!]', word) else f'"{word}"'
-
-
-def with_study(words: str, place: str | None, name: str | None) -> str:
-    """The words with the study that a command named in the place of STUDY in lines for the shell.
-
-    Examples
-    --------
-    >>> with_study("`shortlist why STUDY 3` says why.", "screen.db", "a b")
-    '`shortlist why screen.db --study "a b" 3` says why.'
-    """
-
-    def named(found: re.Match[str]) -> str:
-        return f"`{shell_line(found[1], place, name)}"
-
-    words = re.sub("`shortlist ([a-z-]+) STUDY", named, words)
-    return words.replace("--from STUDY`", f"--from {shell_word(place)}`") if place else words
-
-
-def continued(study: Study, command: str, place: str | None, more: str = "") -> str:
+def continued(study: Study, verb: str, place: str | None, more: str = "") -> str:
     """Lines for the shell, one for each study that a study was continued as; empty if none was."""
-    lines = [f"`{shell_line(command, place, name, more)}`" for name in study.continuations]
+    where = place_words(place)
+    lines = [f"`{shell_line(verb, where, name, more)}`" for name in study.continuations]
     return " or ".join(lines)
 
 
@@ -107,6 +76,7 @@ def open_study(place: str | None, name: str | None) -> Study:
     from shortlist.study.study import Study
 
     where = named_place(place)
+    name_study(place_words(place), name)
     if isinstance(where, ScreenFile):
         if name is None:
             return open_screen(where, where.settings())
@@ -124,12 +94,14 @@ def open_trials(place: str | None, words: list[str], name: str | None) -> tuple[
         words, place = [place, *words], None
     study = open_study(place, name)
     if not words:
-        raise InvalidSetting("name a trial by its number: `shortlist status` lists the open ones.")
+        raise InvalidSetting(
+            f"name a trial by its number: {command('status')} lists the open ones."
+        )
     for word in words:
         if not is_number(word) or int(word) >= len(study.trials):
             raise UnknownTrial(
                 f"there is no trial {word[:40]!r}: the study has asked for {len(study.trials)} so "
-                "far, numbered from 0. `shortlist status` lists the open ones."
+                f"far, numbered from 0. {command('status')} lists the open ones."
             )
     return study, [study.trials[number] for number in dict.fromkeys(map(int, words))]
 
@@ -157,7 +129,7 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     except StudyNotFound:
         raise StudyNotFound(
             f"there is no study {screen.name!r} in {shown(screen.storage)} yet: run `shortlist new "
-            f"{screen.path}`."
+            f"{shell_word(str(screen.path))}`."
         ) from None
     storage.close()
     features = settings.get("features")
@@ -226,8 +198,7 @@ def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[No
     except InvalidInput as error:
         raise type(error)(f"{file or screen.path}: {error}") from None
     except StudyMismatch as error:
-        words = str(error).partition(" Give another name")[0]
         raise StudyMismatch(
-            f"{screen.path}: {words} Put it back as it was, or start another study with another "
+            f"{screen.path}: {error} Put it back as it was, or start another study with another "
             f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
         ) from None

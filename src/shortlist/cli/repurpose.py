@@ -87,8 +87,8 @@ def repurpose(
     """Find the m drugs that best reverse a disease in a Boolean network.
 
     A pull simulates one random patient under one drug and scores the outcome
-    against healthy controls. The answer is a shortlist with its guarantee, beside
-    the ranking of L1000 CDS².
+    against healthy controls. The answer is a shortlist with its guarantee, next
+    to the ranking of L1000 CDS².
     """
     files = {
         "network": network,
@@ -107,6 +107,8 @@ def repurpose(
             f"--{missing[0]} is missing: a screen needs --network, --patients, --controls and "
             "--signatures, or --synthetic for a try without data."
         )
+    if algorithm is not None:
+        _check_algorithm(algorithm)
     from shortlist.files.writing import make_folder
     from shortlist.repurposing.outcome import Outcome
     from shortlist.repurposing.screen import DrugScreen
@@ -141,6 +143,17 @@ def repurpose(
         say_json({**outcome.to_dict(), "files": [str(path) for path in written]})
     else:
         say(f"Written: {', '.join(map(str, written))}")
+
+
+def _check_algorithm(name: str) -> None:
+    """Refuse algorithms that need a setting for which this command has no option."""
+    from shortlist.catalog.names import WITH_BUDGET
+
+    if name in ("MisLid", "Guided", *WITH_BUDGET):
+        raise InvalidSetting(
+            f"--algorithm {name} needs a setting that this command does not have: name another; "
+            "`shortlist algorithms` lists them."
+        )
 
 
 def _synthetic(seed: int, names: list[str]) -> dict[str, Any]:

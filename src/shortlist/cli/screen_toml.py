@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass
@@ -74,6 +75,7 @@ class ScreenFile:
         Its first column names them if it is ``named``; by default if it can.
         """
         settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
+        self._check_algorithm()
         if "misspecification" in self.keys:
             settings["algorithm"] = self._mislid()
         if "trust" in self.keys:
@@ -137,6 +139,22 @@ class ScreenFile:
                     "features in place of arms."
                 )
         return [cells[0] for _, cells in lines]
+
+    def _check_algorithm(self) -> None:
+        """Refuse an algorithm that is chosen by another key, or needs one."""
+        from shortlist.catalog.names import WITH_BUDGET
+
+        named = self.keys.get("algorithm")
+        missing = {
+            "MisLid": ("misspecification", "says how far from linear a mean may be"),
+            "Guided": ("trust", 'with the value "guide" chooses this algorithm'),
+            **dict.fromkeys(WITH_BUDGET, ("budget", "says how many evaluations there are")),
+        }
+        key, use = missing.get(str(named), ("algorithm", ""))
+        if key not in self.keys and named is not None:
+            raise InvalidSetting(
+                f"{self.path}: algorithm = {json.dumps(named)} needs the key {key}, which {use}."
+            )
 
     def _mislid(self) -> MisLid:
         from shortlist.plans.mislid.algorithm import MisLid

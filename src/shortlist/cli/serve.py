@@ -25,22 +25,22 @@ $ shortlist serve screen.toml --port 0                     # any free port
 $ SHORTLIST_TOKEN=… shortlist serve screen.db              # the same address every time
 $ shortlist serve screen.db --host 0.0.0.0 --allow lab-pc  # for others in the network
 
-Whoever has the printed address may ask, tell and fail. The server listens on
-this machine only, unless --host says otherwise; then what it sends is not
-encrypted, and a proxy with TLS should stand before it."""
+Whoever has the printed address may ask, tell, fail and cancel. The server
+listens on this machine only, unless --host says otherwise; then what it sends
+is not encrypted, and you should put a proxy with TLS in front of it."""
 
 
 def serve(
     study: StudyArgument = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = LOOPBACK[0],
     port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes a free one.")
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="0 picks a free port.")
     ] = 8765,
     allow: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="What else the server is called in addresses; may be repeated.",
+            help="Another host name by which others reach the server; may be repeated.",
             show_default=False,
         ),
     ] = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.advice import command, shell_line, shell_word
 from shortlist.cli.opening import (
     JsonOption,
     NameOption,
@@ -13,9 +14,7 @@ from shortlist.cli.opening import (
     continued,
     named_place,
     open_study,
-    shell_line,
-    shell_word,
-    with_study,
+    place_words,
 )
 from shortlist.cli.output import LABEL, fold, say, say_entry, say_json, say_state, trial_rows
 from shortlist.cli.screen_toml import ScreenFile
@@ -60,7 +59,8 @@ what is new in the old one."""
 SHOWN = 12  # open trials, before the rest is only counted
 
 NewNameOption = Annotated[
-    str | None, typer.Option("--name", metavar="NAME", help="Of the new study.", show_default=False)
+    str | None,
+    typer.Option("--name", metavar="NAME", help="Name of the new study.", show_default=False),
 ]
 
 
@@ -102,13 +102,12 @@ def status(
         say(f"\nOpen trials ({len(opened.pending)})")
         say(trial_rows(opened.pending[:SHOWN]))
         if len(opened.pending) > SHOWN:
-            say(f"… and {len(opened.pending) - SHOWN} more: `shortlist ask --again`.")
+            say(f"… and {len(opened.pending) - SHOWN} more: {command('ask', '--again')}.")
     warnings = [finding for finding in health if finding["level"] == "warning"]
     if shown := [each for each in warnings if rejected or each["words"] not in answer.guarantee]:
         say()
     for finding in shown:
-        advice = with_study(finding["meaning"], study, name)
-        say_entry("warning", f"{finding['words']} {advice}")
+        say_entry("warning", f"{finding['words']} {finding['meaning']}")
 
 
 def _say_all_differences(study: Study, place: str | None) -> None:
@@ -135,14 +134,14 @@ def say_differences(study: Study, old: Study, place: str | None) -> None:
             f"{own.number} --arm {shell_word(own.name)} --value={there.value!r} "
             f"--reason {shell_word(f'as in {old.name}')}"
         )
-        say(f"{' ' * LABEL}{shell_line('correct', place, study.name, more)}")
+        say(f"{' ' * LABEL}{shell_line('correct', place_words(place), study.name, more)}")
 
 
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:
     """List the studies in a storage, and the state of each.
 
-    A damaged study is named and does not hide the others; the exit code is then
-    5.
+    A damaged study is named, and the others are still listed; the exit code is
+    then 5.
     """
     from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
@@ -226,8 +225,8 @@ def _say_continued(old: Study, study: Study, place: str | None, as_json: bool) -
         return
     _say_all_differences(study, place)
     say(fold(f"{old.name!r} stays as it is. To go on with {study.name!r}:"))
-    command, more = ("status", "") if study.done else ("ask", "-n 8 --out plate.csv")
-    say(f"  {shell_line(command, place, study.name, more)}")
+    verb, more = ("status", "") if study.done else ("ask", "-n 8 --out plate.csv")
+    say(f"  {shell_line(verb, place_words(place), study.name, more)}")
 
 
 def carried_words(study: Study) -> str:
@@ -248,6 +247,6 @@ def carried_words(study: Study) -> str:
     if same:
         return f"{words}, under the same numbers"
     return (
-        f"{words}. Some trials have another number than in the study they come from: `shortlist "
-        "export` has both, and `shortlist correct` with --arm checks which one it is"
+        f"{words}. Some trials have another number than in the study they come from: "
+        f"{command('export')} has both, and `shortlist correct` with --arm checks which one it is"
     )

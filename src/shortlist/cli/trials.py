@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shortlist.advice import command, name_study, shell_line, shell_word
 from shortlist.cli.opening import (
     VARIABLE,
     JsonOption,
@@ -19,13 +20,10 @@ from shortlist.cli.opening import (
     continued,
     open_study,
     open_trials,
-    shell_line,
-    shell_word,
-    with_study,
+    place_words,
 )
 from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.errors import (
-    InvalidInput,
     InvalidSetting,
     LinearityRejected,
     StudyStopped,
@@ -55,18 +53,20 @@ the rest of its budget or its audit is pending."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
-$ shortlist tell screen.toml results.csv              # arm,value: nobody asked
+$ shortlist tell screen.toml results.csv              # columns arm and value
 $ shortlist tell screen.toml old-trials.csv           # as export wrote it
 $ shortlist tell screen.toml --arm C07 --value 0.42
 $ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
 
 A blank value stays open: tell the same file again when it is filled in. What
 was told before is left alone: in a plate by its trial, in a file of arms and
-values by the file's name and the row, or by a column [bold]key[/bold]. A file that
-repeats the rows of another one is refused; --measured-again says that they are new. If a line is
-wrong it is named, and nothing of the file is taken. Files as spreadsheets save them are read: commas,
-semicolons or tabs between the columns, decimal commas where a comma can mean
-nothing else, and columns of your own."""
+values by the file's name and the row, or by a column [bold]key[/bold]. A value that
+differs from the one told before is refused, and so is a file that repeats the
+rows of another one; with --measured-again they are recorded as new results,
+once. If a line is wrong it is named, and nothing of the file is recorded. Files
+are read as spreadsheets save them: commas, semicolons or tabs between the
+columns, decimal commas where a comma can mean nothing else, and columns of
+your own."""
 
 FAIL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist fail screen.toml 12 17 --reason "the plate was dropped"
@@ -84,13 +84,14 @@ def ask(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="PLATE.csv", help="Write a plate; by default print it.", show_default=False
+            metavar="PLATE.csv", help="Write a plate; printed if not given.", show_default=False
         ),
     ] = None,
     semicolons: Annotated[
         bool,
         typer.Option(
-            "--semicolons", help="Between the columns, for spreadsheets that want decimal commas."
+            "--semicolons",
+            help="Separate columns by semicolons, for spreadsheets that use decimal commas.",
         ),
     ] = False,
     again: Annotated[
@@ -109,12 +110,12 @@ def ask(
     before = len(opened.pending)
 
     def asked() -> list[Trial]:
-        return _ask(opened, n, again, study, name)
+        return _ask(opened, n, again, study)
 
     if out is None:
         trials = asked()
     else:
-        rescue = "The trials are open: `shortlist ask --again --out FILE` writes them."
+        rescue = f"The trials are open: {command('ask', '--again --out FILE.csv')} writes them."
         with new_file(out, replace=force, rescue=rescue) as file:
             trials = asked()
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
@@ -125,9 +126,9 @@ def ask(
         whose = "audit" if opened.audit.is_open else "budget"
         note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
     if not again and (words := more_than_needed(opened, trials)):
-        note(words.replace("n = ", "-n "))
+        note(words)
     if before and not again:
-        note(f"{count(before, 'earlier trial')} open: `shortlist ask --again` lists all.")
+        note(f"{count(before, 'earlier trial')} open: {command('ask', '--again')} lists all.")
     if as_json:
         rows = [trial_report(trial) for trial in trials]
         say_json({"study": opened.name, "trials": rows, "file": out and str(out)})
@@ -137,21 +138,21 @@ def ask(
         say(trial_rows(trials))
 
 
-def _ask(study: Study, n: int, again: bool, place: str | None, name: str | None) -> list[Trial]:
+def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:
     if again and not study.pending:
         raise InvalidSetting("no trial is open: leave out --again to ask for new ones.")
     try:
         return study.pending if again else study.ask(n)
     except StudyStopped:
+        more = f", and {command('reopen')} lets the study go on" if study.budget is None else ""
         raise StudyStopped(
-            f"{study_words(study)} Nothing was asked; `shortlist status` shows the answer"
-            f"{', and `shortlist reopen` lets the study go on' if study.budget is None else ''}."
+            f"{study_words(study)} Nothing was asked; {command('status')} shows the answer{more}."
         ) from None
     except LinearityRejected:
         from shortlist.study.insight.health import remedy
 
         lines = continued(study, "ask", place, f"-n {n}")
-        ways = f"It was continued: {lines}." if lines else with_study(remedy(study), place, name)
+        ways = f"It was continued: {lines}." if lines else remedy(study)
         raise LinearityRejected(f"{study_words(study)} Nothing was asked. {ways}") from None
 
 
@@ -162,21 +163,22 @@ def tell(
         typer.Argument(metavar="FILE", help="A plate, or other results.", show_default=False),
     ] = None,
     arm: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In place of a plate: the arm of a result.")
+        str | None,
+        typer.Option(metavar="NAME", help="Instead of a file: the arm of a single result."),
     ] = None,
     value: Annotated[
         str | None,
-        typer.Option(metavar="X", help="And the result; without --key it counts every time."),
+        typer.Option(metavar="X", help="Its result; without --key it counts every time."),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Identifies this result: told again, it counts once."),
+        typer.Option(metavar="TEXT", help="Identifies this result: if told again, it counts once."),
     ] = None,
     measured_again: Annotated[
         bool,
         typer.Option(
             "--measured-again",
-            help="The file's results are new, although they equal those of a file told before.",
+            help="What the file repeats of earlier results was measured again: tell it as new.",
         ),
     ] = False,
     name: NameOption = None,
@@ -192,8 +194,8 @@ def tell(
     if arm is not None and value is not None:
         if plate is not None:
             raise typer.BadParameter("give a plate, or --arm and --value, not both.")
-        [result] = read_numbers([value], lambda _: "--value")
         opened = open_study(study, name)
+        [result] = read_numbers([value], lambda _: "--value")
         told = _tell_one(opened, arm, result, key)
         taken = [number for number, _ in told.results]
     else:
@@ -204,20 +206,23 @@ def tell(
                 "name the study and the plate: `shortlist tell screen.toml plate.csv`. With "
                 f"{VARIABLE} set, the plate alone will do."
             )
+        name_study(place_words(study), name)
         rows = read_plate(Path(plate))
         opened = open_study(study, name)
+        told = match(Path(plate), rows, opened, measured_again=measured_again)
         try:
+            taken = _take(opened, told)
+        except TrialClosed:  # somebody told some of these just now: look again
+            opened.refresh()
             told = match(Path(plate), rows, opened, measured_again=measured_again)
-            try:
-                taken = _take(opened, told)
-            except TrialClosed:  # somebody told some of these just now: look again
-                opened.refresh()
-                told = match(Path(plate), rows, opened, measured_again=measured_again)
-                taken = _take(opened, told)
-        except InvalidInput as error:
-            raise type(error)(with_study(str(error), study, name)) from None
+            taken = _take(opened, told)
     known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
+    if told.left:
+        note(
+            f"{count(len(told.left), 'open trial')} of the file were not told, since they were not "
+            "told before: leave out --measured-again to tell them."
+        )
     say_state(
         opened,
         as_json,
@@ -225,6 +230,7 @@ def tell(
         taken=taken,
         known=told.known,
         blank=told.blank,
+        left=told.left,
     )
 
 
@@ -238,12 +244,12 @@ def _take(study: Study, told: PlateResults) -> list[int]:
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
     if arm not in study.problem.names:
         hint = unknown_among_many("arm", arm, study.problem.names)
-        raise UnknownName(f"{hint} `shortlist export --table` lists them.")
+        raise UnknownName(f"{hint} {command('export', '--table')} lists them.")
     before = len(study.trials)
     number = study.tell(arm=arm, value=result, key=key).number
     if number < before:  # its key was told before
-        return PlateResults([], [number], [], [])
-    return PlateResults([(number, result)], [], [], [])
+        return PlateResults([], [number], [], [], [])
+    return PlateResults([(number, result)], [], [], [], [])
 
 
 CORRECT_EXAMPLES = """[bold]Examples[/bold]
@@ -253,7 +259,7 @@ $ shortlist why screen.toml 12
 With --arm nothing is changed if the trial is of another arm: a number may be
 another trial in another study.
 
-Both values stay in the log, and all results are taken in again as if the
+Both values stay in the log, and all results are processed again as if the
 right one had been told: a study that has stopped may have to go on. The
 guarantee says how many results were corrected."""
 
@@ -275,12 +281,13 @@ def correct(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a mistyped result right."""
+    """Correct a mistyped result."""
     if not value or not reason:
         raise InvalidSetting(
             "a correction needs what was measured and why the told value is wrong: `shortlist "
             'correct STUDY TRIAL --value 0.42 --reason "read 4.2 for 0.42"`.'
         )
+    name_study(place_words(study), name)
     [right] = read_numbers([value], lambda _: "--value")
     opened, [found] = open_trials(study, [] if trial is None else [trial], name)
     was = found.value
@@ -306,7 +313,7 @@ def _note_copies(study: Study, corrected: Trial, place: str | None, reason: str)
                     f"{copy.number} --arm {shell_word(copy.name)} --value={corrected.value!r} "
                     f"--reason {shell_word(reason)}"
                 )
-                line = shell_line("correct", place, name, more)
+                line = shell_line("correct", place_words(place), name, more)
                 note(f"the study {name!r} still has {copy.value!r}. To correct it there: {line}")
 
 
@@ -347,7 +354,8 @@ def _close(
     def refused(trial: Trial, outcome: str) -> TrialClosed:
         stored = ""
         if trial.value is not None:
-            stored = f" ({trial.value!r} is stored; `shortlist correct` puts a wrong one right)"
+            line = command("correct", f"{trial.number} --value X --reason TEXT")
+            stored = f" ({trial.value!r} is stored; {line} corrects a wrong one)"
         return TrialClosed(
             f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be "
             f"{state}{stored}: {outcome}."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from shortlist.advice import advised
 from shortlist.errors import DataUnavailable, unknown_name
 from shortlist.files.paths import from_home
 
@@ -232,15 +233,15 @@ def _cached(file: File) -> Path:
             reason = f"the server answered {answer}"
         raise DataUnavailable(
             f"{file.source} {found} the cache ({folder}) and cannot be downloaded "
-            f"({reason}): connect to the network once and run `shortlist data fetch`, or "
+            f"({reason}): connect to the network once and {_fetching()}, or "
             f"set {MIRROR} to a folder that holds the files of DR_Data (github.com/clreda/"
             "linear-top-m)."
         ) from None
     except ValueError:  # too long, or what Pooch raises when the checksum is wrong
         raise DataUnavailable(
             f"what {urlsplit(BASE_URL).netloc} sent as {file.source} is not the published file "
-            "(its size or its SHA-256 differs) and was thrown away: run `shortlist data fetch` "
-            f"again, later or from another network, or set {MIRROR} to a folder that holds the files."
+            f"(its size or its SHA-256 differs) and was thrown away: {_fetching()} again, "
+            f"later or from another network, or set {MIRROR} to a folder that holds the files."
         ) from None
     except OSError as error:
         raise DataUnavailable(
@@ -249,6 +250,10 @@ def _cached(file: File) -> Path:
         ) from None
     finally:
         logger.setLevel(level)
+
+
+def _fetching() -> str:
+    return advised("run `shortlist data fetch`", "call shortlist.data.fetch()")
 
 
 def _download(file: File) -> Callable[[str, Any, Any], None]:

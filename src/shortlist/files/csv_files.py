@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from shortlist.advice import command
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.cells import NUMBER
 from shortlist.files.paths import checked_path
@@ -213,7 +214,7 @@ def _no_result(text: str) -> str:
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (
         f"the value {text!r} {what}. Leave it blank while the result is out; if there will be "
-        "none, leave it blank too and run `shortlist fail`."
+        f"none, leave it blank too and run {command('fail', 'TRIAL')}."
     )
 
 

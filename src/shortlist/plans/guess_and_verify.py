@@ -41,7 +41,7 @@ from shortlist.plans.contrasts import ROUNDING, one_sided_level
 from shortlist.plans.pairs import Fit, LinearPairs, OwnPairs, Pairs
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.rules.thresholds import strategy_threshold
+from shortlist.rules.thresholds import StrategyThreshold
 
 # Of δ, for each time that sets are named; what is left is for the pairs without a named set. The
 # best shares are in proportion to how often each time decides: `benchmarks/guess_and_verify.py namings`.
@@ -59,7 +59,7 @@ LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
 LARGEST = 600.0  # of a level: e^−level must not underflow
 CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 
-NAMED_SETS = strategy_threshold(
+NAMED_SETS = StrategyThreshold(
     "named_sets",
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     "the noise is σ-sub-Gaussian and the means are linear in the features",

@@ -28,12 +28,12 @@ from shortlist.plans.pairs import Fit, OwnFit
 from shortlist.plans.phased import PAIRS
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import strategy_threshold
+from shortlist.rules.thresholds import StrategyThreshold
 
 FOLDS = 5
 MODEL_COST = 5e8  # nanoseconds of a decision with a user's model, a guess
 
-ANY_MEANS = strategy_threshold(
+ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     f"{GIVEN}; nothing is assumed about how the means depend on the features",

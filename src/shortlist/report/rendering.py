@@ -7,7 +7,7 @@ import hashlib
 import re
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 # Characters that no HTML page may hold, or that UTF-8 cannot encode.
 _FORBIDDEN = re.compile(
@@ -26,6 +26,21 @@ def displayable(words: object) -> str:
     return _FORBIDDEN.sub("\ufffd", str(words))
 
 
+def commands(words: str) -> Markup:
+    """The words, escaped, with what is in backticks as code.
+
+    Examples
+    --------
+    >>> print(commands("<b> by `shortlist why screen.db 3`"))
+    &lt;b&gt; by <code>shortlist why screen.db 3</code>
+    """
+    parts = [escape(displayable(part)) for part in str(words).split("`")]
+    if len(parts) % 2 == 0:  # one backtick is alone, such as that of a name
+        return Markup("`").join(parts)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(p) if k % 2 else p for k, p in enumerate(parts))
+
+
 def environment(*packages: str) -> Environment:
     """The HTML templates of packages: what they print is made displayable and escaped.
 
@@ -35,7 +50,7 @@ def environment(*packages: str) -> Environment:
     >>> templates.from_string("<p>{{ name }}</p>").render(name="<img src=x onerror=alert(1)>")
     '<p>&lt;img src=x onerror=alert(1)&gt;</p>'
     """
-    return Environment(
+    made = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         finalize=lambda value: value if isinstance(value, Markup) else displayable(value),
@@ -44,6 +59,8 @@ def environment(*packages: str) -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
+    made.filters["commands"] = commands
+    return made
 
 
 def content_policy(*, script: str = "", images: str = "data:") -> str:

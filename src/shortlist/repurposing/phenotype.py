@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shortlist.advice import advised
 from shortlist.errors import InvalidNetwork, InvalidSetting, unknown_name
 from shortlist.numerics.random import run_seed
 from shortlist.repurposing.networks.dynamics import MAX_STEPS, Dynamics, Walks
@@ -248,8 +249,12 @@ class Simulator:
         if self.semantics.unsettled == "error" and not walks.reached.all():
             raise InvalidSetting(
                 f"a walk under {self.signatures.columns[drug]!r} met no fixed point in "
-                f"{self.semantics.max_steps} steps, so it has no score: look at "
-                "attractors(network), raise max_steps, or take the last state with Semantics(unsettled='last')."
+                f"{self.semantics.max_steps} steps, so it has no score: "
+                + advised(
+                    "leave this drug out with --drugs, or use a network in which states settle.",
+                    "look at attractors(network), raise max_steps, or take the last state with "
+                    "Semantics(unsettled='last').",
+                )
             )
         last = walks.states[..., self._places].astype(np.float64)
         norm = np.sqrt(self._wanted.sum() * np.maximum(last.sum(axis=2), 1.0))

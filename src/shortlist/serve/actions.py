@@ -1,21 +1,27 @@
-"""What a client may do to a study: ask, tell and fail, each of which can be repeated at will.
+"""What a client may do to a study: ask, tell, fail and cancel, each of which can safely be repeated.
 
 A client whose reply was lost sends the same again: a request for trials is known by its key, a
-result by its trial or its key, a failure by its trial.
+result by its trial or its key, a failure or a cancellation by its trial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shortlist.advice import command, in_shell
 from shortlist.errors import InvalidInput, TrialClosed, UnknownTrial
+from shortlist.files.paths import from_here
 from shortlist.problem import whole_number
 from shortlist.study.insight.summary import trial_report
+from shortlist.study.plate import match, read_plate
 from shortlist.study.running.objective import checked_value
 
 if TYPE_CHECKING:
+    from shortlist.study.plate import PlateResults
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
@@ -29,6 +35,11 @@ class Done:
 
     now: list[int]
     before: list[int]
+
+
+def naming(study: Study) -> AbstractContextManager[None]:
+    """Within it, advice is given as commands about this study: pages are not read in Python."""
+    return in_shell(from_here(study.storage) or "STUDY", study.name)
 
 
 def state(study: Study) -> dict[str, Any]:
@@ -71,10 +82,11 @@ def ask_for(study: Study, n: object, key: object) -> list[Trial]:
 
 
 def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Take in results: all or none.
+    """Record results: all or none.
 
-    ``{"trial": 3, "value": 0.5}``, ``{"results": [{"trial": 3, "value": 0.5}, …]}``, or, of a trial
-    that nobody asked for, ``{"arm": "C07", "value": 0.5, "key": …}``.
+    ``{"trial": 3, "value": 0.5}``, or, for a result that nobody asked for, ``{"arm": "C07",
+    "value": 0.5, "key": …}``; a list of either kind, ``{"results": […]}``; or a file as the lab
+    fills it in, ``{"file": "plate.csv", "text": …, "measured_again": false}``.
 
     Examples
     --------
@@ -84,35 +96,84 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> tell(study, {"trial": 0, "value": 0.5})["taken"], tell(study, {"trial": 0, "value": 0.5})["known"]
     ([0], [0])
     """
-    if "arm" in given:
-        check_names(given, needed=["arm", "value", "key"])
-        done = _tell_unasked(study, given["arm"], given["value"], given["key"])
+    if "file" in given:
+        check_names(given, needed=["file", "text"], others=["measured_again"])
+        return tell_file(study, given["file"], given["text"], given.get("measured_again", False))
+    rows = [given]
+    if "results" in given:
+        check_names(given, needed=["results"])
+        rows = given["results"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InvalidInput('results must be a list of {"trial": …, "value": …}.')
+    if rows and "arm" in rows[0]:
+        for row in rows:
+            check_names(row, needed=["arm", "value", "key"])
+        done = tell_unasked(study, [(row["arm"], row["value"], row["key"]) for row in rows])
     else:
-        rows = [given]
-        if "results" in given:
-            check_names(given, needed=["results"])
-            rows = given["results"]
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise InvalidInput('results must be a list of {"trial": …, "value": …}.')
         for row in rows:
             check_names(row, needed=["trial", "value"])
         done = tell_results(study, [(row["trial"], row["value"]) for row in rows])
     return {"taken": done.now, "known": done.before, **state(study)}
 
 
-def _tell_unasked(study: Study, arm: object, value: object, key: object) -> Done:
-    if not isinstance(arm, str) or not isinstance(key, str):
-        raise InvalidInput("arm and key must be texts: nothing was told.")
+def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]]) -> Done:
+    """Tell results that nobody asked for; those told before, by their keys, are left alone."""
+    checked = []
+    for arm, value, key in results:
+        if not isinstance(arm, str) or not isinstance(key, str):
+            raise InvalidInput("arm and key must be texts: nothing was told.")
+        checked.append((arm, checked_value(value), key))
+    study.refresh()
     before = len(study.trials)
-    number = study.tell(arm=arm, value=checked_value(value), key=key).number
-    return Done([number], []) if number >= before else Done([], [number])
+    numbers = [trial.number for trial in study.tell_unasked(checked)]
+    return Done([n for n in numbers if n >= before], [n for n in numbers if n < before])
+
+
+def read_file(study: Study, file: str, data: bytes, measured_again: bool) -> PlateResults:
+    """What a file of results would tell."""
+    study.refresh()
+    path = Path(Path(file).name or "plate.csv")
+    return match(path, read_plate(path, data), study, measured_again=measured_again)
+
+
+def tell_file(study: Study, file: object, text: object, measured_again: object) -> dict[str, Any]:
+    r"""Tell what a file holds, as ``shortlist tell`` does.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+    >>> rows = "arm,value\nash,0.5\nelm,0.75\n"
+    >>> tell_file(study, "trees.csv", rows, False)["taken"]
+    [0, 1]
+    >>> tell_file(study, "trees.csv", rows, False)["known"]
+    [0, 1]
+    >>> tell_file(study, "trees.csv", rows, True)["taken"]
+    [2, 3]
+    """
+    if not isinstance(file, str) or not isinstance(text, str):
+        raise InvalidInput("file (a name) and text (what it holds) must be texts.")
+    if not isinstance(measured_again, bool):
+        raise InvalidInput(f"measured_again must be true or false, got {measured_again!r}.")
+    data = text.encode("utf-8", "surrogatepass")
+    told = read_file(study, file, data, measured_again)
+    results = unasked_results(study, told)
+    done = tell_unasked(study, results) if results else tell_results(study, told.results)
+    known = [*told.known, *done.before]
+    report = {"taken": done.now, "known": known, "blank": told.blank, "left": told.left}
+    return {**report, **state(study)}
+
+
+def unasked_results(study: Study, told: PlateResults) -> list[tuple[str, float, str]]:
+    """The results of a file that nobody asked for: the name of the arm, the value and the key."""
+    return [(study.problem.names[arm], value, key) for arm, value, key in told.unasked]
 
 
 def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Done:
     """Tell results of trials, by number; those told before with the same value are left alone."""
     values = {_number(study, trial): checked_value(value) for trial, value in results}
     if len(values) < len(results):
-        raise InvalidInput("a trial stands there twice: nothing was told.")
+        raise InvalidInput("a trial is listed twice: nothing was told.")
     for last in [False] * (TRIES - 1) + [True]:
         study.refresh()
         known = [
@@ -132,7 +193,7 @@ def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Done
 
 
 def fail(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Say that trials came to nothing: ``{"trials": [3], "reason": …}``.
+    """Record that trials failed: ``{"trials": [3], "reason": …}``.
 
     Examples
     --------
@@ -143,23 +204,41 @@ def fail(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     [0]
     """
     check_names(given, needed=["trials"], others=["reason"])
-    trials, reason = given["trials"], given.get("reason", "")
-    if not isinstance(trials, list) or not isinstance(reason, str):
+    reason = given.get("reason", "")
+    if not isinstance(given["trials"], list) or not isinstance(reason, str):
         raise InvalidInput("trials must be a list of numbers, and reason a text.")
-    done = fail_trials(study, trials, reason)
-    return {"closed": done.now, "known": done.before, **state(study)}
+    return _close(study, given["trials"], "failed", lambda number: study.fail(number, reason))
 
 
-def fail_trials(study: Study, trials: Sequence[object], reason: str) -> Done:
-    """Mark trials as failed; those that have failed before are left alone."""
+def cancel(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Record that trials will not be evaluated: ``{"trials": [3]}``.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+    >>> _ = study.ask()
+    >>> cancel(study, {"trials": [0]})["closed"]
+    [0]
+    """
+    check_names(given, needed=["trials"])
+    return _close(study, given["trials"], "cancelled", study.cancel)
+
+
+def _close(
+    study: Study, trials: object, wanted: str, close: Callable[[int], object]
+) -> dict[str, Any]:
+    """End open trials without a result; those that ended so before are left alone."""
+    if not isinstance(trials, list):
+        raise InvalidInput("trials must be a list of numbers.")
     study.refresh()
     numbers = list(dict.fromkeys(_number(study, trial) for trial in trials))
-    known = [number for number in numbers if study.trials[number].state == "failed"]
+    known = [number for number in numbers if study.trials[number].state == wanted]
     fresh = [number for number in numbers if number not in known]
-    _check_open(study, fresh, "failed")
+    _check_open(study, fresh, wanted)
     for number in fresh:
-        study.fail(number, reason)
-    return Done(fresh, known)
+        close(number)
+    return {"closed": fresh, "known": known, **state(study)}
 
 
 def _number(study: Study, trial: object) -> int:
@@ -182,7 +261,8 @@ def _check_open(study: Study, numbers: Sequence[int], wanted: str) -> None:
             stored, remedy = "", ""
             if trial.value is not None:
                 stored = f" ({trial.value!r} is stored)"
-                remedy = " `shortlist correct` puts a wrong result right."
+                line = command("correct", f"{number} --value X --reason TEXT")
+                remedy = f" {line} corrects a wrong result."
             raise TrialClosed(
                 f"trial {number} ({trial.name!r}) is {trial.state}{stored} and cannot be {wanted} "
                 f"any more: nothing was changed.{remedy}"
@@ -197,9 +277,9 @@ def check_names(given: object, needed: Sequence[str], others: Sequence[str] = ()
     >>> check_names({"n": 3}, needed=["key"], others=["n"])
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidInput: 'key' is missing: expected an object with key, and n if need be.
+    shortlist.errors.InvalidInput: 'key' is missing: expected an object with key, and optionally n.
     """
-    optional = f", and {', '.join(others)} if need be" if others else ""
+    optional = f", and optionally {', '.join(others)}" if others else ""
     expected = f"expected an object with {', '.join(needed)}{optional}."
     if not isinstance(given, dict):
         raise InvalidInput(f"got {str(given)[:40]!r}: {expected}")

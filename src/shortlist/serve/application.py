@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from shortlist.errors import (
     ShortlistError,
     StorageError,
     StudyStopped,
+    ToldBefore,
     TrialClosed,
     UnknownTrial,
 )
@@ -36,27 +38,28 @@ from shortlist.serve import actions, pages
 from shortlist.serve.follower import Follower
 from shortlist.serve.guard import API, LARGEST, PAGE, Guard
 from shortlist.study.insight.summary import trial_numbers
-from shortlist.study.plate import match, read_plate, write_plate
+from shortlist.study.plate import write_plate
 from shortlist.study.view import more_than_needed
 
 if TYPE_CHECKING:
-    from shortlist.study.plate import PlateResults
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
 Result = TypeVar("Result")
 Action = Callable[["Study", Mapping[str, Any]], dict[str, Any]]
 OFFERED = (
-    "there are GET /api/status, POST /api/ask, POST /api/tell and POST /api/fail, and the page at "
-    "the address that `shortlist serve` printed."
+    "there are GET /api/status and POST /api/ask, /api/tell, /api/fail and /api/cancel, and the page "
+    "at the address that `shortlist serve` printed."
 )
 # The first class that fits counts.
+CONFLICT = 409
 STATUS: tuple[tuple[type[ShortlistError], int], ...] = (
     (UnknownTrial, 404),
-    (TrialClosed, 409),
-    (StudyStopped, 409),
-    (BudgetSpent, 409),
-    (LinearityRejected, 409),
+    (TrialClosed, CONFLICT),
+    (ToldBefore, CONFLICT),
+    (StudyStopped, CONFLICT),
+    (BudgetSpent, CONFLICT),
+    (LinearityRejected, CONFLICT),
     (StorageError, 503),
     (ShortlistError, 400),
 )
@@ -109,12 +112,13 @@ class _Served:
             Route("/preview", self.preview, methods=["POST"]),
             Route("/tell", self.tell, methods=["POST"]),
             Route("/fail", self.fail, methods=["POST"]),
+            Route("/cancel", self.cancel, methods=["POST"]),
         ]
         api = [
             Route("/status", self.status),
             *(
                 Route(f"/{action.__name__}", partial(self.act, action), methods=["POST"])
-                for action in (actions.ask, actions.tell, actions.fail)
+                for action in (actions.ask, actions.tell, actions.fail, actions.cancel)
             ),
         ]
         return Starlette(
@@ -132,7 +136,11 @@ class _Served:
         self._study.close()
 
     async def _do(self, act: Callable[[Study], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, act, self._study)
+        def named(study: Study) -> Result:
+            with actions.naming(study):
+                return act(study)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, named, self._study)
 
     # JSON
 
@@ -142,7 +150,7 @@ class _Served:
         return JSONResponse(snapshot.status)
 
     async def act(self, action: Action, request: Request) -> Response:
-        """Ask, tell or fail."""
+        """Ask, tell, fail or cancel."""
         given = _read_json(await request.body())
         done = await self._do(lambda study: action(study, given))
         return JSONResponse(plain(done))
@@ -198,18 +206,21 @@ class _Served:
 
     async def preview(self, request: Request) -> Response:
         """What a plate would tell; nothing is told."""
-        async with request.form(max_files=1) as form:
-            upload = form.get("plate")
-            if not isinstance(upload, UploadFile) or not upload.filename:
-                raise InvalidInput("no file was chosen: choose the measured plate.")
-            file, data = Path(upload.filename).name or "plate.csv", await upload.read()
-
-        def matched(study: Study) -> PlateResults:
-            study.refresh()
-            return match(Path(file), read_plate(Path(file), data), study)
-
-        told = await self._do(matched)
-        return HTMLResponse(pages.preview(self._study, file, told))
+        async with request.form(max_files=1, max_part_size=LARGEST) as form:
+            upload, again = form.get("plate"), _text(form, "measured_again") == "yes"
+            if isinstance(upload, UploadFile) and upload.filename:
+                file, data = Path(upload.filename).name or "plate.csv", await upload.read()
+            else:  # one that was looked at before comes back with the form
+                file, data = _text(form, "file"), _bytes(_text(form, "data"))
+        if not file:
+            raise InvalidInput("no file was chosen: choose the measured plate.")
+        sent = pages.Sent(file, data, again)
+        try:
+            told = await self._do(lambda study: actions.read_file(study, file, data, again))
+        except ToldBefore as error:
+            page = pages.told_before(self._study, sent, error if again else error.found)
+            return HTMLResponse(page, CONFLICT)
+        return HTMLResponse(pages.preview(self._study, sent, told))
 
     async def tell(self, request: Request) -> Response:
         """Tell what was shown and is confirmed."""
@@ -217,19 +228,25 @@ class _Served:
             given = {"results": _read_json(_text(form, "results").encode())}
         done = await self._do(lambda study: actions.tell(study, given))
         known = f", {len(done['known'])} known already" if done["known"] else ""
-        return self._message("Told", f"{count(len(done['taken']), 'result')} taken{known}.")
+        return self._message("Told", f"{count(len(done['taken']), 'result')} recorded{known}.")
 
     async def fail(self, request: Request) -> Response:
         """Mark trials as failed."""
         async with request.form() as form:
-            words, reason = _text(form, "trials"), _text(form, "reason")
-        numbers = words.replace(",", " ").split()
-        if not numbers or not all(word.isascii() and word.isdecimal() for word in numbers):
-            raise InvalidInput("name the trials by their numbers, such as 12 17: nothing failed.")
-        given = {"trials": [int(word[:18]) for word in numbers], "reason": reason}
-        done = await self._do(lambda study: actions.fail(study, given))
+            given = {"trials": _trials(form), "reason": _text(form, "reason")}
+        return await self._closed(actions.fail, given, "failed")
+
+    async def cancel(self, request: Request) -> Response:
+        """Mark trials as cancelled."""
+        async with request.form() as form:
+            given = {"trials": _trials(form)}
+        return await self._closed(actions.cancel, given, "cancelled")
+
+    async def _closed(self, action: Action, given: Mapping[str, Any], state: str) -> Response:
+        done = await self._do(lambda study: action(study, given))
         known = f", {len(done['known'])} before" if done["known"] else ""
-        return self._message("Failed", f"{count(len(done['closed']), 'trial')} failed{known}.")
+        words = f"{count(len(done['closed']), 'trial')} {state}{known}."
+        return self._message(state.capitalize(), words)
 
     def _message(self, title: str, words: str, **more: Any) -> Response:
         return HTMLResponse(pages.message(self._study, title, words, **more))
@@ -252,6 +269,20 @@ class _Served:
 
 async def _asset(name: str, kind: str, request: Request) -> Response:
     return Response(pages.asset(name), media_type=kind)
+
+
+def _trials(form: FormData) -> list[int]:
+    numbers = _text(form, "trials").replace(",", " ").split()
+    if not numbers or not all(word.isascii() and word.isdecimal() for word in numbers):
+        raise InvalidInput("name the trials by their numbers, such as 12 17: nothing was changed.")
+    return [int(word[:18]) for word in numbers]
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise InvalidInput("the file did not come back as it was sent: choose it again.") from None
 
 
 def _text(form: FormData, name: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import ShortlistError
 from shortlist.printable import plain
 from shortlist.report.reading import Reading
+from shortlist.serve.actions import naming
 from shortlist.serve.course import Track
 from shortlist.serve.pages import live
 from shortlist.study.insight.summary import status_report
@@ -105,9 +106,10 @@ class Follower:
             study.refresh()
             if self._latest is not None and self._latest.changes == study.changes:
                 return self._latest
-            reading = Reading(study)
-            html = live(reading, self._track)
-            status = status_report(study, reading.remaining, reading.findings)
+            with naming(study):
+                reading = Reading(study)
+                html = live(reading, self._track)
+                status = status_report(study, reading.remaining, reading.findings)
             return Snapshot(study.changes, html, plain(status))  # NaN is no JSON
         finally:
             now = time.monotonic()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment
@@ -21,7 +22,7 @@ from shortlist.report.reading import Reading
 from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import Table, decimals, number
-from shortlist.serve.actions import MOST_TRIALS
+from shortlist.serve.actions import MOST_TRIALS, unasked_results
 from shortlist.serve.course import Track, course
 from shortlist.study.insight.summary import study_words, trial_numbers
 
@@ -155,27 +156,54 @@ def message(study: Study, title: str, words: str, *, plate: str = "", bad: bool 
     )
 
 
-def preview(study: Study, file: str, told: PlateResults) -> str:
-    """What a plate would tell, to be confirmed."""
-    rows = [
+class Sent(NamedTuple):
+    """A file that was uploaded, and whether its results were measured again."""
+
+    file: str
+    data: bytes
+    measured_again: bool
+
+    @property
+    def returned(self) -> str:
+        """What it holds, as a form sends it back."""
+        return base64.b64encode(self.data).decode()
+
+
+def preview(study: Study, sent: Sent, told: PlateResults) -> str:
+    """What a file would tell, to be confirmed."""
+    trials = [
         [f"{trial:,}", study.trials[trial].name, repr(value), study.trials[trial].state]
         for trial, value in told.results[:PREVIEWED]
     ]
     columns = {"Trial": "number", "Arm": "name", "Value": "number", "State now": "words"}
+    unasked = unasked_results(study, told)
+    if unasked:
+        trials = [[arm, repr(value), key] for arm, value, key in unasked[:PREVIEWED]]
+        columns = {"Arm": "name", "Value": "number", "Key": "quoted"}
+    results = [{"trial": trial, "value": value} for trial, value in told.results] + [
+        {"arm": arm, "value": value, "key": key} for arm, value, key in unasked
+    ]
     return (
         _templates()
         .get_template("preview.html")
         .render(
             study=study.name,
-            file=file,
-            listed=Table(f"{count(len(told.results), 'result')} of {file}.", columns, rows),
-            results=told.results,
-            unlisted=len(told.results) - PREVIEWED,
+            sent=sent,
+            listed=Table(f"{count(len(results), 'result')} of {sent.file}.", columns, trials),
+            results=results,
+            unlisted=len(results) - PREVIEWED,
             known=told.known,
             blank=_numbers(study, told.blank),
-            sent=json.dumps([{"trial": trial, "value": value} for trial, value in told.results]),
+            left=_numbers(study, told.left),
+            body=json.dumps(results),
         )
     )
+
+
+def told_before(study: Study, sent: Sent, words: object) -> str:
+    """That a file repeats or contradicts what was told, and the question what it is."""
+    template = _templates().get_template("told_before.html")
+    return template.render(study=study.name, sent=sent, words=str(words))
 
 
 def _numbers(study: Study, trials: Sequence[int]) -> str:

@@ -1,1 +1,1 @@
-"""Ask/tell: choose what to evaluate next, take in the results, know when to stop."""
+"""Ask/tell: choose what to evaluate next, record the results, know when to stop."""

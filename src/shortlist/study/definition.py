@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.advice import advised
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
@@ -150,14 +151,13 @@ class Definition:
             if was != value:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with {key} = {_shown(was)}, and was now given "
-                    f"{key} = {_shown(value)}: a study's settings are final. Give another name=, or "
-                    "the settings it has (Study.load resumes it as it is)."
+                    f"{key} = {_shown(value)}: a study's settings are final.{_unless('settings it has')}"
                 )
         if self.features_hash == stored.features_hash:
             return
         raise StudyMismatch(
             f"the study {name!r} is stored with other features ({_difference(self, stored)}): what "
-            "was measured would not fit them. Give another name=, or the features it began with."
+            f"was measured would not fit them.{_unless('features it began with')}"
         )
 
     def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[str | Algorithm, Any]:
@@ -174,21 +174,38 @@ class Definition:
         elif stored.get("model") is not None:
             raise InvalidSetting(
                 f"the study {name!r} was run with a model of your own ({stored['model']}), and storage "
-                "keeps its name, never code: pass the same model= to Study.load."
+                f"keeps its name, never code: {_passed_again('model')}."
             )
         elif OWN in stored.values():
             raise InvalidSetting(
                 f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "
-                "keeps names, never code: pass the same algorithm= to Study.load."
+                f"keeps names, never code: {_passed_again('algorithm')}."
             )
         else:
             chosen = _algorithm(stored)
         if threshold == OWN:
             raise InvalidSetting(
-                f"the study {name!r} was run with a threshold= of your own, and storage keeps names, "
-                "never code: make it part of a GIFA(…, threshold=…), and pass that as algorithm=."
+                f"the study {name!r} was run with a threshold of your own, and storage keeps names, "
+                "never code: "
+                + advised(
+                    "it cannot be opened by a command.",
+                    "make it part of a GIFA(…, threshold=…), and pass that as algorithm=.",
+                )
             )
         return chosen, threshold
+
+
+def _unless(what: str) -> str:
+    """What to do in Python; commands name the file to change."""
+    call = f" Give another name=, or the {what} (Study.load(storage, name) opens it as it is)."
+    return advised("", call)
+
+
+def _passed_again(what: str) -> str:
+    return advised(
+        f"only a Python program that has this {what} can open it",
+        f"pass the same {what}= to Study.load",
+    )
 
 
 def checked_seconds(

@@ -124,7 +124,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
 
     There is none if all results came in the order asked for.
 
-    After a stop they are those of the answer: what came later has no part in it.
+    After a stop they are those of the answer: what came later does not count.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.advice import advised, command
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import LOOK, REOPEN, TAKE, Steps
@@ -311,10 +312,11 @@ class Ledger:
         if trial.state != "pending":
             remedy = ""
             if trial.state == "told":
-                remedy = (
-                    " Pass if_told='ignore' to import twice; study.correct(trial, value, reason=…) "
-                    "puts a wrong result right."
+                right = advised(
+                    command("correct", f"{trial.number} --value X --reason TEXT"),
+                    "Pass if_told='ignore' to import twice; study.correct(trial, value, reason=…)",
                 )
+                remedy = f" {right} corrects a wrong result."
             raise TrialClosed(
                 f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
             )
@@ -473,9 +475,9 @@ class Ledger:
     # The order in which results are taken in
 
     def settle(self) -> Steps:
-        """What the model is to take in because of the changes since the last time.
+        """What the model must process because of the changes since the last time.
 
-        A result told in turn is taken in when all those asked for in turn before it are closed, any
+        A result told in turn is processed when all those asked for in turn before it are closed, any
         other when it is told. The steps are good until the next time: a single one is written over
         the last, since new arrays take longer than all else here.
         """
@@ -523,7 +525,7 @@ class Ledger:
         return np.asarray(lengths[at] > 0)
 
     def all_steps(self) -> Steps:
-        """Everything that the model was ever to take in, from the first."""
+        """Everything that the model ever had to process, from the first."""
         again = Ledger(self._names, self._seed)
         again.take_over([trial.row for trial in self.trials], self._events, self.changes)
         return again.settle()
@@ -536,9 +538,10 @@ class Ledger:
         ):
             raise UnknownTrial(f"a trial is named by itself or by its number, got {trial!r}.")
         if not 0 <= int(number) < len(self.trials):
+            unasked = advised(command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)")
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
-                "Use tell(arm=…, value=…) for unrequested data."
+                f"Use {unasked} for unrequested data."
             )
         own = self.trials[int(number)]
         if (
@@ -617,8 +620,8 @@ def is_text(words: str) -> bool:
 class Journal:
     """What a study has asked and been told, the same for all who share its storage.
 
-    ``at_stop`` is called at every stop, before anything later is taken in; ``at_begin`` before all
-    results are taken in from the first, when no stop has been met yet.
+    ``at_stop`` is called at every stop, before anything later is processed; ``at_begin`` before all
+    results are processed from the first, when no stop has been met yet.
     """
 
     def __init__(
@@ -903,11 +906,15 @@ class Journal:
                     added.append(known)
                     continue
                 if known is not None:
+                    right = advised(
+                        command("correct", f"{known.number} --value={value!r} --reason TEXT"),
+                        f"study.correct({known.number}, {value!r}, reason=…)",
+                    )
                     raise TrialClosed(
-                        f"key={known.key!r} was told before as trial {known.number}, with value "
+                        f"the key {known.key!r} was told before as trial {known.number}, with value "
                         f"{known.value!r} for arm {known.name!r}, and now comes with {value!r} for "
-                        f"row {arm}: nothing was told. Give another result a key of its own; "
-                        "study.correct puts a wrong one right."
+                        f"arm {self._definition.names[arm]!r}: nothing was told. Give a new result a "
+                        f"key of its own; {right} corrects a wrong one."
                     )
                 trial = self._open_closed(transaction, arm, "unasked", key)
                 self.close(transaction, trial, "told", value=value)
@@ -1076,8 +1083,11 @@ class Journal:
                     + (
                         "Tell it."
                         if found.state == "pending"
-                        else "A result without a trial is told by its arm: `shortlist tell STUDY "
-                        "--arm NAME --value X`, in Python study.tell(arm=…, value=…)."
+                        else "A result without a trial is told by its arm: "
+                        + advised(
+                            command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)"
+                        )
+                        + "."
                     )
                 )
             if found.value != value:
@@ -1091,7 +1101,7 @@ class Journal:
         return self.change(act)
 
     def refresh(self) -> None:
-        """Take in what others have done."""
+        """Read what others have done."""
         self.change(lambda transaction: None, writing=False)
 
 

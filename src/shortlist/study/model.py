@@ -75,7 +75,7 @@ class Model:
         return self.initialized and self.posterior.aside > 0
 
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
-        """Take steps; ``at_stop`` is called at every stop, before anything later is taken in."""
+        """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
             steps = replace(steps, values=self.bound.turned(steps.values))
         if self._sigma_is_open:

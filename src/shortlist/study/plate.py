@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.errors import InvalidInput, unknown_among_many
+from shortlist.advice import command, shell_word
+from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
 from shortlist.printable import iso
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 NEEDED = ("trial", "arm", "value")
 LONGEST_NAME = 150  # characters of a file's name in the keys of its rows
 FEWEST_ALIKE = 2  # rows: that a single result comes again is likely enough
-ROW_KEY = re.compile(
-    r"(.*), (?:row|trial) ([0-9]+)", re.DOTALL
-)  # of a row without a key of its own
+AGAIN = ", measured again"  # ends the key of a result that was told before and measured again
+ROW_KEY = re.compile(  # of a row without a key of its own
+    rf"(.*), (?:row|trial) ([0-9]+)({AGAIN})?", re.DOTALL
+)
 NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of them
 
 
@@ -47,12 +49,15 @@ class PlateResults(NamedTuple):
     """Results to tell, and the numbers of trials that were told before or are still blank.
 
     ``unasked`` are results without a trial of this study: the arm's row, the value and a key.
+    ``left`` are trials that are open and have a value, where only what was told before and
+    measured again is to be told.
     """
 
     results: list[tuple[int, float]]
     known: list[int]
     blank: list[int]
     unasked: list[tuple[int, float, str]]
+    left: list[int]
 
 
 def study_digest(study: Study) -> str:
@@ -63,7 +68,7 @@ def study_digest(study: Study) -> str:
 def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
     """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII.
 
-    Where not all trials are needed before the study looks whether it can stop, a column says which.
+    Where not all trials are needed before the study checks whether it can stop, a column says which.
     """
     from shortlist.study.view import needed_now
 
@@ -109,15 +114,15 @@ def read_plate(file: Path, data: bytes | None = None) -> list[Row]:
                 f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
                 f"columns trial, arm and value is expected, and {title!r} is missing; or arm and "
                 "value, for results that nobody asked for. "
-                "`shortlist ask --out` writes such a file; if a spreadsheet shows it in one "
-                "column, add --semicolons."
+                f"{command('ask', '--out plate.csv')} writes such a file; if a spreadsheet shows it "
+                "in one column, add --semicolons."
             )
     rows = [_row(file, line, titles, cells) for line, cells in lines]
     seen: dict[int | None, int] = {}
     for row in rows:
         if row.trial in seen:
             raise InvalidInput(
-                f"{file}, line {row.line}: trial {row.trial} stands on line {seen[row.trial]} too. "
+                f"{file}, line {row.line}: trial {row.trial} is on line {seen[row.trial]} too. "
                 "Keep one of them."
             )
         seen[row.trial] = row.line
@@ -136,8 +141,8 @@ def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[Row]:
         key = cell.get("key") or f"{file.name[-LONGEST_NAME:]}, row {place}"
         if key in seen:
             raise InvalidInput(
-                f"{file}, line {line}: the key {key!r} stands on line {seen[key]} too. A key tells "
-                "a result from all others: change one."
+                f"{file}, line {line}: the key {key!r} is on line {seen[key]} too. A key "
+                "identifies one result: change one of them."
             )
         seen[key] = line
         rows.append(Row(line, None, cell[arm], cell["value"], "", key=key))
@@ -171,8 +176,12 @@ def match(
     """The results of a file for a study; the first line that does not fit is an error.
 
     The rows of a file that another study exported, and of one that names arms and values only, are
-    data that nobody asked for. A file that repeats one told before under another name is an error,
-    unless its results were ``measured_again``.
+    data that nobody asked for. What was told before is known; where it differs, or where the file
+    repeats one of another name, that is an error (``ToldBefore``).
+
+    If the file was ``measured_again``, all this is new: it is told as data that nobody asked for,
+    under keys that say so, and counts once however often the file is told. The trials in it that
+    are open are then ``left`` as they are.
     """
     mark = study.mark
     filled = [row for row in rows if row.value]
@@ -180,9 +189,10 @@ def match(
         [row.value for row in filled], lambda k: f"{file}, line {filled[k].line}"
     )
     values = dict(zip(filled, numbers, strict=True))
-    matched = PlateResults([], [], [], [])
+    keyed = {trial.key: trial for trial in study.trials if trial.key is not None}
+    matched = PlateResults([], [], [], [], [])
     if any(row.trial is None or row.state for row in rows) and not _is_own(rows, values, study):
-        _match_unasked(file, values, study, matched)
+        _match_unasked(file, values, study, keyed, measured_again, matched)
         if not measured_again:
             _check_not_a_copy(file, study, matched)
         return matched
@@ -193,8 +203,7 @@ def match(
         if row.study and not _is_same(row.study, mark):
             raise InvalidInput(
                 f"{where}: this plate belongs to the study {row.study!r} and not to {mark!r}. Tell "
-                f"it to its own study, {row.study.rpartition('-')[0]!r}: on the command line with "
-                "--study and that name, in Python after Study.load(storage, name)."
+                f"it to its own study, {row.study.rpartition('-')[0]!r}, with --study and that name."
             )
         if row.trial >= len(study.trials):
             raise InvalidInput(
@@ -210,17 +219,34 @@ def match(
         if row not in values:
             if trial.state == "pending":
                 matched.blank.append(row.trial)
-        elif trial.state == "pending":
-            try:
-                study.bound.check(values[row])
-            except InvalidInput as error:
-                raise InvalidInput(f"{where}: {error}") from None
-            matched.results.append((row.trial, values[row]))
-        elif trial.state == "told" and trial.was_told(values[row]):
+            continue
+        value = values[row]
+        _check_value(where, value, study)
+        key = f"{file.name[-LONGEST_NAME:]}, trial {row.trial}{AGAIN}"
+        again = keyed.get(key)
+        if trial.state == "pending":
+            if measured_again:
+                matched.left.append(row.trial)
+            else:
+                matched.results.append((row.trial, value))
+        elif again is not None and again.was_told(value):
+            matched.known.append(again.number)
+        elif measured_again:
+            if again is not None:
+                raise _differs(where, again, row, value, measured_again)
+            matched.unasked.append((trial.arm, value, key))
+        elif trial.state == "told" and trial.was_told(value):
             matched.known.append(row.trial)
         else:
-            raise InvalidInput(f"{where}: {_closed(trial, values[row])}")
+            raise _closed(where, trial, value)
     return matched
+
+
+def _check_value(where: str, value: float, study: Study) -> None:
+    try:
+        study.bound.check(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
 
 
 def _is_own(rows: list[Row], values: dict[Row, float], study: Study) -> bool:
@@ -239,64 +265,76 @@ def _is_own(rows: list[Row], values: dict[Row, float], study: Study) -> bool:
 
 
 def _match_unasked(
-    file: Path, values: dict[Row, float], study: Study, matched: PlateResults
+    file: Path,
+    values: dict[Row, float],
+    study: Study,
+    keyed: dict[str, Trial],
+    measured_again: bool,
+    matched: PlateResults,
 ) -> None:
     """Add rows without a trial of this study: those told before by their keys are known."""
     from shortlist.study.journal import key_of_trial
 
     arms = {name.strip(): arm for arm, name in enumerate(study.problem.names)}
-    keyed = {trial.key: trial for trial in study.trials if trial.key is not None}
     for row, value in values.items():
         where = f"{file}, line {row.line}"
         arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
         if arm is None:
             raise InvalidInput(
-                f"{where}: {unknown_among_many('arm', row.arm, study.problem.names)} `shortlist "
-                "export --table` lists them."
+                f"{where}: {unknown_among_many('arm', row.arm, study.problem.names)} "
+                f"{command('export', '--table')} lists them."
             )
-        try:
-            study.bound.check(value)
-        except InvalidInput as error:
-            raise InvalidInput(f"{where}: {error}") from None
-        key = row.key or key_of_trial(row.study or file.name, row.trial or 0)
-        known = keyed.get(key)
-        if known is None:
-            matched.unasked.append((arm, value, key))
-        elif known.arm == arm and known.was_told(value):
-            matched.known.append(known.number)
+        _check_value(where, value, study)
+        plain = row.key or key_of_trial(row.study or file.name, row.trial or 0)
+        key = f"{plain}{AGAIN}"
+        for each in (key,) if measured_again else (key, plain):
+            known = keyed.get(each)
+            if known is not None and known.arm == arm and known.was_told(value):
+                matched.known.append(known.number)
+                break
         else:
-            raise InvalidInput(
-                f"{where}: this row was told before, as trial {known.number} with {known.value!r} "
-                f"for {known.name!r}, and is {value!r} for {row.arm!r} here. If it was mistyped, "
-                f"`shortlist correct STUDY {known.number} --value={value!r} --reason TEXT` puts it "
-                "right; a new result belongs on a new row, or in a file of another name."
-            )
+            known = keyed.get(key if measured_again else plain)
+            if known is not None:
+                raise _differs(where, known, row, value, measured_again)
+            matched.unasked.append((arm, value, key if measured_again else plain))
+
+
+def _differs(where: str, known: Trial, row: Row, value: float, measured_again: bool) -> ToldBefore:
+    again = "put it in a file of another name" if measured_again else "add --measured-again"
+    return ToldBefore(
+        f"{where}: this row was told before, as trial {known.number} with {known.value!r} for "
+        f"{known.name!r}, and is {value!r} for {row.arm!r} here.",
+        f"If it was mistyped, {_correction(known, value)} corrects it. If it was measured again, "
+        f"{again}. A new result belongs on a new row.",
+    )
 
 
 def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
     """Raise where the new rows of a file are those of a file that was told under another name."""
-    told: dict[str, dict[int, Trial]] = {}
+    told: dict[tuple[str, str | None], dict[int, Trial]] = {}
     for trial in study.trials:
         found = ROW_KEY.fullmatch(trial.key or "")
         if found is not None and trial.state == "told":
-            told.setdefault(found[1], {})[int(found[2])] = trial
+            told.setdefault((found[1], found[3]), {})[int(found[2])] = trial
+    files = {name for name, _ in told}
     mine: dict[int, tuple[int, float]] = {}
     for arm, value, key in matched.unasked:
         found = ROW_KEY.fullmatch(key)
-        if found is None or found[1] in told:  # rows with keys of their own; a file that has grown
+        if found is None or found[1] in files:  # rows with keys of their own; a file that has grown
             return
         mine[int(found[2])] = arm, value
-    for name, rows in told.items():
+    for (name, _), rows in told.items():
         shared = mine.keys() & rows.keys()
         if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
             continue
         if all(mine[n][0] == rows[n].arm and rows[n].was_told(mine[n][1]) for n in shared):
-            raise InvalidInput(
+            again = command("tell", f"{shell_word(str(file))} --measured-again")
+            raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
-                "before: the same arms and values, row by row. Nothing was told. If it is a copy, "
-                f"leave it; what it has beyond {name!r} can be told in a file of its own. If all was "
-                "measured again with the same results, add --measured-again to `shortlist tell`, or "
-                "give every row a key of its own in a column key."
+                "before: the same arms and values, row by row.",
+                f"Nothing was told. If it is a copy, leave it; what it has beyond {name!r} can be told in a file of its "
+                f"own. If all was measured again with the same results, {again} tells it, or give "
+                "every row a key of its own in a column key.",
             )
 
 
@@ -314,17 +352,21 @@ def _is_same(cell: str, text: str) -> bool:
     return "\n".join(cell.splitlines()).strip() in wanted
 
 
-def _closed(trial: Trial, value: float) -> str:
+def _closed(where: str, trial: Trial, value: float) -> ToldBefore:
+    which = f"{where}: trial {trial.number} ({trial.name!r})"
     if trial.state == "told":
-        return (
-            f"trial {trial.number} ({trial.name!r}) was told {trial.value!r} before and is "
-            f"{value!r} here. If {trial.value!r} is wrong, `shortlist correct STUDY {trial.number} "
-            f"--value={value!r} --reason TEXT` puts it right. If {value!r} is a second measurement, "
-            "tell it with --arm and --value, and put the first one back into the file."
+        return ToldBefore(
+            f"{which} was told {trial.value!r} before and is {value!r} here.",
+            f"If {trial.value!r} is wrong, {_correction(trial, value)} corrects it. If {value!r} is a "
+            "second measurement, add --measured-again: then what was told before is told as new.",
         )
     reason = f" ({trial.reason})" if trial.reason else ""
-    return (
-        f"trial {trial.number} ({trial.name!r}) is {trial.state}{reason} and has the value "
-        f"{value!r} here. Leave it blank; `shortlist tell --arm NAME --value X` takes a result "
-        "without a trial."
+    return ToldBefore(
+        f"{which} is {trial.state}{reason} and has the value {value!r} here.",
+        "Leave it blank. If it was measured after all, add --measured-again, or use "
+        f"{command('tell', '--arm NAME --value X')}.",
     )
+
+
+def _correction(trial: Trial, value: float) -> str:
+    return command("correct", f"{trial.number} --value={value!r} --reason TEXT")

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
+from shortlist.advice import advised, command, command_from
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import by_trust, is_left_open, meant
 from shortlist.errors import (
@@ -408,11 +409,14 @@ class Study(View):
         known = set(self.problem.names)
         lacking = sorted({trial.name for trial in other.taken} - known)
         if lacking:
+            way = advised(
+                f"{command('tell', 'FILE.csv')} with an exported file without these rows",
+                "study.tell_unasked(results)",
+            )
             raise InvalidInput(
                 f"the study {other.name!r} has results of {', '.join(map(repr, lacking[:5]))}"
                 f"{' …' if len(lacking) > 5 else ''}, which this study does not know: nothing was "
-                "told. Add these arms, or tell the results of the others alone: by tell_unasked, or by "
-                "`shortlist tell` with an exported file without these rows."
+                f"told. Add these arms, or tell the results of the others alone: {way}."
             )
         for value in {value for trial in other.taken for value in trial.told_values}:
             checked_value(value, self.bound)
@@ -577,10 +581,12 @@ class Study(View):
     def _nothing_to_ask(self) -> ShortlistError:
         """Why there is no trial to be asked for."""
         if self.done:
-            more = "" if self.budget is not None else ", or call study.reopen() to go on evaluating"
+            read = advised(command("status"), "read study.shortlist")
+            more = advised(f", or {command('reopen')}", ", or call study.reopen()")
+            more = "" if self.budget is not None else f"{more} to go on evaluating"
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
-                f"final: read study.shortlist{more}."
+                f"final: {read}{more}."
             )
         if self.audit.rejection is not None:
             return LinearityRejected(advice(self))
@@ -640,7 +646,7 @@ class Study(View):
         return added
 
     def tell_unasked(self, results: Iterable[tuple[int | str, Any, str | None]]) -> list[Trial]:
-        """Take in results that nobody asked for, in one transaction: all, or none if one is wrong.
+        """Record results that nobody asked for, in one transaction: all, or none if one is wrong.
 
         Parameters
         ----------
@@ -707,10 +713,10 @@ class Study(View):
     def correct(
         self, trial: Trial | int, value: float, *, reason: str, arm: int | str | None = None
     ) -> Trial:
-        """Put a told result right, such as a mistyped one.
+        """Correct a told result, such as a mistyped one.
 
-        Both values stay in the log (``trial.corrections``), and all results are taken in again as
-        if the right one had been told: a study that has stopped may have to go on, or stop earlier.
+        Both values stay in the log (``trial.corrections``), and all results are processed again
+        as if the right one had been told: a study that has stopped may have to go on, or stop earlier.
         What was evaluated because of the wrong value counts too. The guarantee says how many
         results were corrected. With the value that the trial has, nothing is changed.
 
@@ -771,10 +777,10 @@ class Study(View):
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
         if self.budget is not None:
+            way = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
             raise InvalidInput(
                 f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
-                "To evaluate more, begin a study with a larger budget, and give it these results "
-                "first by its carry_over."
+                f"To evaluate more, begin a study with a larger budget and these results: {way}."
             )
         self._journal.reopen()
 

@@ -47,7 +47,7 @@ class Cause(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """A told result that was put right."""
+    """A told result that was corrected."""
 
     was: float
     value: float
@@ -113,7 +113,7 @@ class Trial(_Fields):
     key : str or None
         What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others.
     corrections : tuple of Correction
-        How ``value`` was put right after it was told, the first one first: was, value, reason, at,
+        How ``value`` was corrected after it was told, the first one first: was, value, reason, at,
         worker.
 
     Examples

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+from shortlist.advice import advised, command, shell_word
 from shortlist.errors import InvalidInput
 from shortlist.study.trial import Trial
 
@@ -73,10 +74,14 @@ class Untold:
                     break  # this folder cannot be written to
 
     def __str__(self) -> str:
+        way = advised(
+            command("tell", shell_word(str(self.path))),
+            f"study.tell_many(read_untold({str(self.path)!r}), if_told='ignore') with "
+            "shortlist.study.untold.read_untold",
+        )
         return (
-            f"{self.results} finished results are kept in {self.path}, one per line: tell them when "
-            "the storage is back, by `shortlist tell` or by study.tell_many(read_untold("
-            f"{str(self.path)!r}), if_told='ignore') with shortlist.study.untold.read_untold."
+            f"{self.results} finished results are kept in {self.path}, one per line: when the storage "
+            f"is back, tell them by {way}."
         )
 
 

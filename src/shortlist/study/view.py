@@ -108,7 +108,7 @@ class View:
         return self._journal.storage.continuations(self.mark)
 
     def all_steps(self) -> Steps:
-        """Everything that the model took in, from the first, to be taken in again."""
+        """Everything that the model has processed, from the first, to be processed again."""
         return self._journal.ledger.all_steps()
 
     @property
@@ -273,7 +273,7 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
     >>> print(more_than_needed(study, study.ask(12)))
-    The first 9 of these 12 trials (to 8) complete the first plan. Then the study looks whether it can stop, and the other 3 may not be needed: n = 9 asks for no more than that.
+    The first 9 of these 12 trials (to 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: to get no more than that, ask for 9.
     """
     needed = needed_now(study, trials)
     spare = len(trials) - needed
@@ -283,12 +283,12 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     if not needed:
         return (
             f"None of these {len(trials):,} may be needed: the trials that were open before complete "
-            f"the {plan}, and then the study looks whether it can stop. Tell those first."
+            f"the {plan}, and then the study checks whether it can stop. Tell those first."
         )
     return (
         f"The first {needed:,} of these {len(trials):,} trials (to {trials[needed - 1].number}) "
-        f"complete the {plan}. Then the study looks whether it can stop, and the other {spare:,} may "
-        f"not be needed: n = {needed:,} asks for no more than that."
+        f"complete the {plan}. Then the study checks whether it can stop, and the other {spare:,} may "
+        f"not be needed: to get no more than that, ask for {needed:,}."
     )
 
 
@@ -300,10 +300,10 @@ def next_look(study: View) -> str:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
     >>> next_look(study)
-    'It looks again when 9 more are in.'
+    'It checks again when 9 more are in.'
     """
     left = study.bound.engine.until_look(study.round)
-    return f"It looks again when {left:,} more are in." if left > 1 else ""
+    return f"It checks again when {left:,} more are in." if left > 1 else ""
 
 
 def before_the_rounds(study: View) -> str:

@@ -125,7 +125,6 @@ def test_one_voice():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:outliers")  # with such a σ, many seem mistyped
 def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     noise = np.random.default_rng(0)
     study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.1, epsilon=0.5, seed=0)

@@ -491,3 +491,32 @@ def test_a_result_far_from_the_others_of_its_arm_is_warned_of() -> None:
     assert "The result 9.3 of arm 'arm 1' (trial 5) is 105 σ from the arm's 3 others" in found.words
     study.correct(5, 0.93, reason="decimal point")
     assert not outliers(study)
+
+
+@pytest.mark.parametrize(("claimed", "level"), [(0.1, "warning"), (3.0, "fine")])
+@pytest.mark.parametrize("pulls", [2, 5, 50])
+def test_a_sigma_that_is_too_small_is_said_and_no_result_is_called_mistyped(
+    claimed: float, level: str, pulls: int
+) -> None:
+    noise = np.random.default_rng(pulls)
+    study = shortlist.Study(arms=list("abcdef"), m=1, sigma=claimed, algorithm="LUCB")
+    for arm in list(range(6)) * pulls:
+        study.tell(arm=arm, value=arm + 3.0 * noise.normal())
+    [found] = [each for each in study.health() if each.name == "noise"]
+    assert found.level == level
+    assert ("too small" in found.words) == (level == "warning")
+    assert not outliers(study)
+    # A slip of the pen is found all the same, by the noise that the others have.
+    study.tell(arm="b", value=3e4)
+    [slip] = outliers(study)
+    assert "3e+04 of arm 'b'" in slip.words
+
+
+def test_a_single_arm_is_not_called_odd_where_sigma_is_too_small() -> None:
+    noise = np.random.default_rng(0)
+    study = shortlist.Study(arms=list("abcdefg"), m=1, sigma=0.01, algorithm="LUCB")
+    for arm in list(range(6)) * 4:
+        study.tell(arm=arm, value=noise.normal())
+    low, high = (extreme(study.table().dropna()["mean"]) for extreme in (min, max))
+    study.tell(arm="g", value=high + 2.5 * (high - low))  # beyond twice the span, 250 σ or so
+    assert not outliers(study)

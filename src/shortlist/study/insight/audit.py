@@ -77,7 +77,7 @@ class Audit:
         return self.plan is not None and self.verdict is None
 
     def follow(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
-        """Run the tests that are due, now that the model has taken in these results."""
+        """Run the tests that are due, now that the model has these results."""
         if not model.stopped:
             self.reopen()
         self._watch(model, taken)

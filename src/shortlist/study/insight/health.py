@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist import notebook
+from shortlist.advice import advised, command, command_from, setting
 from shortlist.arrays import NO_ARM, Reals
 from shortlist.errors import UnhealthyFeatures
 from shortlist.numerics.tall import (
@@ -32,6 +33,7 @@ from shortlist.numerics.tall import (
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import Rejection, audit_results, rests_on_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
+from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
 UNEVEN, ILL, LOST = 100.0, 1e3, 1e6  # columns' sizes; condition numbers to note, to warn of
@@ -420,36 +422,41 @@ class _Results:
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
 ODD = 2.0  # times the span of all other arms' means, for an arm that was evaluated once
 FEWEST = 4  # arms with which one can be compared
+TOO_LARGE = 2.0  # σ: if the bulk of the results is as noisy, σ is too small, and nothing mistyped
+MEDIAN_OF_NORMAL = 0.6745  # of the absolute value, in standard deviations
 
 
 def _outlying(study: View) -> list[Finding]:
     """The result that fits the others of its study least, if it fits them badly; else nothing.
 
     This is a heuristic check, for slips of the pen: a result far from the others of its arm, or
-    the only one of its arm and far beyond those of all other arms.
+    the only one of its arm and far beyond those of all other arms. Where the bulk of the results is
+    far noisier than σ, distances are measured by that noise: the finding on σ says so.
     """
     if study.bound.reward_range is not None or not study.taken:
         return []
     problem, trials = study.problem, study.taken
-    sigmas = problem.sigma * np.sqrt(problem.relative_noise)
     arms = np.array([trial.arm for trial in trials], np.int64)
     values = np.array([trial.value for trial in trials], np.float64)
+    sigmas = problem.sigma * np.sqrt(problem.relative_noise)
     counts = np.bincount(arms, minlength=problem.arms)
     sums = np.bincount(arms, values, problem.arms)
-    others = counts[arms] - 1
-    again = others > 0
-    with np.errstate(all="ignore"):
-        usual = (sums[arms] - values) / others
-        apart = np.abs(values - usual) / (sigmas[arms] * np.sqrt(1.0 + 1.0 / others))
-    apart[~again] = 0.0
+    apart = _apart(arms, values, sigmas)
     k = int(np.argmax(apart))
-    if apart[k] > APART:
+    kept = np.arange(len(values)) != k
+    others = _apart(arms[kept], values[kept], sigmas)
+    others = others[others >= 0.0]
+    bulk = float(np.median(others)) / MEDIAN_OF_NORMAL if len(others) else 1.0
+    least = APART * (bulk if bulk > TOO_LARGE else 1.0)
+    if apart[k] > least:
+        rest = int(counts[arms[k]]) - 1
+        usual = (sums[arms[k]] - values[k]) / rest
         words = (
             f"The result {values[k]:.4g} of arm {problem.names[arms[k]]!r} (trial {trials[k].number}) is "
-            f"{abs(values[k] - usual[k]) / sigmas[arms[k]]:,.0f} σ from the arm's "
-            f"{'other result' if others[k] == 1 else f'{others[k]} others'}."
+            f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
+            f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        return [Finding("outliers", "warning", words, MISTYPED)]
+        return [Finding("outliers", "warning", words, _mistyped(trials[k]))]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
         return []
@@ -457,20 +464,37 @@ def _outlying(study: View) -> list[Finding]:
     order = evaluated[np.argsort(means[evaluated], kind="stable")]
     for alone, nearest, furthest in (order[[-1, -2, 0]], order[[0, 1, -1]]):
         beyond, span = abs(means[alone] - means[nearest]), abs(means[nearest] - means[furthest])
-        if counts[alone] == 1 and beyond > max(APART * sigmas[alone], ODD * span):
-            number = trials[int(np.argmax(arms == alone))].number
+        if counts[alone] == 1 and beyond > max(least * sigmas[alone], ODD * span):
+            trial = trials[int(np.argmax(arms == alone))]
             words = (
-                f"The one result of arm {problem.names[alone]!r}, {means[alone]:.4g} (trial {number}), is "
-                f"{beyond / sigmas[alone]:,.0f} σ beyond those of all other arms, and has no replicate."
+                f"The one result of arm {problem.names[alone]!r}, {means[alone]:.4g} (trial "
+                f"{trial.number}), is {beyond / sigmas[alone]:,.0f} σ beyond those of all other arms, "
+                "and has no replicate."
             )
-            return [Finding("outliers", "note", words, f"{MISTYPED} Else evaluate the arm again.")]
+            meaning = f"{_mistyped(trial)} Otherwise evaluate the arm again."
+            return [Finding("outliers", "note", words, meaning)]
     return []
 
 
-MISTYPED = (
-    "Was it mistyped? Then put it right with study.correct(trial, value, reason=…) or `shortlist "
-    "correct`. This is a heuristic check."
-)
+def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
+    """How far each result is from the mean of the others of its arm, in the σ of that distance.
+
+    It is -1 for the only result of an arm.
+    """
+    others = np.bincount(arms, minlength=len(sigmas))[arms] - 1
+    sums = np.bincount(arms, values, len(sigmas))[arms]
+    with np.errstate(all="ignore"):
+        usual = (sums - values) / others
+        apart = np.abs(values - usual) / (sigmas[arms] * np.sqrt(1.0 + 1.0 / others))
+    return np.where(others > 0, apart, -1.0)
+
+
+def _mistyped(trial: Trial) -> str:
+    way = advised(
+        command("correct", f"{trial.number} --value X --reason TEXT"),
+        f"study.correct({trial.number}, value, reason=…)",
+    )
+    return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
 def _norm(study: View, results: _Results) -> Finding:
@@ -581,7 +605,7 @@ def _noise(study: View, results: _Results) -> Finding:
             "noise",
             "note",
             words + ": less than half of it.",
-            f"The guarantee holds, but it is paid for: evaluations go as σ², and {less} would need "
+            f"The guarantee holds, but at a cost: evaluations grow with σ², and {less} would need "
             f"about {share:.2g} times as many. Mind that σ bounds tails and "
             "not only the spread: for bounded results half the range is safe, less is not.",
         )
@@ -616,7 +640,8 @@ def _unequal(study: View, results: _Results) -> Finding | None:
         f"{names[low]!r} have standard deviation {math.sqrt(own[low]):.3g}, those of arm "
         f"{names[high]!r} {math.sqrt(own[high]):.3g}. The one σ for all is {sigma:.4g}."
     )
-    what_to_do = "Start a new study with sigma='estimate per arm', or with a σ for every arm."
+    per_arm = setting("sigma", "estimate per arm")
+    what_to_do = f"Start a new study with {per_arm}, or with a σ for every arm."
     if own[high] <= sigma**2:
         meaning = (
             "The guarantee assumes that it is. No arm was seen to have more noise than that σ."
@@ -745,7 +770,7 @@ def doubts(study: View) -> list[Finding]:
     return [each for each in found if each.level == "warning" and each.name != "alike"]
 
 
-ASSUMED = {  # what a finding of this name speaks against
+ASSUMED = {  # what a finding of this name contradicts
     "fit": "that the means are linear in the features",
     "noise": "that the noise is no larger than σ",
     "S": "that ‖θ‖ is at most S",
@@ -754,7 +779,7 @@ ASSUMED = {  # what a finding of this name speaks against
 
 
 def contradicted(findings: Iterable[Finding]) -> str:
-    """What the findings speak against, in words.
+    """What the findings contradict, in words.
 
     Examples
     --------
@@ -785,7 +810,7 @@ def untested(study: View) -> str:
     """Why linearity was not tested, in a sentence."""
     what, audit = _assumed(study), study.audit
     if not audit.wanted:
-        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
+        return f"{what} was assumed, not tested ({advised('audit = false', 'audit=False')}); {_evaluated(study)}."
     if not audit.results:
         return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
     return (
@@ -834,7 +859,7 @@ def advice(study: View) -> str:
 
 
 def remedy(study: View) -> str:
-    """How to continue where the means are not linear: by a command, or by a call in Python.
+    """How to continue where the means are not linear: by a command in a shell, by a call in Python.
 
     Examples
     --------
@@ -845,10 +870,10 @@ def remedy(study: View) -> str:
     c = study.bound.misspecification
     within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
     others = [
-        f"`shortlist with-misspecification STUDY C` (study.with_misspecification(c)), if every mean "
-        f"is within {within}",
-        "`shortlist with-features-as-guide STUDY` (study.with_features_as_guide()), if the features "
-        'are only to help to guess (trust = "guide")',
+        advised(command("with-misspecification", "C"), "study.with_misspecification(c)")
+        + f", if every mean is within {within}",
+        advised(command("with-features-as-guide"), "study.with_features_as_guide()")
+        + f", if the features are only to help to guess ({setting('trust', 'guide')})",
     ]
     if any(
         each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
@@ -857,11 +882,12 @@ def remedy(study: View) -> str:
             "a new study with a column of ones among the features, which cannot express a level that "
             "all results share now"
         )
+    without = advised(command("without-features"), "study.without_features()")
+    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     return (
         "No result is lost. If unsure, continue without features, which keeps every result and "
-        "assumes nothing about the means: `shortlist without-features STUDY`, in Python "
-        f"study.without_features(). Other ways: {'; '.join(others)}. `shortlist new NEW.toml --from "
-        "STUDY` (in Python carry_over) gives a new study the results."
+        f"assumes nothing about the means: {without}. Other ways: {'; '.join(others)}. {carried} gives "
+        "a new study the results."
     )
 
 

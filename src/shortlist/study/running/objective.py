@@ -106,7 +106,7 @@ def _fit_to_travel(error: Exception, words: str) -> Exception:
 
 
 def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> float:
-    """A result that can be told, and that the algorithm can take in.
+    """A result that can be told, and that the algorithm can use.
 
     Examples
     --------

@@ -281,7 +281,7 @@ class Run:
         self._kept, self._unsure = [], False
 
     def _outside(self, value: float | None) -> InvalidInput | None:
-        """Why a result cannot be taken in, by the algorithm or by what is known about the noise."""
+        """Why a result cannot be used, by the algorithm or by what is known about the noise."""
         try:
             self._journal.model.bound.check(value or 0.0)
         except InvalidInput as error:

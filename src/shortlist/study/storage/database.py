@@ -28,6 +28,7 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from shortlist._version import __version__
+from shortlist.advice import advised, command
 from shortlist.errors import (
     DamagedStorage,
     InvalidSetting,
@@ -585,9 +586,9 @@ class StoredStudy(Storage):
             self._owner[0] = os.getpid()
         if writing and self._read_only:
             raise StorageError(
-                f"{self.where} can be read, and not written: nothing was changed. Copy it to a folder "
-                "that you can write to, with the -wal file beside it if there is one; to read it, "
-                "use Study.load."
+                f"{self.where} can be read, but not written to: nothing was changed. Copy it to a "
+                "folder that you can write to, together with its -wal file if there is one. To read "
+                f"it here, use {advised(command('status'), 'Study.load(storage)')}."
             )
         if writing and self._identity is not None:
             # What is written to a deleted file is lost with this process.
@@ -659,13 +660,16 @@ class StoredStudy(Storage):
             except StorageError as error:
                 if time.monotonic() + pause > deadline:
                     self._lost.append(begun.number)
+                    look = advised(
+                        f"{command('status')} shows it; telling a plate again is safe.",
+                        "study.refresh() and study.trials show it; telling again is safe with "
+                        "if_told='ignore', or with a key= for unrequested data.",
+                    )
                     raise OutcomeUnknown(
                         f"{self.where} was lost while a change was being committed "
                         f"({self._said(cause)}), and could not be asked whether it was kept, for {COMMIT_CHECK_SECONDS:g} seconds "
                         f"({self._said(error.__cause__ or error)}): the change may be stored or "
-                        "not. When the storage is back, "
-                        "study.refresh() and study.trials show it; telling again is safe with "
-                        "if_told='ignore', or with a key= for unrequested data."
+                        f"not. When the storage is back, {look}"
                     ) from cause
             time.sleep(pause)
             pause = min(2.0 * pause, 2.0)
@@ -723,9 +727,9 @@ class StoredStudy(Storage):
         with self._connected() as connection:
             known = names_in(connection)
             if name is None and len(known) > 1:
+                way = advised("with --study NAME", "by Study.load(storage, name)")
                 raise InvalidSetting(
-                    f"{self.where} holds {len(known)} studies: {quoted(known)}. Name one: by "
-                    f"--study NAME on the command line, in Python by Study.load(storage, name)."
+                    f"{self.where} holds {len(known)} studies: {quoted(known)}. Name one {way}."
                 )
             wanted = known[0] if name is None and known else name
             found = None if wanted is None else self._find(connection, wanted)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
+from shortlist.advice import advised
 from shortlist.errors import InvalidNetwork, unknown_name
 from shortlist.files.writing import write_file
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork, abstract
@@ -66,8 +67,9 @@ def read(
         beside = path.with_suffix(".noa")
         if rules is None and not beside.exists():
             raise InvalidNetwork(
-                f"{path.name} has edges but no rules: pass rules=, for example rules=8 for 'any "
-                f"activator on', or put {beside.name} beside it."
+                f"{path.name} has edges but no rules: "
+                + advised("", "pass rules=, for example rules=8 for 'any activator on', or ")
+                + f"put {beside.name} beside it."
             )
         given = parse_rules(read_text(beside), beside.name) if rules is None else rules
         return parse_sif(text, given, path.name).network()
@@ -77,7 +79,11 @@ def read(
         several = sum(len(possible) > 1 for possible in found.rules.values())
         raise InvalidNetwork(
             f"{path.name} leaves {optional} edges optional and the rules of {several} genes open, "
-            "so it is not one network: read it with read_abstract, and choose with .network()."
+            "so it is not one network: "
+            + advised(
+                "give a file in which every choice is made, such as a .bnet.",
+                "read it with read_abstract, and choose with .network().",
+            )
         )
     return found.network()
 
