@@ -480,9 +480,6 @@ class StrategyThreshold:
         return [] if self.proven else [f"the threshold {self.name!r} has no proof"]
 
 
-strategy_threshold = StrategyThreshold
-
-
 @compiled()
 def evaluate(
     number: int, own: Callable[..., float], t: int, log_det: float, constants: Reals
