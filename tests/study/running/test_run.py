@@ -66,8 +66,8 @@ KEPT: dict[str, ProcessPoolExecutor] = {}
 @pytest.fixture(scope="module", autouse=True)
 def kept_pools() -> Iterator[None]:
     yield
-    for pool in KEPT.values():
-        pool.shutdown()
+    while KEPT:  # a process of the tests may come back to this module
+        KEPT.popitem()[1].shutdown()
 
 
 @contextmanager
