@@ -15,6 +15,7 @@ and what the package finds out once a process (the user's name) need a true star
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -179,6 +180,7 @@ def stream(number: int, mode: str, **settings: Any) -> TextIOWrapper:
 def main() -> None:
     """Serve; in a child, run what it was asked for as Python's first module."""
     load()
+    gc.freeze()  # so that a child copies no memory only to look for garbage in it
     kind, *words = serve(sys.argv[1])
     module = ModuleType("__main__")
     if kind == "-c":
