@@ -69,6 +69,7 @@ def test_both_values_stay_in_the_log() -> None:
     assert len(trial.corrections) == 2
 
 
+@pytest.mark.slow
 def test_the_guarantee_says_how_many_results_were_corrected() -> None:
     study = begin()
     study.run(result, progress=False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import crash
+import forks
 import shortlist
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ TRUTH = set(crash.MEANS.argsort()[-crash.M :].astype(str))
 
 
 def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: float) -> None:
-    command = [sys.executable, crash.__file__, storage, str(noted)]
+    command = [*forks.python(), crash.__file__, storage, str(noted)]
     out = subprocess.run(
         [*command, str(kills), str(workers), str(longest)],
         check=True,

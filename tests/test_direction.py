@@ -92,6 +92,7 @@ def test_with_individual_indices_the_band_ends_at_the_upper_end_of_the_boundary(
     assert "U_b − L_c" in _words(figure)
 
 
+@pytest.mark.slow
 def test_the_guarantee_and_the_report_say_that_the_smallest_are_sought():
     low, _ = pair("m-LinGapE", epsilon=0.1)
     assert (

@@ -58,8 +58,7 @@ def test_a_second_start_is_quick() -> None:
         "shortlist.compare('m-LinGapE', i, runs=10, progress=False); "
         "print(time.process_time())"
     )
-    python(code)
-    assert any(float(python(code)) <= 3.0 for _ in range(2))
+    assert any(float(python(code)) <= 3.0 for _ in range(3))  # the first may have to compile
 
 
 def pages() -> list[Path]:

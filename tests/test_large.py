@@ -268,6 +268,7 @@ def all_at_once(x: np.ndarray, b: int, c: int, noise: np.ndarray | None) -> np.n
 # Designs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generic", "heavy", "noisy", "few dimensions"])
 def test_few_arms_make_the_design_of_all(kind: str) -> None:
     rng = np.random.default_rng(5)

@@ -21,6 +21,7 @@ from shortlist.testing import check_algorithm, check_rule, check_storage, check_
 RULES = [each for kind in REGISTRY.values() for each in kind.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda each: f"{each.kind} {each.name}")
 def test_a_rule_of_the_package_passes(rule: Rule) -> None:
     check_rule(rule)

@@ -96,6 +96,7 @@ def test_the_shares_are_solved_at_the_first_round_and_at_powers_of_2() -> None:
     assert lazy.next_solution(200) == lazy.next_solution(128) == 256
 
 
+@pytest.mark.slow
 @STEADY
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1))
 def test_exploration_is_wanted_where_the_weakest_direction_is_weak(rank: int, seed: int) -> None:

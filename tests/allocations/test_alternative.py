@@ -14,6 +14,7 @@ from shortlist.posterior.posterior import Posterior
 STEADY = settings(derandomize=True, deadline=None)
 
 
+@pytest.mark.slow
 @STEADY
 @given(
     st.integers(5, 9),

@@ -48,6 +48,7 @@ def game_by_linprog(payoffs: np.ndarray) -> float:
     return float(-answer.fun * scale)
 
 
+@pytest.mark.slow
 @STEADY
 @given(
     st.integers(1, 12),
@@ -76,6 +77,7 @@ def test_the_matrix_game_is_solved(rows: int, columns: int, kind: str, seed: int
 # The Frank–Wolfe step
 
 
+@pytest.mark.slow
 @STEADY
 @given(
     st.integers(5, 9),

@@ -93,6 +93,7 @@ def test_algorithms_are_listed_with_a_line_each() -> None:
 COMMANDS = [each.name for each in app.registered_commands if each.rich_help_panel == "Lab"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_complete_and_fits_80_columns(
     command: str, monkeypatch: pytest.MonkeyPatch
@@ -139,6 +140,7 @@ def test_completion_is_of_known_shells() -> None:
     assert "Known: bash, zsh, fish" in done.stderr
 
 
+@pytest.mark.slow
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     program = tmp_path / "shortlist"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m shortlist "$@"\n')
@@ -343,6 +345,7 @@ def into(output: Any, words: str, unbuffered: str) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize(("words", "unbuffered"), WAYS)
 def test_a_full_disk_is_one_line_and_an_exit_code(

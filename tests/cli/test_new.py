@@ -20,6 +20,7 @@ def linear_pilot(*names: str) -> None:
     Path("pilot.csv").write_text("name,mean\n" + "\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_the_bound_is_that_of_shortlist_bound(folder: Path) -> None:
     write(pilot="pilot.csv")
     linear_pilot("C09", "C10", "C14", "C18", "C01")

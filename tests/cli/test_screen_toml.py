@@ -72,6 +72,7 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", BAD_SCREENS)
 def test_a_bad_description_is_named_and_nothing_is_written(folder: Path, message: str) -> None:
     write(**BAD_SCREENS[message])

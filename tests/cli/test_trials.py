@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -73,7 +72,7 @@ def test_an_interruption_between_asking_and_writing_loses_nothing(screen: Path) 
         "main()"
     )
     ask = ["ask", "screen.toml", "-n", "3", "--out"]
-    killed = subprocess.run([sys.executable, "-c", dies.format("SIGKILL"), *ask, "killed.csv"])
+    killed = subprocess.run([*forks.python(), "-c", dies.format("SIGKILL"), *ask, "killed.csv"])
     assert killed.returncode == -signal.SIGKILL
     interrupted = subprocess.run(
         [*forks.python(), "-c", dies.format("SIGINT"), *ask, "interrupted.csv"],
@@ -186,6 +185,7 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
     fails(run("fail", "screen.toml", 2), 2, "is cancelled and cannot be failed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "first_words", "later_words"),
     [

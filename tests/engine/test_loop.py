@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+import forks
 import shortlist
 from once import once
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
@@ -460,9 +461,10 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
 
 
 WITHOUT_NUMBA = """
-import json, sys
+import json, sys, warnings
 import numpy as np
 import shortlist
+warnings.simplefilter("error")
 
 names = json.loads(sys.argv[1])
 instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
@@ -492,8 +494,9 @@ FEW = [
 @pytest.mark.slow
 def test_without_numba_the_pulls_are_the_same() -> None:
     def answers(**environment: str) -> dict[str, Any]:
+        start = (sys.executable,) if environment else forks.python()
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", WITHOUT_NUMBA, json.dumps(FEW)],
+            [*start, "-c", WITHOUT_NUMBA, json.dumps(FEW)],
             env={**os.environ, **environment},
             cwd=Path(__file__).parent,
             capture_output=True,

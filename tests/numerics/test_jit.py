@@ -102,6 +102,7 @@ def test_what_would_give_other_last_digits_is_not_interpreted(patience: Any) -> 
     assert observe_whole.sparing(1) is not observe_whole
 
 
+@pytest.mark.slow
 def test_no_compiled_function_takes_a_small_power() -> None:
     """Numba multiplies, and NumPy calls pow: their last bits differ."""
     found = []

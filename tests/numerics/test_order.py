@@ -49,6 +49,7 @@ def test_mth_largest_is_that_of_the_sorted_rest(numbers: list[float], data: st.D
     assert mth_largest(column(numbers), skip, m, scratch) == sorted(rest, reverse=True)[m - 1]
 
 
+@pytest.mark.slow
 @EXACT
 @given(st.integers(-1, 1), st.integers(0, 2**32))
 def test_mth_largest_on_both_sides_of_the_change_of_method(beyond: int, seed: int) -> None:

@@ -114,6 +114,7 @@ def test_noise_that_is_not_normal_is_covered(kind: str, monkeypatch: pytest.Monk
     assert binom.sf(errors - 1, runs, delta) > IMPROBABLE
 
 
+@pytest.mark.slow
 def test_it_needs_fewer_evaluations_than_a_union_over_pairs_does() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((30, 5))
@@ -128,6 +129,7 @@ def test_it_needs_fewer_evaluations_than_a_union_over_pairs_does() -> None:
     assert results.frame["correct"].all()
 
 
+@pytest.mark.slow
 def test_a_sigma_for_every_arm_saves_evaluations() -> None:
     means, sigma = np.linspace(1.0, 0.0, 8), np.where(np.arange(8) % 2, 0.05, 1.0)
     counts = {}

@@ -98,6 +98,7 @@ def test_a_curved_truth_is_found_whatever_the_model(model: Any) -> None:
     assert "linear" not in answer.guarantee
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Scattered(), Liar()], ids=["scattered", "liar"])
 def test_near_ties_are_wrong_at_most_as_often_as_allowed_with_a_bad_model(model: Any) -> None:
     means = np.array([0.0, 0.5, 0.4, 0.3, 0.45])  # the last has the largest feature
@@ -248,6 +249,7 @@ def test_models_are_copied_without_scikit_learn_too(monkeypatch: pytest.MonkeyPa
     assert copied(Parameters(7)).random_state == 7
 
 
+@pytest.mark.slow
 def test_a_random_forest_in_a_pipeline_guesses_and_replays(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     from sklearn.ensemble import RandomForestRegressor

@@ -241,6 +241,7 @@ def test_every_round_is_that_of_the_definition(name: str, epsilon: float) -> Non
     assert pulls.sum() > 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIVALS)
 def test_a_simulated_run_is_that_of_the_engine_step_by_step(name: str) -> None:
     """The compiled run and a decision at a time: the same rewards, the same pulls."""

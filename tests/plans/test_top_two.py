@@ -59,6 +59,7 @@ def test_a_supposed_result_changes_the_variances_as_a_real_one_does() -> None:
     np.testing.assert_allclose(white @ white.T, WHITE @ after @ WHITE.T, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 5, 11])
 def test_draws_are_those_of_the_posterior_and_the_m_best_are_marked(m: int) -> None:
     near, stream = np.arange(12), stream_of(1)
@@ -171,6 +172,6 @@ def test_it_errs_no_more_often_than_halving() -> None:
     instance = shortlist.instances.from_arrays(np.eye(10), means=means, m=3, sigma=0.5)
     ours, halving = (
         int((~shortlist.compare(each, instance, runs=200, progress=False).frame["correct"]).sum())
-        for each in (shortlist.TopTwo(budget=600), shortlist.XYHalving(budget=600))
+        for each in (shortlist.TopTwo(budget=400), shortlist.XYHalving(budget=400))
     )
     assert binomtest(ours, max(ours + halving, 1), alternative="greater").pvalue > 0.01

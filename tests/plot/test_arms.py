@@ -53,6 +53,7 @@ def test_rows_of_a_series_have_different_labels() -> None:
         assert len(set(rows)) == len(rows) == 9
 
 
+@pytest.mark.slow
 def test_the_last_line_of_a_title_is_no_single_word() -> None:
     s = tell_some(study(), 40)
     for draw in (plot.intervals, plot.shrinking, plot.pulls, plot.stopping, plot.plane):
@@ -62,6 +63,7 @@ def test_the_last_line_of_a_title_is_no_single_word() -> None:
         assert len(lines[-1]) > 0.6 * len(lines[0])
 
 
+@pytest.mark.slow
 def test_captions_say_what_b_and_c_are() -> None:
     s = tell_some(study(), 40)
     for draw in (plot.intervals, plot.shrinking, plot.plane):
@@ -87,6 +89,7 @@ def test_names_keep_every_place_in_which_they_differ() -> None:
         assert "#" not in name
 
 
+@pytest.mark.slow
 def test_an_arm_has_the_same_name_in_all_pictures() -> None:
     s = tell_some(study(arms=PYRIDINES), 40)
     short = drawn(PYRIDINES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forks
 from paths import DATA, ROOT, needs_data
 from screens import small, switch_data
 from shortlist.data.drugs import COLUMNS
@@ -411,7 +411,7 @@ def test_the_script_of_the_docs_prints_its_figures() -> None:
 
 def program(*words: str) -> str:
     done = subprocess.run(
-        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [*forks.python(), *words], cwd=ROOT, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

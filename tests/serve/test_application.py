@@ -407,6 +407,7 @@ def test_hostile_names_are_text_everywhere(tmp_path: Path) -> None:
         assert escape(displayable(trial.name)) in preview
 
 
+@pytest.mark.slow
 def test_every_state_of_a_study_has_a_page(tmp_path: Path) -> None:
     settings: dict[str, dict[str, Any]] = {
         "just made": {"most": 0},

@@ -280,6 +280,7 @@ def test_a_bad_file_of_results_is_named_and_nothing_of_it_is_taken(
     assert fingerprint() == before
 
 
+@pytest.mark.slow
 def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(screen: Path) -> None:
     tell_two()
     does("ask", "screen.toml")

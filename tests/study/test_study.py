@@ -425,6 +425,7 @@ def arrays_within(thing: object, depth: int = 3) -> Iterator[np.ndarray]:
                     yield from arrays_within(made, depth - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [False, True])
 def test_what_is_handed_out_cannot_be_used_to_change_a_study(stored: bool, tmp_path: Path) -> None:
     features = np.random.default_rng(3).normal(size=(6, 3))

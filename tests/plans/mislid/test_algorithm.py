@@ -122,6 +122,7 @@ def test_a_little_misspecification_costs_little() -> None:
     assert means[1] <= 0.6 * means[2]
 
 
+@pytest.mark.slow
 def test_slack_is_used() -> None:
     loose = shortlist.compare(
         MisLid(misspecification=LIE), LIAR, runs=10, epsilon=0.3, progress=False

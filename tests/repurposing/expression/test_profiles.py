@@ -340,6 +340,7 @@ def test_all_logged_cases(epilepsy: Epilepsy) -> None:
     assert goal.sum() == 24
 
 
+@pytest.mark.slow
 @needs_data
 def test_means_hit_rates_and_baseline(epilepsy: Epilepsy) -> None:
     goal = restrict(1.0 - epilepsy.phenotype, epilepsy.alphabet)

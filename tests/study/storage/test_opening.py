@@ -161,7 +161,7 @@ def test_opening_a_file_twice_in_a_process_keeps_its_locks(tmp_path: Path) -> No
         [*forks.python(), "-c", other.replace("tell(0, 1.0)", "tell(2, 3.0)")], check=True
     )
     seen = f"import shortlist; print([t.value for t in shortlist.Study.load({str(path)!r}).trials])"
-    out = subprocess.run([sys.executable, "-c", seen], check=True, capture_output=True, text=True)
+    out = subprocess.run([*forks.python(), "-c", seen], check=True, capture_output=True, text=True)
     assert out.stdout.split() == ["[1.0,", "2.0,", "3.0]"]
 
 
@@ -194,8 +194,8 @@ def test_sixteen_processes_open_a_new_study_at_once(new_storage: NewStorage) -> 
     storage = new_storage()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     start = ["-c", OPEN.format(X=X.tolist()), storage]
-    commands = [[sys.executable, *start], *([*forks.python(), *start] for _ in range(15))]
-    children = [subprocess.Popen(each, text=True, **pipes) for each in commands]  # type: ignore[call-overload]
+    command = [*forks.python(), *start]
+    children = [subprocess.Popen(command, text=True, **pipes) for _ in range(16)]  # type: ignore[call-overload]
     for child in children:
         assert child.stdout.readline() == "ready\n"
     for child in children:
