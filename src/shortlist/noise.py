@@ -159,7 +159,7 @@ class Noise:
         if self.range is not None and not self.range[0] <= value <= self.range[1]:
             low, high = self.range
             raise InvalidInput(
-                f"a result must lie in reward_range, {low:g} to {high:g}, got {value!r}: nothing "
+                f"a result must lie in reward_range=({low:g}, {high:g}), got {value!r}: nothing "
                 "was told. σ is half the range, and a result outside voids the guarantee. If it is "
                 "right, start a new study with a wider range; to drop it or cut it off would bias the "
                 "mean."

@@ -209,7 +209,11 @@ def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
     result = run("tell", "screen.toml", "plate.csv")
     fails(result, 2, "told 0.25 before and is 0.26 here", "--measured-again")
     fails(result, 2, "`shortlist correct screen.toml 1 --value=0.26 --reason TEXT` corrects it")
-    fails(run("fail", "screen.toml", 1), 2, "cannot be failed (0.25 is stored; `shortlist correct`")
+    fails(
+        run("fail", "screen.toml", 1),
+        2,
+        "cannot be failed (0.25 is stored; `shortlist correct screen.toml 1 ",
+    )
     assert told()[:2] == [0.5, 0.25]
     does("correct", "screen.toml", 1, "--value=0.26", "--reason", "typo")  # the advice works
     assert told()[:2] == [0.5, 0.26]

@@ -92,7 +92,9 @@ def test_a_study_on_a_read_only_mount_can_be_read(
         lambda: begin(str(path)),
         lambda: begin(str(path), name="another"),
     ):
-        with pytest.raises(StorageError, match="can be read, and not written: nothing was changed"):
+        with pytest.raises(
+            StorageError, match="can be read, but not written to: nothing was changed"
+        ):
             attempt()
     if left == "open":
         study.tell(trial, 0.5)
