@@ -30,7 +30,17 @@ from beside import compile_at_once, in_a_process, options_of, versions
 
 # From the ground up: a room imports only from those before it.
 ROOMS = (
-    *("_version", "arrays", "printable", "notebook", "errors", "numerics", "files", "features"),
+    *(
+        "_version",
+        "arrays",
+        "printable",
+        "advice",
+        "notebook",
+        "errors",
+        "numerics",
+        "files",
+        "features",
+    ),
     *("noise", "posterior", "rules", "problem", "allocations", "designs", "theory", "engine"),
     *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report", "paper"),
     *("serve", "cli", "testing", "__main__"),

@@ -330,7 +330,7 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     ),
     (
         make(reward_range=(0.0, 1.0)),
-        "leave one out",
+        "leave one of them out",
         [make(), make(sigma="bounded", reward_range=(0.0, 1.0))],
     ),
     (

@@ -266,7 +266,7 @@ def test_a_stored_study_is_replayed_bit_for_bit(tmp_path: Path) -> None:
     assert again.shortlist.guarantee == study.shortlist.guarantee
     with pytest.raises(errors.StudyMismatch, match=r"'budget': 60.*'budget': 70"):
         begin(70, storage=path)
-    with pytest.raises(errors.StudyMismatch, match=r"'budget': 60.*now given algorithm = Phased"):
+    with pytest.raises(errors.StudyMismatch, match=r"'budget': 60.*now given algorithm = Guess-and-verify"):
         begin(None, storage=path)
     assert begin(60, storage=path, seed=1).done
 
@@ -409,7 +409,7 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
     assert begin(None, algorithm=shortlist.TopTwo(budget=50)).budget == 50
     assert begin(np.int64(50)).budget == 50
     assert begin(None).budget is None
-    assert begin(None).bound.name == "Phased"
+    assert begin(None).bound.name == "Guess-and-verify"
 
 
 def test_auto_with_a_budget_is_what_works_on_one(tmp_path: Path) -> None:

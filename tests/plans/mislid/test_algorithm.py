@@ -304,7 +304,7 @@ def test_a_screen_file_takes_a_misspecification(tmp_path: Path) -> None:
         assert "misspecification must be a number" in " ".join(refused.output.split())
     screen.write_text(base + 'name = "bad"\nalgorithm = "MisLid"\n')
     refused = CliRunner().invoke(app, ["new", str(screen)])
-    assert "misspecification = …" in " ".join(refused.output.split())
+    assert "needs the key misspecification" in " ".join(refused.output.split())
 
 
 def test_the_list_of_algorithms_names_it() -> None:
