@@ -140,22 +140,23 @@ def top_two(
     return is_wrong(estimates, means, m)
 
 
+COIN = "top-two Thompson sampling, coin"
 RIVALS = (
     "OCBA-m",
     "OCBA-m, c half way",
     "OCBA-m, c half way, σ given",
-    "top-two Thompson sampling, coin",
+    COIN,
 )
 KINDS = {models.gaussian: NORMAL, models.bernoulli: COINS, models.recorded: RECORDS}
 
 
-def errors_of(name: str, instance: Instance, budget: int, runs: int) -> int:
-    """In how many runs the answer is wrong."""
-    problem = instance.problem(0.05, 0.0)
+def errors_of(name: str, instance: Instance, budget: int, runs: int, first: int = 0) -> int:
+    """In how many runs the answer is wrong; their seeds count from ``first``."""
+    problem, seeds = instance.problem(0.05, 0.0), range(first, first + runs)
     given = KINDS[instance.reward], instance.parameters, instance.means, instance.m
     if name.startswith("OCBA-m"):
         sigma = problem.sigma if "σ given" in name else 0.0
-        return sum(ocba(*given, sigma, budget, seed, "half way" in name) for seed in range(runs))
+        return sum(ocba(*given, sigma, budget, seed, "half way" in name) for seed in seeds)
     features = np.ascontiguousarray(np.linalg.qr(problem.reduced)[0])
     own = features, span(features)
-    return sum(top_two(*given, problem.sigma, budget, seed, *own) for seed in range(runs))
+    return sum(top_two(*given, problem.sigma, budget, seed, *own) for seed in seeds)

@@ -1,4 +1,4 @@
-"""Top-two sampling: what is drawn, which pair is told apart, and by which arm."""
+"""Top-two sampling: what is drawn, which pair is told apart, and by which arm; stored studies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import shortlist
-from budgets import begin, result
+from budgets import begin, play, result
+from shortlist import errors
 from shortlist.numerics.random import seed_stream
 from shortlist.plans import top_two
 from shortlist.plans.strategy import ReducedProblem
@@ -33,14 +34,6 @@ def stream_of(seed: int) -> NDArray[np.uint64]:
 def sampling(features: Any, m: int, *, epsilon: float = 0.0, budget: int = 200) -> TopTwoSampling:
     problem = ReducedProblem(np.asarray(features, float), m, 0.5, 0.05, epsilon)
     return TopTwoSampling(problem, budget)
-
-
-def play(strategy: TopTwoSampling, means: Any, seed: int = 3) -> TopTwoSampling:
-    generator = np.random.default_rng(seed)
-    while not strategy.spent:
-        noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(len(strategy.plan))
-        strategy.decide(strategy.plan * np.asarray(means) + noise, seed)
-    return strategy
 
 
 def test_the_most_telling_arm_leaves_the_least_variance() -> None:
@@ -133,7 +126,7 @@ def test_a_plan_is_one_part_in_32_of_what_is_known_and_ends_at_the_budget() -> N
 def test_the_seed_decides_and_nothing_else() -> None:
     pulls = []
     for seed in (1, 1, 2):
-        study = begin(60, seed=seed)
+        study = begin(60, seed=seed, algorithm="top-two")
         study.run(result, progress=False)
         pulls.append([trial.arm for trial in study.trials])
     assert pulls[0] == pulls[1] != pulls[2]
@@ -152,7 +145,7 @@ def test_compiled_and_interpreted_choose_the_same_pulls() -> None:
 
 def test_it_is_stored_under_its_own_kind(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
-    study = begin(50, storage=path)
+    study = begin(50, storage=path, algorithm="top-two")
     assert _described(shortlist.TopTwo(budget=50)) == {
         "name": "top-two",
         "budget": 50,
@@ -162,6 +155,27 @@ def test_it_is_stored_under_its_own_kind(tmp_path: Path) -> None:
     loaded = shortlist.Study.load(path)
     assert loaded.round.strategy.plan.tolist() == study.round.strategy.plan.tolist()
     assert loaded.ask().arm == begin(50, storage=path).pending[0].arm
+
+
+def test_a_study_stored_before_there_were_pairs_in_doubt_goes_on_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    study = begin(60, algorithm="top-two", storage=path)
+    study.run(result, max_evaluations=25, progress=False)
+    again = begin(60, storage=path)  # nothing is named, and the budget is the same
+    assert again.bound.name == shortlist.Study.load(path).bound.name == "top-two"
+    assert again.round.strategy.plan.tolist() == study.round.strategy.plan.tolist()
+    with pytest.raises(errors.StudyMismatch, match="now given algorithm = pairs-in-doubt"):
+        begin(60, algorithm="pairs-in-doubt", storage=path)
+
+
+# Of 40 results, as top-two sampling asked for them while ``Study(…, budget=T)`` used it.
+PULLED = "0101001110101010110101010101010101101010"
+
+
+def test_pulls_are_those_that_they_always_were() -> None:
+    study = begin(40, algorithm="top-two")
+    study.run(result, progress=False)
+    assert "".join(str(trial.arm) for trial in study.trials) == PULLED
 
 
 @pytest.mark.slow
