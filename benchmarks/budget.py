@@ -35,7 +35,7 @@ Reals = NDArray[np.float64]
 
 ASKED = 0.01
 OURS = "pairs-in-doubt"
-FRESH, PILOT = range(1000, 1016), 60  # seeds of instances; runs that choose their budgets
+FRESH, PILOT = range(1000, 1030), 60  # seeds of instances; runs that choose their budgets
 POINTS = {
     "classic ω = 0.1, K = 3, m = 1, T = 1000": (
         shortlist.instances.classic(K=3, m=1, omega=0.1, sigma=0.5),

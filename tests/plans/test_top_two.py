@@ -98,6 +98,16 @@ def test_with_features_the_arm_that_tells_most_gets_the_pulls() -> None:
     assert pulls[2] > 150
 
 
+def test_one_against_many_gets_as_many_as_each_of_them() -> None:
+    """One arm above 24 equal ones: √24 times as many would be best, and pairs in doubt does that."""
+    means = np.append(0.1, np.zeros(24))
+    strategy = sampling(np.eye(25), 1, budget=10_000)
+    strategy.take(np.full(25, 10), 10 * means)
+    while strategy.told < 4_000:
+        strategy.decide(strategy.plan * means, strategy.told)
+    assert strategy.pulls[0] / strategy.pulls[1:].mean() == pytest.approx(1.03, abs=0.05)
+
+
 def test_slack_moves_pulls_to_where_it_does_not_help() -> None:
     means = [3.0, 1.0, 0.99, 0.0]
     near, slack = (play(sampling(np.eye(4), 2, epsilon=e), means).pulls for e in (0.0, 0.5))
