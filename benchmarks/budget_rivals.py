@@ -4,7 +4,8 @@ OCBA-m (Chen, He, Fu and Lee 2008) knows no features. A fifth of the budget is s
 results an arm at least where that is not more than half. Then N_a is to be proportional to
 (s_a/(μ̂_a − c))², ten results at a time, with c between the arms of rank m and m + 1. As published, c
 is where both are equally many standard errors away; an arm that has few results then gets few more,
-so c half way between them is tried too. s_a is estimated, or it is σ.
+so c half way between them is tried too. s_a is estimated, or it is σ. The formulas were derived anew and
+compared with two public programs, not with the article: docs/fixed-budget.md.
 
 Top-two Thompson sampling (Russo 2016) draws the means from their posterior, which is normal around
 least squares on the features; the m best of a draw are the leaders. It draws again until the m best
@@ -140,22 +141,23 @@ def top_two(
     return is_wrong(estimates, means, m)
 
 
+COIN = "top-two Thompson sampling, coin"
 RIVALS = (
     "OCBA-m",
     "OCBA-m, c half way",
     "OCBA-m, c half way, σ given",
-    "top-two Thompson sampling, coin",
+    COIN,
 )
 KINDS = {models.gaussian: NORMAL, models.bernoulli: COINS, models.recorded: RECORDS}
 
 
-def errors_of(name: str, instance: Instance, budget: int, runs: int) -> int:
-    """In how many runs the answer is wrong."""
-    problem = instance.problem(0.05, 0.0)
+def errors_of(name: str, instance: Instance, budget: int, runs: int, first: int = 0) -> int:
+    """In how many runs the answer is wrong; their seeds count from ``first``."""
+    problem, seeds = instance.problem(0.05, 0.0), range(first, first + runs)
     given = KINDS[instance.reward], instance.parameters, instance.means, instance.m
     if name.startswith("OCBA-m"):
         sigma = problem.sigma if "σ given" in name else 0.0
-        return sum(ocba(*given, sigma, budget, seed, "half way" in name) for seed in range(runs))
+        return sum(ocba(*given, sigma, budget, seed, "half way" in name) for seed in seeds)
     features = np.ascontiguousarray(np.linalg.qr(problem.reduced)[0])
     own = features, span(features)
-    return sum(top_two(*given, problem.sigma, budget, seed, *own) for seed in range(runs))
+    return sum(top_two(*given, problem.sigma, budget, seed, *own) for seed in seeds)

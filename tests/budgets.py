@@ -1,4 +1,4 @@
-"""A problem with a fixed budget, and its results."""
+"""A problem with a fixed budget, its results, and strategies that spend a budget on results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import shortlist
+from shortlist.plans.budget import SmallPlans
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 MEANS = X @ [1.0, 0.3]
@@ -18,3 +19,12 @@ def begin(budget: Any = 40, **settings: Any) -> shortlist.Study:
 
 def result(trial: Any) -> float:
     return float(MEANS[trial.arm] + 0.6 * np.random.default_rng(trial.seed).standard_normal())
+
+
+def play(strategy: SmallPlans, means: Any, seed: int = 3) -> SmallPlans:
+    """Spend the budget on results with σ = 0.5."""
+    generator = np.random.default_rng(seed)
+    while not strategy.spent:
+        noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(len(strategy.plan))
+        strategy.decide(strategy.plan * np.asarray(means) + noise, seed)
+    return strategy

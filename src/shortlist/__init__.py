@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shortlist.plans.guide import Guided as Guided
     from shortlist.plans.halving import XYHalving as XYHalving
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
+    from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
     from shortlist.plans.top_two import TopTwo as TopTwo
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
@@ -32,6 +33,7 @@ __all__ = [
     "GIFA",
     "Guided",
     "MisLid",
+    "PairsInDoubt",
     "Study",
     "TopTwo",
     "XYHalving",
@@ -58,6 +60,7 @@ _HOMES = {
     "GIFA": "shortlist.catalog.gifa",
     "Guided": "shortlist.plans.guide",
     "MisLid": "shortlist.plans.mislid.algorithm",
+    "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
     "TopTwo": "shortlist.plans.top_two",
     "XYHalving": "shortlist.plans.halving",

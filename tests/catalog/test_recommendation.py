@@ -120,7 +120,7 @@ def test_a_named_threshold_wants_rounds() -> None:
         study = shortlist.Study(X, m=1, sigma=0.3, threshold=threshold, audit=False)
         assert (study.bound.name, study.bound.threshold.name) == ("m-LinGapE", threshold)
     assert shortlist.Study(X, m=1, sigma=0.3, threshold="auto", audit=False).bound.name == "Phased"
-    assert shortlist.Study(X, m=1, sigma=0.3, budget=20, audit=False).bound.name == "top-two"
+    assert shortlist.Study(X, m=1, sigma=0.3, budget=20, audit=False).bound.name == "pairs-in-doubt"
 
 
 def test_what_is_named_is_taken() -> None:

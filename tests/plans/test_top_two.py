@@ -1,4 +1,4 @@
-"""Top-two sampling: what is drawn, which pair is told apart, and by which arm."""
+"""Top-two sampling: what is drawn, which pair is told apart, and by which arm; stored studies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import shortlist
-from budgets import begin, result
+from budgets import begin, play, result
+from shortlist import errors
 from shortlist.numerics.random import seed_stream
 from shortlist.plans import top_two
 from shortlist.plans.strategy import ReducedProblem
@@ -33,14 +34,6 @@ def stream_of(seed: int) -> NDArray[np.uint64]:
 def sampling(features: Any, m: int, *, epsilon: float = 0.0, budget: int = 200) -> TopTwoSampling:
     problem = ReducedProblem(np.asarray(features, float), m, 0.5, 0.05, epsilon)
     return TopTwoSampling(problem, budget)
-
-
-def play(strategy: TopTwoSampling, means: Any, seed: int = 3) -> TopTwoSampling:
-    generator = np.random.default_rng(seed)
-    while not strategy.spent:
-        noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(len(strategy.plan))
-        strategy.decide(strategy.plan * np.asarray(means) + noise, seed)
-    return strategy
 
 
 def test_the_most_telling_arm_leaves_the_least_variance() -> None:
@@ -106,6 +99,16 @@ def test_with_features_the_arm_that_tells_most_gets_the_pulls() -> None:
     assert pulls[2] > 150
 
 
+def test_one_against_many_gets_as_many_as_each_of_them() -> None:
+    """One arm above 24 equal ones: √24 times as many would be best, and pairs in doubt does that."""
+    means = np.append(0.1, np.zeros(24))
+    strategy = sampling(np.eye(25), 1, budget=10_000)
+    strategy.take(np.full(25, 10), 10 * means)
+    while strategy.told < 4_000:
+        strategy.decide(strategy.plan * means, strategy.told)
+    assert strategy.pulls[0] / strategy.pulls[1:].mean() == pytest.approx(1.03, abs=0.05)
+
+
 def test_slack_moves_pulls_to_where_it_does_not_help() -> None:
     means = [3.0, 1.0, 0.99, 0.0]
     near, slack = (play(sampling(np.eye(4), 2, epsilon=e), means).pulls for e in (0.0, 0.5))
@@ -134,7 +137,7 @@ def test_a_plan_is_one_part_in_32_of_what_is_known_and_ends_at_the_budget() -> N
 def test_the_seed_decides_and_nothing_else() -> None:
     pulls = []
     for seed in (1, 1, 2):
-        study = begin(60, seed=seed)
+        study = begin(60, seed=seed, algorithm="top-two")
         study.run(result, progress=False)
         pulls.append([trial.arm for trial in study.trials])
     assert pulls[0] == pulls[1] != pulls[2]
@@ -153,7 +156,7 @@ def test_compiled_and_interpreted_choose_the_same_pulls() -> None:
 
 def test_it_is_stored_under_its_own_kind(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
-    study = begin(50, storage=path)
+    study = begin(50, storage=path, algorithm="top-two")
     assert _described(shortlist.TopTwo(budget=50)) == {
         "name": "top-two",
         "budget": 50,
@@ -163,6 +166,27 @@ def test_it_is_stored_under_its_own_kind(tmp_path: Path) -> None:
     loaded = shortlist.Study.load(path)
     assert loaded.round.strategy.plan.tolist() == study.round.strategy.plan.tolist()
     assert loaded.ask().arm == begin(50, storage=path).pending[0].arm
+
+
+def test_a_study_stored_before_there_were_pairs_in_doubt_goes_on_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    study = begin(60, algorithm="top-two", storage=path)
+    study.run(result, max_evaluations=25, progress=False)
+    again = begin(60, storage=path)  # nothing is named, and the budget is the same
+    assert again.bound.name == shortlist.Study.load(path).bound.name == "top-two"
+    assert again.round.strategy.plan.tolist() == study.round.strategy.plan.tolist()
+    with pytest.raises(errors.StudyMismatch, match="now given algorithm = pairs-in-doubt"):
+        begin(60, algorithm="pairs-in-doubt", storage=path)
+
+
+# Of 40 results, as top-two sampling asked for them while ``Study(…, budget=T)`` used it.
+PULLED = "0101001110101010110101010101010101101010"
+
+
+def test_pulls_are_those_that_they_always_were() -> None:
+    study = begin(40, algorithm="top-two")
+    study.run(result, progress=False)
+    assert "".join(str(trial.arm) for trial in study.trials) == PULLED
 
 
 @pytest.mark.slow

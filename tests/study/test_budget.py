@@ -108,7 +108,7 @@ def test_the_words_say_what_it_is() -> None:
     assert words.startswith("No guarantee: with a fixed budget the study ends after 40 evaluations")
     assert "It is an estimate, not a bound" in words
     assert "extension without a theorem" in words
-    assert "Russo 2016" in words
+    assert "You et al. 2023" in words
     assert "σ = 0.6 and means linear in the features" in words
     assert not study.bound.proven
     assert 0.0 <= study.shortlist.error <= 1.0

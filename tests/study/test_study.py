@@ -592,7 +592,9 @@ def test_a_storage_alone_points_to_load(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidSetting, match=r"Study\.load\(storage\)"):
         shortlist.Study(storage=tmp_path / "s.db", sigma=1.0)
     study(storage=tmp_path / "s.db", name="a, b")
-    with pytest.raises(errors.InvalidSetting, match=r"2 studies: 'study', 'a, b'.*load\(storage, name"):
+    with pytest.raises(
+        errors.InvalidSetting, match=r"2 studies: 'study', 'a, b'.*load\(storage, name"
+    ):
         shortlist.Study.load(tmp_path / "s.db")
 
 

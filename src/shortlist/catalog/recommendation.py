@@ -14,7 +14,7 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
 from shortlist.plans.guide import Guided
-from shortlist.plans.top_two import TopTwo
+from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
 
@@ -87,7 +87,7 @@ def meant(
 ) -> tuple[str | Algorithm, Any]:
     """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
 
-    Where nothing is named it is ``"auto"``: with a budget top-two sampling; with a threshold m-LinGapE,
+    Where nothing is named it is ``"auto"``: with a budget ``PairsInDoubt``; with a threshold m-LinGapE,
     as strategies have bounds of their own; else what is ``recommended``.
 
     Examples
@@ -169,8 +169,8 @@ def by_trust(
 
 
 def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
-    """Top-two sampling, or the one that was named; raises if that does not work on a budget."""
-    own = TopTwo(budget=budget)  # type: ignore[arg-type]  # it is checked there
+    """``PairsInDoubt``, or the one that was named; raises if that does not work on a budget."""
+    own = PairsInDoubt(budget=budget)  # type: ignore[arg-type]  # it is checked there
     if choice is None or is_auto(choice):
         return own
     if isinstance(choice, str) and choice in WITH_BUDGET:
@@ -185,7 +185,7 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     name = find_algorithm(choice).name
     raise InvalidSetting(
         f"budget={budget} and algorithm={name!r} contradict each other: {name} stops when it is "
-        f"certain enough, and only {' and '.join(WITH_BUDGET)} work on a budget. Leave out one of "
+        f"certain enough, and only {', '.join(WITH_BUDGET)} work on a budget. Leave out one of "
         "the two."
     )
 

@@ -25,6 +25,7 @@ from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
+from shortlist.rules.initialization import span
 from shortlist.rules.thresholds import StrategyThreshold
 
 NORMAL = StrategyThreshold(
@@ -190,6 +191,29 @@ class BudgetStrategy(Strategy):
     @abstractmethod
     def _next_plan(self) -> Integers:
         """The plan after these results."""
+
+
+LOOKS = 32  # of all results so far one part in so many is planned at once
+
+
+class SmallPlans(BudgetStrategy):
+    """Plans so small that the results of a plan would hardly have changed it."""
+
+    @property
+    def end(self) -> int:
+        """The number of results at the end of the plan; the budget once that is spent."""
+        return self.budget if self.spent else self.told + int(self.plan.sum())
+
+    @property
+    def next_size(self) -> int:
+        """How many pulls the next plan has."""
+        return min(max(1, self.told // LOOKS), self.budget - self.told)
+
+    def _first_plan(self) -> Integers:
+        """Arms that span the features, once."""
+        plan = np.zeros(len(self._basis), np.int64)
+        plan[span(self._basis)] = 1
+        return plan
 
 
 def norms(rows: Reals) -> Reals:

@@ -40,9 +40,8 @@ from shortlist.numerics.records import (
     Reals,
     Table,
 )
-from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy
+from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy, SmallPlans
 from shortlist.plans.strategy import ReducedProblem
-from shortlist.rules.initialization import span
 
 NAME = "top-two"
 SUMMARY = (
@@ -50,7 +49,6 @@ SUMMARY = (
     "a theorem (nearest: Russo 2016)"
 )
 REDRAWS = 100  # then the least certain pair: late in a study other m best are rarely drawn
-LOOKS = 32  # of all results so far one part in so many is planned at once
 EQUAL = 1e-18  # of the arms' own squares: what rounding may leave of a difference of equal features
 
 
@@ -58,8 +56,9 @@ EQUAL = 1e-18  # of the arms' own squares: what rounding may leave of a differen
 class TopTwo(Budgeted):
     """The m best arms, as well as a fixed number of evaluations can tell.
 
-    ``Study(…, budget=T)`` uses it; in ``compare`` it stands beside the other algorithms. δ plays no
-    part in its decisions: it only sets how wide the intervals are that are shown.
+    ``Study(…, budget=T)`` used it before ``PairsInDoubt``, and studies stored then still do;
+    ``algorithm="top-two"`` asks for it. δ plays no part in its decisions: it only sets how wide the
+    intervals are that are shown.
 
     Parameters
     ----------
@@ -90,24 +89,13 @@ class TopTwo(Budgeted):
         return partial(TopTwoSampling, budget=self.budget)
 
 
-class TopTwoSampling(BudgetStrategy):
+class TopTwoSampling(SmallPlans):
     """Plans of few pulls, each for a pair on which two draws of the means disagree."""
 
     cost = 1e6
 
-    @property
-    def end(self) -> int:
-        """The number of results at the end of the plan; the budget once that is spent."""
-        return self.budget if self.spent else self.told + int(self.plan.sum())
-
-    def _first_plan(self) -> Integers:
-        """Arms that span the features, once."""
-        plan = np.zeros(len(self._basis), np.int64)
-        plan[span(self._basis)] = 1
-        return plan
-
     def _next_plan(self) -> Integers:
-        """So few pulls that the results of the plan would hardly have changed it."""
+        """A pull for each pair on which two draws disagree."""
         problem, order = self._problem, np.argsort(-self.means, kind="stable")
         first = max(0, problem.m - NEAR)
         near = order[first : problem.m + NEAR]
@@ -115,12 +103,11 @@ class TopTwoSampling(BudgetStrategy):
         with np.errstate(over="ignore"):
             seed_stream(round_key(np.uint64(self.seed), self.told, 0), stream)
         plan = np.zeros(len(order), np.int64)
-        pulls = min(max(1, self.told // LOOKS), self.budget - self.told)
         white = np.ascontiguousarray(self._white.T)
         scratch = np.zeros((5, max(len(near), white.shape[1])))
         masks = np.zeros(len(near), np.bool_), np.zeros(len(near), np.bool_)
         given = self.means, white, near, wanted, problem.sigma, problem.epsilon
-        choose_pulls(*given, pulls, stream, scratch, *masks, plan)
+        choose_pulls(*given, self.next_size, stream, scratch, *masks, plan)
         return plan
 
 

@@ -25,6 +25,7 @@ from shortlist.plans.budget import Budgeted
 from shortlist.plans.guide import Guided
 from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
+from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 from shortlist.rules.registry import RULES, find_threshold
@@ -283,7 +284,9 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-BUDGETED: dict[str, type[Budgeted]] = {each.__name__: each for each in (XYHalving, TopTwo)}
+BUDGETED: dict[str, type[Budgeted]] = {
+    each.__name__: each for each in (XYHalving, TopTwo, PairsInDoubt)
+}
 
 
 def _algorithm(described: dict[str, Any]) -> str | Algorithm:

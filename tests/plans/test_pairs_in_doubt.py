@@ -1,0 +1,187 @@
+"""Pairs in doubt: how much a pair counts, which arm is pulled, and how the pulls are shared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import binomtest, norm
+
+import shortlist
+from budgets import begin, play, result
+from shortlist.plans.pairs_in_doubt import DoubtfulPairs, result_of
+from shortlist.plans.strategy import ReducedProblem
+from shortlist.study.definition import _described
+
+RNG = np.random.default_rng(0)
+
+
+def spending(features: Any, m: int, *, epsilon: float = 0.0, budget: int = 200) -> DoubtfulPairs:
+    problem = ReducedProblem(np.asarray(features, float), m, 0.5, 0.05, epsilon)
+    return DoubtfulPairs(problem, budget)
+
+
+def told(features: Any, pulls: Any, means: Any, m: int, epsilon: float = 0.0) -> DoubtfulPairs:
+    strategy = spending(features, m, epsilon=epsilon, budget=10_000)
+    strategy.take(np.asarray(pulls), np.asarray(pulls) * np.asarray(means))
+    return strategy
+
+
+def variances(features: NDArray[Any], pulls: NDArray[Any]) -> NDArray[Any]:
+    """Of the means, in units of σ²."""
+    inverse = np.linalg.inv(features.T @ (pulls[:, None] * features))
+    return np.asarray(features @ inverse @ features.T)
+
+
+def gains(strategy: DoubtfulPairs, features: NDArray[Any], m: int, epsilon: float) -> list[float]:
+    """For every arm the shares of variance that its result removes, each times its doubt."""
+    order = np.argsort(-strategy.means)
+    before, removed = variances(features, strategy.pulls), []
+    for arm in range(len(features)):
+        after, total = variances(features, strategy.pulls + (np.arange(len(features)) == arm)), 0.0
+        for b in order[:m]:
+            for c in order[m:]:
+                old, new = (v[b, b] + v[c, c] - 2 * v[b, c] for v in (before, after))
+                gap = strategy.means[b] - strategy.means[c] + epsilon
+                total += norm.sf(gap / (0.5 * np.sqrt(old))) * (old - new) / old
+        removed.append(total)
+    return removed
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+@pytest.mark.parametrize("m", [1, 3, 8])
+def test_the_pull_removes_most_of_what_is_in_doubt(m: int, epsilon: float) -> None:
+    for _ in range(5):
+        features = RNG.standard_normal((9, 3))
+        pulls = RNG.integers(1, 6, 9)
+        strategy = told(features, pulls, features @ RNG.standard_normal(3), m, epsilon)
+        assert strategy.plan.sum() == max(1, pulls.sum() // 32)
+        expected = gains(strategy, features, m, epsilon)
+        assert strategy.plan[np.argmax(expected)] > 0
+
+
+def test_a_supposed_result_changes_both_tables_as_a_real_one_does() -> None:
+    white, factor = RNG.standard_normal((3, 12)), RNG.standard_normal((3, 5))
+    pairs = factor @ factor.T
+    own = np.einsum("ka,ka->a", white, white)
+    before, along = white.T @ pairs @ white, white.T @ white[:, 5]
+    ahead, across = white.copy(), pairs.copy()
+    returned = result_of(5, ahead, across)
+    after = np.linalg.inv(np.eye(3) + np.outer(white[:, 5], white[:, 5]))
+    np.testing.assert_allclose(ahead.T @ ahead, white.T @ after @ white, atol=1e-12)
+    np.testing.assert_allclose(
+        ahead.T @ across @ ahead, white.T @ after @ pairs @ after @ white, atol=1e-12
+    )
+    np.testing.assert_allclose(returned[0], along)
+    np.testing.assert_allclose(returned[1], before[:, 5])
+    assert own[5] == pytest.approx(along[5])
+
+
+def test_pulls_of_a_plan_are_those_one_by_one_with_the_same_doubt() -> None:
+    """With 640 results a plan has 20 pulls: the tables are brought up to date, and not made anew."""
+    features = RNG.standard_normal((9, 3))
+    strategy = told(features, np.full(9, 72), features @ [1.0, 0.4, -0.2], 2)
+    white, pairs = strategy._white.copy(), strategy._pairs()
+    plan = np.zeros(9, int)
+    for _ in range(20):
+        gain = np.einsum("ka,kj,ja->a", white, pairs, white) / (1 + (white**2).sum(axis=0))
+        plan[np.argmax(gain)] += 1
+        result_of(int(np.argmax(gain)), white, pairs)
+    assert strategy.plan.tolist() == plan.tolist()
+
+
+def test_one_against_many_gets_more_than_any_of_them() -> None:
+    """One arm above 24 equal ones: the best shares are √24 to 1 (its variance is in every pair)."""
+    means = np.append(0.1, np.zeros(24))
+    strategy = told(np.eye(25), np.full(25, 10), means, 1)
+    while strategy.told < 4_000:
+        strategy.decide(strategy.plan * means, 0)
+    others = strategy.pulls[1:]
+    assert strategy.pulls[0] / others.mean() == pytest.approx(np.sqrt(24), rel=0.02)
+    assert others.max() <= others.min() + 1
+
+
+def test_without_features_the_pair_in_doubt_gets_the_pulls() -> None:
+    pulls = play(spending(np.eye(5), 2), [2.0, 1.0, 0.8, -1.0, -2.0]).pulls
+    assert pulls[[1, 2]].sum() > 150
+    assert (pulls >= 1).all()
+
+
+def test_with_features_the_arm_that_tells_most_gets_the_pulls() -> None:
+    """At a small angle two arms are told apart by a third."""
+    angle = 0.1
+    features = [[1.0, 0.0], [np.cos(angle), np.sin(angle)], [0.0, 1.0]]
+    pulls = play(spending(features, 1), np.array(features) @ [1.0, 0.0]).pulls
+    assert pulls[2] > 150
+
+
+def test_slack_moves_pulls_to_where_it_does_not_help() -> None:
+    means = [3.0, 1.0, 0.99, 0.0]
+    near, slack = (play(spending(np.eye(4), 2, epsilon=e), means).pulls for e in (0.0, 0.5))
+    assert near[[1, 2]].sum() > slack[[1, 2]].sum()
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_arms_that_nothing_tells_apart_do_no_harm(m: int) -> None:
+    features = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    last = play(spending(features, m, epsilon=0.1), features @ [1.0, 0.2])
+    assert last.pulls.sum() == 200
+    assert set(np.flatnonzero(last.inside)) < {0, 1, 2}
+    alike = play(spending(np.ones((4, 1)), m), np.ones(4))
+    assert alike.pulls.sum() == 200
+
+
+def test_pairs_that_are_as_good_as_certain_still_have_an_order() -> None:
+    """Probabilities of 1e-2000 are 0 in floating point; their ratios are not."""
+    strategy = told(np.eye(3), [40, 40, 40], [1000.0, 0.0, -500.0], 1)
+    assert strategy.plan[2] == 0
+    assert strategy.plan.sum() == 3
+
+
+def test_a_plan_is_one_part_in_32_of_what_is_known_and_ends_at_the_budget() -> None:
+    strategy = spending(np.eye(4), 1, budget=301)
+    ends = []
+    while not strategy.spent:
+        known = strategy.told
+        assert strategy.plan.sum() == (4 if not known else min(max(1, known // 32), 301 - known))
+        ends.append(strategy.end)
+        strategy.decide(strategy.plan * np.array([1.0, 0.9, 0.8, 0.0]), 0)
+    assert ends[-1] == strategy.end == strategy.told == 301
+
+
+def test_results_decide_and_no_seed() -> None:
+    plans = []
+    for seed in (1, 2):
+        strategy = spending(np.eye(4), 1, budget=90)
+        strategy.decide(np.array([1.0, 0.9, 0.8, 0.0]), seed)
+        plans.append(strategy.plan.tolist())
+    assert plans[0] == plans[1]
+
+
+def test_it_is_stored_under_its_own_kind(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    study = begin(50, storage=path)
+    assert _described(shortlist.PairsInDoubt(budget=50)) == {
+        "name": "pairs-in-doubt",
+        "budget": 50,
+        "kind": "PairsInDoubt",
+    }
+    study.run(result, max_evaluations=30, progress=False)
+    loaded = shortlist.Study.load(path)
+    assert loaded.round.strategy.plan.tolist() == study.round.strategy.plan.tolist()
+    assert loaded.ask().arm == begin(50, storage=path).pending[0].arm
+
+
+@pytest.mark.slow
+def test_it_errs_less_often_than_top_two_where_arms_are_many() -> None:
+    """40 arms without features, m = 3, 6 evaluations an arm."""
+    means = np.sort(np.random.default_rng(40).standard_normal(40))[::-1]
+    instance = shortlist.instances.from_arrays(np.eye(40), means=means, m=3, sigma=0.5)
+    ours, top_two = (
+        int((~shortlist.compare(each, instance, runs=200, progress=False).frame["correct"]).sum())
+        for each in (shortlist.PairsInDoubt(budget=240), shortlist.TopTwo(budget=240))
+    )
+    assert binomtest(ours, max(ours + top_two, 1), alternative="greater").pvalue > 0.01
