@@ -68,7 +68,7 @@ class AlgorithmOnProblem:
         return max(lows), min(highs)
 
     def check(self, value: float) -> None:
-        """Raise for a result that cannot be, by the algorithm or by what is known about the noise."""
+        """Raise if a result is impossible for the algorithm or for what is known about the noise."""
         if self.reward_range is not None:
             low, high = self.reward_range
             if not low <= value <= high:
@@ -85,7 +85,7 @@ class AlgorithmOnProblem:
         self.problem.noise.check(value)
 
     def turned(self, values: Reals) -> Reals:
-        """Results or means as the algorithm sees them, who looks for the largest; and back again.
+        """Results or means with the largest sought, as algorithms do; its own inverse.
 
         Where the smallest are looked for they are negated. An algorithm for results from 0 to 1 is
         given them mirrored within that range.

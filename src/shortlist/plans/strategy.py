@@ -1,4 +1,4 @@
-"""Algorithms that proceed plan by plan: so many pulls of each arm, then a decision."""
+"""What a strategy is given (``ReducedProblem``) and must provide (``Strategy``)."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ class Posterior:
         observe(self.state, int(arm), float(value))
 
     def mirror(self, total: float) -> None:
-        """Be what it would be if every result were ``total`` minus it, without a look at the order."""
+        """Replace every result y by ``total`` − y; the order of the arms is not renewed."""
         state = self.state
         for sums, pulls in ((state.sums, state.pulls), (state.pilot_sums, state.pilot)):
             sums[:] = total * pulls - sums

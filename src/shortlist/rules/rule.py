@@ -82,7 +82,7 @@ class Rule:
         What the loop must prepare for it: ``mth_gaps``, ``outside_gaps``, ``design``, ``target``.
     traits : frozenset of str
         How the loop treats it: ``both``, ``lagged``, ``heuristic``, ``symmetric``; of a threshold
-        ``by_time``, ``pilot``, ``levels``.
+        ``by_time`` (it depends on t alone), ``by_pair``, ``pilot``, ``levels``.
     number : int
         By which the loop calls a rule that is compiled into it; ``OWN`` if called by pointer.
     """

@@ -3,7 +3,8 @@
 A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says how
 its constants follow from the setting, what its proof assumes, and where it is proven. All of them are
 in ``THRESHOLDS``. One of the package's own also has a number, and a line in ``evaluate`` that calls it
-by that number; a user's is called by its address.
+by that number; a user's is called by its address. The authors named in ``source`` are cited by a report
+if they are in ``report/works.toml``.
 """
 
 from __future__ import annotations
@@ -249,7 +250,7 @@ def two_arms(t: int, log_det: float, constants: Reals) -> float:
 
 @rule("threshold", traits=("levels",), number=7)
 def levels(t: int, log_det: float, constants: Reals) -> float:
-    """The same with the highest c = 4^k c_0 that is at most λ_min(A), for 1/((k+1)(k+2)) of δ, u = 0.3."""
+    """``self_normalized`` with the highest c = 4^k c_0 that is at most λ_min(A), for 1/((k+1)(k+2)) of δ, u = 0.3."""
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 

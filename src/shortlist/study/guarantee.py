@@ -1,4 +1,4 @@
-"""What an answer is worth, in words, and what that also rests on because of the way a study went.
+"""The guarantee of an answer in words, with conditions that arose while the study ran.
 
 The shortlist, the report, the command line and warnings all say it with these words.
 """

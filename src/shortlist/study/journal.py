@@ -255,7 +255,7 @@ class Ledger:
         )
 
     def restore(self, mark: Mark) -> None:
-        """Be what it was at the last mark, and so every trial. If cut short, it is called again."""
+        """Restore the ledger and its trials as they were at the last mark; if interrupted, call it again."""
         (trials, taken, events), (moves, moved, reopened, times), others, flags, touched = mark
         for trial, before in reversed(touched):
             put_back(trial, before)

@@ -152,7 +152,7 @@ class Run:
             pause = min(2.0 * pause, LONGEST_PAUSE)
 
     def _is_stuck(self) -> bool:
-        """Whether the rest of a budget is with others, of whom nobody knows whether they work."""
+        """Whether other workers, which may no longer be running, hold the rest of the budget."""
         pending = self._journal.ledger.pending
         known = bool(pending) and all(trial.process is not None for trial in pending)
         return self._refused and not known and not self._under_way()

@@ -1,4 +1,4 @@
-"""Files of Boolean networks, read and written in the format that the end of their name tells."""
+"""Read and write files of Boolean networks; the suffix of the name selects the format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ from shortlist.repurposing.networks.formats.text import (
 )
 from shortlist.repurposing.networks.network import BooleanNetwork
 
-SUFFIXES = (".net", ".bnet", ".sbml", ".xml", ".sif")
+# Formats that hold any functions of genes: how each is read and written.
+FUNCTIONS = {
+    ".bnet": (parse_bnet, format_bnet),
+    ".sbml": (parse_sbml, format_sbml),
+    ".xml": (parse_sbml, format_sbml),
+}
+# .net and .sif hold regulation rules of RE:IN.
+SUFFIXES = (".net", *FUNCTIONS, ".sif")
 
 
 def read(
@@ -58,10 +65,8 @@ def read(
     suffix = _suffix(path)
     if rules is not None and suffix != ".sif":
         raise InvalidNetwork(f"rules are for .sif files; {path.name} has its own functions.")
-    if suffix == ".bnet":
-        return parse_bnet(read_text(path), path.name)
-    if suffix in (".sbml", ".xml"):
-        return parse_sbml(read_text(path), path.name)
+    if suffix in FUNCTIONS:
+        return FUNCTIONS[suffix][0](read_text(path), path.name)
     if suffix == ".sif":
         text = read_text(path)
         beside = path.with_suffix(".noa")
@@ -115,8 +120,7 @@ def write(network: BooleanNetwork | AbstractNetwork, path: str | PathLike[str]) 
         return
     if isinstance(network, AbstractNetwork):
         network = network.network()
-    text = format_bnet(network) if suffix == ".bnet" else format_sbml(network)
-    write_file(path, text.encode())
+    write_file(path, FUNCTIONS[suffix][1](network).encode())
 
 
 def _suffix(path: Path) -> str:
