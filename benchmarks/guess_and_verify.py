@@ -232,7 +232,7 @@ WAYS: dict[str, Callable[[ReducedProblem], GuessAndVerify]] = {
     ),
 }
 # Two values, 1 apart: the lower one, and how often the upper one comes for the first arm.
-TWO_VALUES = {"±σ": (-0.5, 0.5), "coins": (0.0, 0.5), "skewed, 10 %": (0.0, 0.1)}
+TWO_VALUES = {"±σ": (-0.5, 0.5), "coins, 30 %": (0.0, 0.3), "coins, 10 %": (0.0, 0.1)}
 
 
 def sums_of(noise: str, plan: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -193,6 +193,8 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (screen_with(algorithm="XY-halving"), "new screen.toml", ""),
     (screen_with(algorithm="m-LinGap"), "new screen.toml", ""),
     (screen_with(threshold="none"), "new screen.toml", ""),
+    (screen_with(threshold="frequentist"), "new screen.toml", ""),
+    (screen_with(threshold="frequentist", S=1.0, algorithm="LUCB"), "new screen.toml", ""),
     (screen_with(sigma=None), "new screen.toml", ""),
     (screen_with(sigma="estimat"), "new screen.toml", ""),
     (screen_with(sigma="bounded"), "new screen.toml", ""),

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shortlist.advice import advised
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.jit import compiled
@@ -134,8 +135,12 @@ class Threshold:
         """Raise where the threshold cannot be computed at all."""
         if self.needs_S and setting.S is None:
             raise InvalidSetting(
-                f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: pass S=…, "
-                "or use threshold='self_normalized', which needs none."
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: "
+                + advised(
+                    'write S = …, or threshold = "self_normalized"',
+                    "pass S=…, or use threshold='self_normalized'",
+                )
+                + ", which needs none."
             )
         if self.needs_S and self.formula_regularization(setting) <= 0.0:
             raise InvalidSetting(
@@ -304,7 +309,9 @@ def _other_theta(setting: Setting) -> list[str]:
         return []
     return [
         "S bounds ‖θ‖ for the features, and without their use a bound on the norm of the K means is "
-        "needed (leave the features out, with arms=…, and give that as S)"
+        "needed ("
+        + advised("list the arms in place of the features", "leave the features out, with arms=…")
+        + ", and give that as S)"
     ]
 
 
@@ -574,7 +581,7 @@ def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
                 asked[name] = evidence
     if not asked:
         raise InvalidSetting(
-            "threshold='auto' found none that is proven here: the initial pulls, the "
+            "the threshold auto found none that is proven here: the initial pulls, the "
             "regularization or a missing S fit none. Name a threshold, or leave them as they are "
             "by default."
         )
