@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 import shortlist
 from budgets import begin, play, result
@@ -181,7 +181,7 @@ def test_it_errs_less_often_than_top_two_where_arms_are_many() -> None:
     means = np.sort(np.random.default_rng(40).standard_normal(40))[::-1]
     instance = shortlist.instances.from_arrays(np.eye(40), means=means, m=3, sigma=0.5)
     ours, top_two = (
-        int((~shortlist.compare(each, instance, runs=200, progress=False).frame["correct"]).sum())
+        int((~shortlist.compare(each, instance, runs=100, progress=False).frame["correct"]).sum())
         for each in (shortlist.PairsInDoubt(budget=240), shortlist.TopTwo(budget=240))
     )
-    assert binomtest(ours, max(ours + top_two, 1), alternative="greater").pvalue > 0.01
+    assert ours < top_two
