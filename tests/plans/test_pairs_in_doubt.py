@@ -176,12 +176,12 @@ def test_it_is_stored_under_its_own_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_errs_less_often_than_top_two_where_arms_are_many() -> None:
-    """40 arms without features, m = 3, 6 evaluations an arm."""
-    means = np.sort(np.random.default_rng(40).standard_normal(40))[::-1]
-    instance = shortlist.instances.from_arrays(np.eye(40), means=means, m=3, sigma=0.5)
+def test_it_errs_no_more_often_than_top_two() -> None:
+    """One arm above 24 equal ones, 6 evaluations an arm."""
+    instance = shortlist.instances.from_arrays(np.eye(25), means=[0.5, *[0.0] * 24], m=1, sigma=0.5)
     ours, top_two = (
         int((~shortlist.compare(each, instance, runs=100, progress=False).frame["correct"]).sum())
-        for each in (shortlist.PairsInDoubt(budget=240), shortlist.TopTwo(budget=240))
+        for each in (shortlist.PairsInDoubt(budget=150), shortlist.TopTwo(budget=150))
     )
-    assert ours < top_two
+    assert top_two > 0  # there is something to be better at
+    assert binomtest(ours, ours + top_two, alternative="greater").pvalue > 0.01
