@@ -20,7 +20,7 @@ MEANS = {
 WANTED = {"middle": 3, "near 0": 3, "near 1": 7}  # near 1 is near 0 turned over
 NAMES = (
     *("LUCB", "UGapE", "KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"),
-    *("Racing", "Racing (paired)", "Phased", "Uniform"),
+    *("Racing", "Racing (paired)", "Phased", "Guess-and-verify (own results)", "Uniform"),
 )
 
 
