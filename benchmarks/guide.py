@@ -3,6 +3,7 @@
 ``python benchmarks/guide.py`` runs each algorithm 10 times on every truth of ``linearity.py``. A run
 is cut at 200,000 evaluations. ``--model forest`` adds a random forest (scikit-learn), ``--model
 "Gaussian process"`` a Gaussian process, and ``--model random`` predictions drawn at random.
+``--linear`` runs instances of ``make bench-samples`` instead, where features could be relied on.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 
 import shortlist
 from linearity import TRUTHS
+from shortlist.catalog.recommendation import recommended
+from suite import suite
 
 MOST = 200_000
 RIVALS = ["Racing (paired)", "Guess-and-verify (own results)"]
@@ -86,13 +89,32 @@ def one_truth(name: str, runs: int, seed: int, models: list[str]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def where_they_hold(runs: int, seed: int) -> None:
+    """A line for every linear instance: relying on the features, guided by them, without them."""
+    print("| instance | relied on | guided | own results | Racing (paired) |\n" + "|---" * 5 + "|")
+    for entry in suite()[3:8]:
+        problem = entry.instance.problem(0.05, 0.0, None)
+        compared = [recommended(problem), shortlist.Guided(), *reversed(RIVALS)]
+        means = [
+            shortlist.compare(each, entry.instance, runs=runs, seed=seed, progress=False).frame
+            for each in compared
+        ]
+        wrong = sum(int((~frame["correct"]).sum()) for frame in means)
+        cells = " | ".join(f"{frame['samples'].mean():,.0f}" for frame in means)
+        print(f"| {entry.label} | {cells} |" + (f" {wrong} wrong" if wrong else ""), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--truth", action="append", choices=list(TRUTHS))
     parser.add_argument("--model", action="append", choices=list(MODELS))
+    parser.add_argument("--linear", action="store_true")
     given = parser.parse_args()
+    if given.linear:
+        where_they_hold(given.runs, given.seed)
+        return
     models = list(dict.fromkeys(["least squares", *(given.model or [])]))
     # The algorithm of a truth is not looked at here, so that one is there twice.
     names = given.truth or [name for name, truth in TRUTHS.items() if truth().algorithm is None]

@@ -173,3 +173,8 @@ def test_a_changed_feature_is_named_by_its_column(tmp_path: Path) -> None:
     frame.loc[1, "lr"] = 0.3
     with pytest.raises(StudyMismatch, match=r"'lr' of arm '1' was 0\.2, not 0\.3"):
         shortlist.Study(frame, **settings)
+
+
+def test_so_many_arms_without_features_are_refused_before_memory_runs_out() -> None:
+    with pytest.raises(InvalidFeatures, match=r"at most 30,000 arms, got 100,000.*give features"):
+        shortlist.Study(arms=[str(arm) for arm in range(100_000)], m=5, sigma=1.0)

@@ -25,6 +25,7 @@ MAGIC = b"\x93NUMPY"
 LONGEST = 65_536  # bytes of a header
 KINDS = "biuf"
 MOST = 32  # dimensions
+MOST_WITHOUT = 30_000  # arms without features: each is its own dimension, in a table of 7 GB
 _TYPE = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[a-zA-Z]\d{0,3})['"]""")
 _ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
 _SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\s,L]{0,400})\)""")
@@ -55,6 +56,12 @@ def features_and_names(
     if features is None:
         if arms is not None:
             names = [str(name) for name in arms]
+            if len(names) > MOST_WITHOUT:
+                raise InvalidFeatures(
+                    f"without features there may be at most {MOST_WITHOUT:,} arms, got "
+                    f"{len(names):,}: every arm is its own dimension, and a table of arms × arms is "
+                    "kept. Leave out arms that are known to be bad, or give features."
+                )
             return np.eye(len(names)), _names(names), None
         raise InvalidFeatures(
             "neither features nor arms were given: pass features (one row per arm), or "
