@@ -230,3 +230,37 @@ def test_trials_of_a_plate_that_were_measured_again(study: shortlist.Study) -> N
     rest = actions.tell(study, plate)  # now nothing in it contradicts what is known
     assert (rest["taken"], rest["known"]) == ([2], [3, 4])
     assert study.trials[0].value == 0.5
+
+
+def test_of_a_file_told_before_only_what_differs_was_measured_again(study: shortlist.Study) -> None:
+    rows = {"file": "old.csv", "text": "arm,value\nash,0.5\noak,0.75\n"}
+    actions.tell(study, rows)
+    changed = {**rows, "text": rows["text"].replace("0.75", "0.8"), "measured_again": True}
+    told, repeated = (actions.tell(study, changed) for _ in range(2))
+    assert (told["taken"], told["known"]) == ([2], [0])
+    assert (repeated["taken"], repeated["known"]) == ([], [0, 2])
+    moved = {**rows, "text": "arm,value\noak,0.9\nash,0.5\noak,0.75\n"}
+    for sent in (moved, {**moved, "measured_again": True}):
+        with pytest.raises(ToldBefore, match=r"for 'ash', as trial 0, and is for 'oak' here"):
+            actions.tell(study, sent)
+    assert study.evaluations == 3
+
+
+def test_of_a_plate_told_before_only_what_differs_was_measured_again(
+    study: shortlist.Study,
+) -> None:
+    actions.ask(study, {"key": "plate 1", "n": 2})
+    plate = {"file": "plate.csv", "text": "trial,arm,value\n0,ash,0.25\n1,elm,0.5\n"}
+    plate["text"] = plate["text"].replace("ash", study.trials[0].name)
+    plate["text"] = plate["text"].replace("elm", study.trials[1].name)
+    actions.tell(study, plate)
+    changed = {**plate, "text": plate["text"].replace("0.25", "0.3"), "measured_again": True}
+    told, repeated = (actions.tell(study, changed) for _ in range(2))
+    assert (told["taken"], told["known"]) == ([2], [1])
+    assert (repeated["taken"], repeated["known"]) == ([], [2, 1])
+
+
+@pytest.mark.parametrize("body", [1, None, True, 1.5])
+def test_what_is_no_object_is_refused(study: shortlist.Study, body: object) -> None:
+    with pytest.raises(InvalidInput, match="expected an object such as"):
+        actions.tell(study, body)  # type: ignore[arg-type]

@@ -178,7 +178,8 @@ def tell(
         bool,
         typer.Option(
             "--measured-again",
-            help="What the file repeats of earlier results was measured again: tell it as new.",
+            help="Results told before were measured again: tell those that differ as new, or all if none "
+            "differs.",
         ),
     ] = False,
     name: NameOption = None,

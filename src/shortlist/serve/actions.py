@@ -96,6 +96,10 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> tell(study, {"trial": 0, "value": 0.5})["taken"], tell(study, {"trial": 0, "value": 0.5})["known"]
     ([0], [0])
     """
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f'expected an object such as {{"trial": 3, "value": 0.5}}, got {given!r}.'
+        )
     if "file" in given:
         check_names(given, needed=["file", "text"], others=["measured_again"])
         return tell_file(study, given["file"], given["text"], given.get("measured_again", False))

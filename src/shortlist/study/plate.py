@@ -196,6 +196,14 @@ def match(
         if not measured_again:
             _check_not_a_copy(file, study, matched)
         return matched
+    # Of a plate on which some values differ, only those were measured again.
+    some_differ = any(
+        row.trial is not None
+        and row.trial < len(study.trials)
+        and study.trials[row.trial].state != "pending"
+        and not study.trials[row.trial].was_told(value)
+        for row, value in values.items()
+    )
     # In the order of asking, whatever order the lines are in.
     for row in sorted(rows, key=lambda row: row.trial or 0):
         assert row.trial is not None
@@ -231,7 +239,7 @@ def match(
                 matched.results.append((row.trial, value))
         elif again is not None and again.was_told(value):
             matched.known.append(again.number)
-        elif measured_again:
+        elif measured_again and not (some_differ and trial.was_told(value)):
             if again is not None:
                 raise _differs(where, again, row, value, measured_again)
             matched.unasked.append((trial.arm, value, key))
@@ -276,6 +284,14 @@ def _match_unasked(
     from shortlist.study.journal import key_of_trial
 
     arms = {name.strip(): arm for arm, name in enumerate(study.problem.names)}
+    plain_keys = {
+        row: row.key or key_of_trial(row.study or file.name, row.trial or 0) for row in values
+    }
+    # Of a file in which some values differ, only those were measured again.
+    some_differ = any(
+        plain_keys[row] in keyed and not keyed[plain_keys[row]].was_told(value)
+        for row, value in values.items()
+    )
     for row, value in values.items():
         where = f"{file}, line {row.line}"
         arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
@@ -285,9 +301,12 @@ def _match_unasked(
                 f"{command('export', '--table')} lists them."
             )
         _check_value(where, value, study)
-        plain = row.key or key_of_trial(row.study or file.name, row.trial or 0)
+        plain = plain_keys[row]
         key = f"{plain}{AGAIN}"
-        for each in (key,) if measured_again else (key, plain):
+        told = keyed.get(plain)
+        if told is not None and told.arm != arm:
+            raise _moved(where, told, row)
+        for each in (key,) if measured_again and not some_differ else (key, plain):
             known = keyed.get(each)
             if known is not None and known.arm == arm and known.was_told(value):
                 matched.known.append(known.number)
@@ -306,6 +325,15 @@ def _differs(where: str, known: Trial, row: Row, value: float, measured_again: b
         f"{known.name!r}, and is {value!r} for {row.arm!r} here.",
         f"If it was mistyped, {_correction(known, value)} corrects it. If it was measured again, "
         f"{again}. A new result belongs on a new row.",
+    )
+
+
+def _moved(where: str, known: Trial, row: Row) -> ToldBefore:
+    return ToldBefore(
+        f"{where}: this row was told before for {known.name!r}, as trial {known.number}, and is for "
+        f"{row.arm!r} here.",
+        "Nothing was told. Rows seem to have been inserted or moved: put new results at the end of "
+        "the file, or into a file of their own.",
     )
 
 
@@ -358,7 +386,7 @@ def _closed(where: str, trial: Trial, value: float) -> ToldBefore:
         return ToldBefore(
             f"{which} was told {trial.value!r} before and is {value!r} here.",
             f"If {trial.value!r} is wrong, {_correction(trial, value)} corrects it. If {value!r} is a "
-            "second measurement, add --measured-again: then what was told before is told as new.",
+            "second measurement, add --measured-again: then every value that differs is told as new.",
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return ToldBefore(

@@ -521,3 +521,12 @@ def test_a_single_arm_is_not_called_odd_where_sigma_is_too_small() -> None:
     low, high = values.mean(axis=1).min(), values.mean(axis=1).max()
     study.tell(arm="g", value=high + 2.5 * (high - low))  # beyond twice the span, 250 σ or so
     assert not outliers(study)
+
+
+def test_an_outlier_is_named_though_the_one_other_pair_differs_by_chance() -> None:
+    study = shortlist.Study(arms=list("abc"), m=1, sigma=1.0, algorithm="LUCB")
+    for arm, value in [("a", 0.0), ("a", 17.0), ("b", 0.0), ("b", 2.2)]:
+        study.tell(arm=arm, value=value)
+    [found] = outliers(study)
+    assert found.level == "warning"
+    assert "arm 'a'" in found.words

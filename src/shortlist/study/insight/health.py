@@ -423,6 +423,7 @@ APART = 8.0  # σ: no noise with this σ makes results differ by so much
 ODD = 2.0  # times the span of all other arms' means, for an arm that was evaluated once
 FEWEST = 4  # arms with which one can be compared
 TOO_LARGE = 2.0  # σ: if the bulk of the results is as noisy, σ is too small, and nothing mistyped
+BY_CHANCE = 3.0  # over the root of the degrees of freedom: few results may be noisy by chance
 MEDIAN_OF_NORMAL = 0.6745  # of the absolute value, in standard deviations
 
 
@@ -446,8 +447,10 @@ def _outlying(study: View) -> list[Finding]:
     kept = np.arange(len(values)) != k
     others = _apart(arms[kept], values[kept], sigmas)
     others = others[others >= 0.0]
+    freedom = max(1, int(np.maximum(np.bincount(arms[kept]) - 1, 0).sum()))
     bulk = float(np.median(others)) / MEDIAN_OF_NORMAL if len(others) else 1.0
-    least = APART * (bulk if bulk > TOO_LARGE else 1.0)
+    is_noisy = bulk > TOO_LARGE * (1.0 + BY_CHANCE / math.sqrt(freedom))
+    least = APART * (bulk if is_noisy else 1.0)
     if apart[k] > least:
         rest = int(counts[arms[k]]) - 1
         usual = (sums[arms[k]] - values[k]) / rest
