@@ -237,7 +237,7 @@ def match(
                 matched.left.append(row.trial)
             else:
                 matched.results.append((row.trial, value))
-        elif again is not None and again.was_told(value):
+        elif again is not None and again.arm == trial.arm and again.was_told(value):
             matched.known.append(again.number)
         elif measured_again and not (some_differ and trial.was_told(value)):
             if again is not None:
