@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -196,14 +196,8 @@ def match(
         if not measured_again:
             _check_not_a_copy(file, study, matched)
         return matched
-    # Of a plate on which some values differ, only those were measured again.
-    some_differ = any(
-        row.trial is not None
-        and row.trial < len(study.trials)
-        and study.trials[row.trial].state != "pending"
-        and not study.trials[row.trial].was_told(value)
-        for row, value in values.items()
-    )
+    by_number = dict(enumerate(study.trials))
+    some_differ = _some_differ((by_number.get(row.trial or 0), values[row]) for row in filled)
     # In the order of asking, whatever order the lines are in.
     for row in sorted(rows, key=lambda row: row.trial or 0):
         assert row.trial is not None
@@ -250,6 +244,14 @@ def match(
     return matched
 
 
+def _some_differ(rows: Iterable[tuple[Trial | None, float]]) -> bool:
+    """Whether a file has other values than were told before: then only those were measured again."""
+    return any(
+        trial is not None and trial.state != "pending" and not trial.was_told(value)
+        for trial, value in rows
+    )
+
+
 def _check_value(where: str, value: float, study: Study) -> None:
     try:
         study.bound.check(value)
@@ -287,11 +289,7 @@ def _match_unasked(
     plain_keys = {
         row: row.key or key_of_trial(row.study or file.name, row.trial or 0) for row in values
     }
-    # Of a file in which some values differ, only those were measured again.
-    some_differ = any(
-        plain_keys[row] in keyed and not keyed[plain_keys[row]].was_told(value)
-        for row, value in values.items()
-    )
+    some_differ = _some_differ((keyed.get(plain_keys[row]), value) for row, value in values.items())
     for row, value in values.items():
         where = f"{file}, line {row.line}"
         arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
