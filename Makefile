@@ -6,18 +6,25 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores: some tests wait for others, for servers and for clocks.
 SIDE_BY_SIDE := --numprocesses $(shell expr $$(nproc) + 1) --dist worksteal
 
-# The demo needs less than the tests do, and pip need not compile what it does not import.
+# uv installs in a quarter of the time that pip takes. It does not read pip's settings, such as those of
+# a mirror: where it fails, pip does it. Neither compiles here what may never be imported.
+define install
+{ $(1)/bin/python -m pip install --quiet --disable-pip-version-check uv \
+  && $(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2); } \
+  || $(1)/bin/python -m pip install --quiet --no-compile $(2)
+endef
+
+# The demo needs less than the tests do.
 .venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[plot]'
+	$(call install,.venv,--editable '.[plot]')
 	touch $@
 
 # Python files that no test imports, a third of all: bytecode of them would be made for nothing.
 UNUSED := /(tests?|pip|setuptools|mypy|mypyc|docutils|virtualenv)/
 
 .venv/installed: .venv/made
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
+	$(call install,.venv,--editable '.[dev]')
 	-$(BIN)/python -m compileall -q -j 0 -x '$(UNUSED)' .venv/lib > /dev/null 2>&1
 	touch $@
 
@@ -25,11 +32,11 @@ demo: .venv/made
 	$(BIN)/python examples/demo.py
 
 # Compiled once, before the processes of the tests start: each would compile for itself.
-# From the sources, because pip meanwhile takes the package out of .venv and puts it back.
+# From the sources, because meanwhile the package is taken out of .venv and put back.
 compiled: .venv/made
 	PYTHONPATH=src $(BIN)/python -m shortlist compile
 
-# pip keeps one core busy, and compiling needs only what is installed already.
+# Installing keeps one core busy, and compiling needs only what is installed already.
 test: .venv/made
 	@$(MAKE) --no-print-directory --jobs 2 compiled .venv/installed
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
@@ -41,8 +48,7 @@ quick: .venv/installed
 # The oldest Numba that is supported: numerics/lowering.py and numerics/cache.py lean on what is private to Numba.
 .venv-oldest/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --no-compile --editable . 'numba==0.61.*' \
-	  pytest hypothesis
+	$(call install,.venv-oldest,--editable . 'numba==0.61.*' pytest hypothesis)
 	touch $@
 
 oldest: .venv-oldest/installed
