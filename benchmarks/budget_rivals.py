@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shortlist.rules import rewards as models
 from shortlist.rules.initialization import span
-from shortlist.simulation import rewards as models
 from shortlist.simulation.instances import Instance
 
 Reals = NDArray[np.float64]

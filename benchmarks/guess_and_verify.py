@@ -27,7 +27,7 @@ from shortlist.catalog.recommendation import arms_tell_of_others, recommended
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
 from shortlist.plans.guide import GuidedGuess
-from shortlist.plans.pairs import Fit, OwnFit
+from shortlist.plans.means import Fit, OwnFit
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance

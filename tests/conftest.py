@@ -22,18 +22,25 @@ from server import running_server, server_programs
 assert "numpy" not in sys.modules
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Where several processes test side by side, a comparison that starts a thread for every core makes its
+# threads wait for each other. Tests of threads say how many they want.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.cpu_count = lambda: 1
+
 # Folders of tests lie in memory, where there is enough: a commit does not wait for the disk.
 MEMORY = Path("/dev/shm")
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 * 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # What is loaded and collected stays until the end: the garbage collector need not look at it, neither
-# while the tests are collected, where that was a quarter of the time, nor while they run.
+# while the tests are collected, where that was a quarter of the time, nor while they run. Then it
+# need not look as often as in a program that is to stay small.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 

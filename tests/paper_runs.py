@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shortlist.paper.agreement import Reproduced
 from shortlist.paper.experiment import Experiment
-from shortlist.paper.reproduced import Reproduced
 
 
 def faked(panel: Any, samples: dict[str, list[int]]) -> Reproduced:

@@ -18,8 +18,8 @@ import shortlist
 from once import once
 from shortlist import report
 from shortlist.report import pictures
+from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods as methods_of
-from shortlist.report.reading import Reading
 
 PAYLOAD = "document.title='owned'"
 HOSTILE = [
@@ -191,7 +191,7 @@ def badges(kind: str) -> list[str]:
 
 
 def methods(study: shortlist.Study) -> str:
-    return methods_of(Reading(study))
+    return methods_of(Analysis(study))
 
 
 LETTERS = list("abcdefghij")

@@ -6,6 +6,8 @@ advise most.
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 import shortlist
 from command_line import PYTHON, SCREEN, check_advice, does, run, tell_two, write
+from once import once
 from shortlist.advice import advised, command, in_shell, name_study
 from shortlist.errors import ShortlistError, StudyStopped
 
@@ -117,6 +120,20 @@ def screen_with(**keys: object) -> Callable[[], None]:
 
 def nothing() -> None:
     pass
+
+
+def prepare(before: Callable[[], None]) -> None:
+    """What is made for many cases is made once, and copied into the current folder."""
+    if before is nothing or before.__name__ == "<lambda>":
+        return before()
+    here = Path.cwd()
+
+    def make(place: Path) -> None:
+        shutil.copytree(here, place)
+        with contextlib.chdir(place):
+            before()
+
+    shutil.copytree(once(f"advice-{before.__name__}", make), here, dirs_exist_ok=True)
 
 
 CASES: list[tuple[Callable[[], None], str, str]] = [
@@ -225,13 +242,13 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
 def test_a_command_never_advises_a_call(
     folder: Path, before: Callable[[], None], words: str, file: str
 ) -> None:
-    before()
+    prepare(before)
     put("file.csv", file)
     run(*words.split())  # which checks what is said
 
 
 def test_advice_names_the_study_that_the_command_named(folder: Path) -> None:
-    bent()
+    prepare(bent)
     for study in ("screen.toml", "screen.db --study screen"):
         said = " ".join(run("ask", *study.split()).output.split())
         assert f"`shortlist without-features {study}`" in said

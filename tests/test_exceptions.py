@@ -238,7 +238,7 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
     yield lambda: study._journal.ask(3, in_turn=True, process=None)
     yield lambda: study.tell(6, 0.1)  # has to wait for the one before it
     yield lambda: study.tell(5, 0.2)
-    yield lambda: study._journal.release([study.trials[7]])
+    yield lambda: study._journal.give_up([study.trials[7]], cancel=False)
     yield lambda: study.ask(2)  # the one given back, and a new one
     while not study.done:
         trial = study.ask()

@@ -23,7 +23,7 @@ import shortlist
 from memory import peak
 from shortlist.designs.direction import Designs, few_weights
 from shortlist.errors import IndistinguishableArms, UnknownName
-from shortlist.numerics import tall
+from shortlist.numerics import blockwise
 from shortlist.posterior.posterior import in_own_units, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules import initialization
@@ -186,10 +186,10 @@ def test_large_tables_of_an_older_file_are_set_apart(tmp_path: Path) -> None:
 def test_twins_are_found_like_unique_rows() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(-1, 2, (3000, 6)).astype(float) * rng.choice([1.0, -1.0], (3000, 1))
-    first = tall.first_like(x)
+    first = blockwise.first_like(x)
     _, index, inverse = np.unique(x + 0.0, axis=0, return_index=True, return_inverse=True)
     assert np.array_equal(first, index[inverse.reshape(-1)])
-    assert np.array_equal(tall.first_like(normal(3000, 6)), np.arange(3000))
+    assert np.array_equal(blockwise.first_like(normal(3000, 6)), np.arange(3000))
 
 
 def test_twins_among_many_are_refused(many: np.ndarray) -> None:
@@ -229,7 +229,7 @@ def test_the_rank_is_that_of_a_whole_decomposition(kind: str) -> None:
     some = slice(0, 200)
     scale = np.abs(x[some] @ x[some].T).max()
     assert np.abs(reduced[some] @ reduced[some].T - x[some] @ x[some].T).max() < 1e-12 * scale
-    assert tall.singular_values(x)[:rank] == pytest.approx(values[:rank], rel=1e-7)
+    assert blockwise.singular_values(x)[:rank] == pytest.approx(values[:rank], rel=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["generic", "skewed", "heavy"])
@@ -254,8 +254,8 @@ def test_an_offset_is_seen_however_the_features_are_scaled(skew: float) -> None:
     basis = np.linalg.qr(x)[0]
     ones = np.ones(len(x))
     left = np.linalg.norm(ones - basis @ (basis.T @ ones)) / len(x) ** 0.5
-    assert tall.share_left_of_ones(x) == pytest.approx(left, rel=1e-6)
-    assert tall.share_left_of_ones(np.column_stack([x, ones])) < 1e-8
+    assert blockwise.share_left_of_ones(x) == pytest.approx(left, rel=1e-6)
+    assert blockwise.share_left_of_ones(np.column_stack([x, ones])) < 1e-8
 
 
 def all_at_once(x: np.ndarray, b: int, c: int, noise: np.ndarray | None) -> np.ndarray:

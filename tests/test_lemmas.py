@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.engine.decision import Decision
+from shortlist.engine.contract import Decision
 from shortlist.engine.engine import Engine
 from shortlist.numerics.order import mth_largest
 from shortlist.posterior.posterior import Posterior, reduce_to_rank

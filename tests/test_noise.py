@@ -25,7 +25,7 @@ from shortlist.noise import ESTIMATED, Estimate, Noise, bound_from_replicates, i
 from shortlist.plans.guess_and_verify import Evidence
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.report.reading import Reading
+from shortlist.report.analysis import Analysis
 from tests.posterior.test_pilot import learnt
 
 RNG = np.random.default_rng(11)
@@ -627,7 +627,7 @@ def test_reports_say_that_each_sigma_is_estimated() -> None:
     after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
     assert "Each arm has 30 degrees of freedom, and the bounds go from" in after
     assert "given, not estimated" not in after
-    assert "normal noise with σ by arm at most" in shortlist.report.methods.methods(Reading(study))
+    assert "normal noise with σ by arm at most" in shortlist.report.methods.methods(Analysis(study))
     assert [each.level for each in study.health() if each.name == "noise"] != ["warning"]
 
 
@@ -717,7 +717,7 @@ def test_reports_say_where_sigma_is_from() -> None:
         go_on(study, 90)
         after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
         assert (before == after) == (study.problem.noise.kind != "estimate")
-        text = shortlist.report.methods.methods(Reading(study))
+        text = shortlist.report.methods.methods(Analysis(study))
         assert study.problem.noise.figure in text
         rows = dict(shortlist.report.sections.specification(study))
         assert rows["Noise, σ"] in study.problem.noise.figure

@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from shortlist import GIFA, MisLid, Study, errors
-from shortlist.numerics.tall import even
+from shortlist.numerics.blockwise import even
 from shortlist.posterior.posterior import LEAST_SHARE, Posterior, in_own_units, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules.initialization import span

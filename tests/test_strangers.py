@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 
 import shortlist
-from shortlist.cli.app import app
+from command_line import run
 from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
 from shortlist.files.cells import csv_of
@@ -31,10 +30,6 @@ SECRET = "s3cret"
 TITLE = "\x1b]0;owned\x07"  # sets the title of a terminal's window
 
 FORMULA = "=cmd|' /C calc'!A0"
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], prog_name="shortlist")
 
 
 ADDRESSES = [

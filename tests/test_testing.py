@@ -13,8 +13,8 @@ from shortlist.catalog.names import ALGORITHMS
 from shortlist.errors import DamagedStorage
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform
+from shortlist.rules import rewards
 from shortlist.rules.rule import REGISTRY, Rule
-from shortlist.simulation import rewards
 from shortlist.study.storage.database import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
 

@@ -337,12 +337,12 @@ def wrong_clocks(server: Server, results: int) -> Figures:
 
 
 def _run_shifted(storage: str, noted: str, shift: float, results: int) -> None:
-    from shortlist.study.storage import process
+    from shortlist.study.storage import worker
 
-    clock, here = time.time, process._here()
+    clock, here = time.time, worker._here()
     time.time = lambda: clock() + shift  # type: ignore[assignment]
     assert here is not None
-    process._here = lambda: (here[0], f"boot {shift}", here[2])  # type: ignore[assignment]
+    worker._here = lambda: (here[0], f"boot {shift}", here[2])  # type: ignore[assignment]
     study = shortlist.Study.load(storage)
     with Path(noted).open("w") as out, ThreadPoolExecutor(2) as pool:
 

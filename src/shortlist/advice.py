@@ -19,15 +19,18 @@ class _Named(NamedTuple):
 
     place: str = "STUDY"
     name: str | None = None
+    is_json: bool = False  # whether the reader is a client that sends JSON
 
 
 _SHELL: ContextVar[_Named | None] = ContextVar("shell", default=None)  # None: Python
 
 
 @contextmanager
-def in_shell(place: str = "STUDY", name: str | None = None) -> Iterator[None]:
-    """Within this block, advice is for people who use commands."""
-    token = _SHELL.set(_Named(place, name))
+def in_shell(
+    place: str = "STUDY", name: str | None = None, *, is_json: bool = False
+) -> Iterator[None]:
+    """Within this block, advice is for people who use commands, or for clients that send JSON."""
+    token = _SHELL.set(_Named(place, name, is_json))
     try:
         yield
     finally:
@@ -63,8 +66,23 @@ def command(name: str, more: str = "") -> str:
     ...     print(command("why", "3"))
     `shortlist why screen.db --study "a b" 3`
     """
-    place, study = _SHELL.get() or _Named()
+    place, study, _ = _SHELL.get() or _Named()
     return f"`{shell_line(name, place, study, more)}`"
+
+
+def option(name: str) -> str:
+    """An option of a command, or the member of an object in JSON that means the same.
+
+    Examples
+    --------
+    >>> option("measured-again")
+    '--measured-again'
+    >>> with in_shell(is_json=True):
+    ...     print(option("measured-again"))
+    "measured_again": true
+    """
+    is_json = (_SHELL.get() or _Named()).is_json
+    return f'"{name.replace("-", "_")}": true' if is_json else f"--{name}"
 
 
 def command_from(name: str) -> str:
@@ -76,7 +94,7 @@ def command_from(name: str) -> str:
     ...     print(command_from("NEW.toml"))
     `shortlist new NEW.toml --from screen.db`
     """
-    place, study = _SHELL.get() or _Named()
+    place, study, _ = _SHELL.get() or _Named()
     which = f" --from-study {shell_word(study)}" if study else ""
     return f"`shortlist new {name} --from {shell_word(place)}{which}`"
 

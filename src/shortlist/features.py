@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidFeatures
-from shortlist.numerics.tall import first_not_finite
+from shortlist.numerics.blockwise import first_not_finite
 
 LOGGER = logging.getLogger(__name__)
 MAGIC = b"\x93NUMPY"

@@ -255,12 +255,17 @@ class Noise:
         }[self.kind]
 
 
-def _positive(name: str, value: object) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+def checked_number(name: str, value: object) -> float:
+    """The value of a setting, if it is a number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidSetting(
             f"{name} must be a number, got {value!r} ({type(value).__name__}).{number_hint(value)}"
         )
-    number = float(value)
+    return float(value)
+
+
+def _positive(name: str, value: object) -> float:
+    number = checked_number(name, value)
     if not (number > 0.0 and math.isfinite(number)):
         raise InvalidSetting(f"{name} must be above 0 and finite, got {number}.")
     return number

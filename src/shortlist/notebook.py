@@ -65,7 +65,7 @@ def is_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-class Line:
+class NotebookLine:
     """A line of a notebook that can be written anew; ``text`` gives what it is to say."""
 
     def __init__(self, text: Any) -> None:

@@ -79,8 +79,7 @@ def quoted(names: Iterable[str], most: int = 20) -> str:
     >>> quoted(["screen", "screen, without features"])
     "'screen', 'screen, without features'"
     """
-    names = list(names)
-    return ", ".join(map(repr, names[:most])) + (" …" if len(names) > most else "")
+    return few(map(repr, names), most)
 
 
 def iso(seconds: float | None) -> str | None:

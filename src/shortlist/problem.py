@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,18 +19,18 @@ from shortlist.errors import (
     InvalidFeatures,
     InvalidInput,
     InvalidSetting,
-    number_hint,
     unknown_among_many,
 )
 from shortlist.features import features_and_names
-from shortlist.noise import Noise
-from shortlist.numerics.tall import (
+from shortlist.noise import Noise, checked_number
+from shortlist.numerics.blockwise import (
     WHOLE,
     blocks,
     even,
     exponents,
     first_like,
     gram,
+    is_identity,
     orthonormal_basis,
     squared_norms,
 )
@@ -104,9 +104,9 @@ class Problem:
             names=names,
             m=_count(m, len(names)),
             noise=Noise.of(sigma, reward_range, names),
-            delta=_delta(delta),
-            epsilon=_epsilon(epsilon),
-            S=_bound(S),
+            delta=_number("delta", delta),
+            epsilon=_number("epsilon", epsilon),
+            S=None if S is None else _number("S", S),
             direction=_direction(direction),
             columns=columns,
         )
@@ -153,9 +153,7 @@ class Problem:
     @property
     def is_classical(self) -> bool:
         """Whether the features are the identity: no arm says anything about another."""
-        return self.arms == self.dimension and bool(
-            np.array_equal(self.features, np.eye(self.arms))
-        )
+        return is_identity(self.features)
 
     @property
     def longest(self) -> float:
@@ -202,9 +200,7 @@ class Problem:
         With many arms and even features these are the reduced ones: that loses no digits, and saves
         the memory of another table.
         """
-        if self.rank == self.arms and np.array_equal(self.reduced, np.eye(self.arms)):
-            return self.reduced
-        if self.reduced.size > WHOLE and self.is_even:
+        if is_identity(self.reduced) or (self.reduced.size > WHOLE and self.is_even):
             return self.reduced
         return np.ascontiguousarray(np.linalg.qr(self.reduced)[0])
 
@@ -289,12 +285,28 @@ class Problem:
                 )
 
 
+# Numbers by their names: whether one is right, and what to say of one that is not.
+RIGHT: dict[str, tuple[Callable[[float], bool], str]] = {
+    "delta": (
+        lambda value: 0.0 < value < 1.0,
+        "delta, the risk of a wrong answer, must lie between 0 and 1, got {}: 0.05 is usual.",
+    ),
+    "epsilon": (
+        lambda value: 0.0 <= value < math.inf,
+        "epsilon, the slack in the means, must be 0 or more, got {}.",
+    ),
+    "S": (
+        lambda value: 0.0 < value < math.inf,
+        "S, a bound on the norm of θ, must be above 0, got {}.",
+    ),
+}
+
+
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InvalidSetting(
-            f"{name} must be a number, got {value!r} ({type(value).__name__}).{number_hint(value)}"
-        )
-    return float(value)
+    number, (is_right, words) = checked_number(name, value), RIGHT[name]
+    if not is_right(number):
+        raise InvalidSetting(words.format(number))
+    return number
 
 
 def _count(m: object, arms: int) -> int:
@@ -305,16 +317,6 @@ def _count(m: object, arms: int) -> int:
             f"m must be at least 1 and below the number of arms ({arms}), got {int(m)}."
         )
     return int(m)
-
-
-def _delta(delta: object) -> float:
-    value = _number("delta", delta)
-    if not 0.0 < value < 1.0:
-        raise InvalidSetting(
-            f"delta, the risk of a wrong answer, must lie between 0 and 1, got {value}: 0.05 is "
-            "usual."
-        )
-    return value
 
 
 def suspicious_delta(delta: float) -> str:
@@ -335,13 +337,6 @@ def suspicious_delta(delta: float) -> str:
     )
 
 
-def _epsilon(epsilon: object) -> float:
-    value = _number("epsilon", epsilon)
-    if not (value >= 0.0 and math.isfinite(value)):
-        raise InvalidSetting(f"epsilon, the slack in the means, must be 0 or more, got {value}.")
-    return value
-
-
 def _direction(direction: object) -> str:
     if direction not in DIRECTIONS:
         raise InvalidSetting(
@@ -349,15 +344,6 @@ def _direction(direction: object) -> str:
             "of largest or of smallest mean?"
         )
     return str(direction)
-
-
-def _bound(S: object) -> float | None:
-    if S is None:
-        return None
-    value = _number("S", S)
-    if not (value > 0.0 and math.isfinite(value)):
-        raise InvalidSetting(f"S, a bound on the norm of θ, must be above 0, got {value}.")
-    return value
 
 
 def whole_number(name: str, value: object, least: int) -> int:

@@ -224,6 +224,15 @@ def test_a_rule_that_allocates_still_compiles() -> None:
     assert summary.loc["own", "mean"] == pytest.approx(summary.loc["greedy", "mean"], rel=0.05)
 
 
+def test_without_features_the_weakest_direction_is_the_arm_pulled_least() -> None:
+    initial = np.array([0, 1, 1, 2, 2])
+    assert weakest_direction(np.eye(3), initial) == 1.0
+    assert weakest_direction(np.eye(3), np.tile(initial, 2)) == 2.0
+    assert weakest_direction(np.eye(3), np.array([0, 1, 1])) == 0.0
+    turned = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    assert weakest_direction(turned, initial) == pytest.approx(1.0)
+
+
 def test_span_pulls_as_many_arms_as_dimensions() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((50, 4))

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import shortlist
+from command_line import run as command
 from shortlist.catalog import recommendation
 from shortlist.catalog.names import find_algorithm
-from shortlist.cli.app import app
 from shortlist.problem import Problem
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -170,9 +169,9 @@ def test_a_named_threshold_is_not_overruled_by_what_is_stored(tmp_path: Path) ->
     screen = tmp_path / "screen.toml"
     described = 'arms = ["a", "b", "c"]\nm = 1\nsigma = 0.3\n'
     screen.write_text(described)
-    assert CliRunner().invoke(app, ["new", str(screen)]).exit_code == 0
+    assert command("new", screen).exit_code == 0
     screen.write_text(described + 'threshold = "heuristic"\n')
-    said = CliRunner().invoke(app, ["ask", str(screen)])
+    said = command("ask", screen)
     assert said.exit_code == 2
     assert "m-LinGapE" in said.output
 
@@ -181,8 +180,8 @@ def test_a_screen_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     file = tmp_path / "screen.toml"
     file.write_text('arms = ["a", "b", "c"]\nm = 1\nsigma = 0.3\nalgorithm = "auto"\n')
     for _ in range(2):
-        assert CliRunner().invoke(app, ["new", str(file)]).exit_code == 0
-        assert CliRunner().invoke(app, ["ask", str(file)]).exit_code == 0
+        assert command("new", file).exit_code == 0
+        assert command("ask", file).exit_code == 0
         monkeypatch.setattr(recommendation, "recommended", lambda _: find_algorithm("LUCB"))
 
 

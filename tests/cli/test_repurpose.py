@@ -9,21 +9,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
+from command_line import run
 from paths import ROOT
 from screens import small
-from shortlist.cli.app import app
 from shortlist.repurposing.synthetic_data import DataSet
 
 
 @pytest.fixture(scope="module")
 def data() -> DataSet:
     return small(networks=2)
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], prog_name="shortlist")
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, what: str) -> None:
 
 
 # One appends to a file of its own, a line at a time; one fills the draft that Pooch renames.
-ALLOWED = {"files/writing.py", "repurposing/reward_cache.py", "data/files.py"}
+ALLOWED = {"files/writing.py", "repurposing/reward_cache.py", "data/dataset.py"}
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import pytest
 
 from paper_runs import faked
 from shortlist.paper import EXPERIMENTS
+from shortlist.paper.agreement import ConstantRow, Reproduced, cell_row, compared, constant_rows
 from shortlist.paper.claims import verdicts
 from shortlist.paper.panels import OMEGA_01
-from shortlist.paper.reproduced import ConstantRow, Reproduced, cell_row, compared, constant_rows
 
 
 def test_a_claim_is_held_against_the_runs() -> None:

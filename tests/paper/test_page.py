@@ -11,9 +11,9 @@ import chromium
 from paper_runs import faked
 from requirements import missing
 from shortlist.paper import EXPERIMENTS
+from shortlist.paper.agreement import Reproduced
 from shortlist.paper.page import TITLE, summary, write_page
 from shortlist.paper.panels import PI_6
-from shortlist.paper.reproduced import Reproduced
 from shortlist.plot.figure import load_pyplot, save
 
 

@@ -19,8 +19,8 @@ import shortlist
 import shortlist.data
 from shortlist.errors import DataUnavailable, InvalidSetting, UnknownName
 from shortlist.paper import EXPERIMENTS, reproduce
+from shortlist.paper.agreement import COLUMNS
 from shortlist.paper.panels import DRUGS
-from shortlist.paper.reproduced import COLUMNS
 from shortlist.simulation import instances
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from shortlist.paper import EXPERIMENTS
+from shortlist.paper.agreement import cell_row
 from shortlist.paper.panels import OMEGA_01
-from shortlist.paper.reproduced import cell_row
 from shortlist.paper.runs import cell_instances, row_runs
 from shortlist.paper.store import Store
 from shortlist.simulation import instances

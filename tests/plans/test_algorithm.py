@@ -12,7 +12,7 @@ import shortlist
 from planned import INSTANCE, X, begin, result
 from shortlist import errors
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE
+from shortlist.plans.difference_bounds import CONTRAST_MIXTURE
 from shortlist.plans.strategy import ReducedProblem, Strategy
 
 

@@ -14,21 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.text import Text
-from typer.testing import CliRunner
 
 import shortlist
 from budgets import MEANS, X, begin, result
+from command_line import run
 from error_rates import rather_below
 from paths import DOCS
 from shortlist import errors, plot
-from shortlist.cli.app import app
-from shortlist.engine.engine import normal
 from shortlist.plans.budget import NORMAL
 from shortlist.problem import Problem
+from shortlist.report.analysis import Analysis
 from shortlist.report.methods import cited, methods
-from shortlist.report.reading import Reading
 from shortlist.report.sections import intervals
 from shortlist.report.sections import specification as report_settings
+from shortlist.rules.rewards import gaussian
 from shortlist.simulation.instances import Instance
 from shortlist.study.running.progress import describe
 
@@ -348,7 +347,7 @@ def test_pictures_report_and_words(tmp_path: Path) -> None:
         words = " ".join(ax.get_xlabel() for ax in figure.axes) + str(figure.get_suptitle())
         assert "when its upper end is at most" not in words
         assert "budget" in words + figure.axes[0].get_title()
-    text = methods(Reading(study))
+    text = methods(Analysis(study))
     assert "with a fixed budget of T = 60 evaluations" in text
     assert "fixed confidence" not in text
     assert "No guarantee" in text
@@ -445,7 +444,7 @@ def test_noise_is_taken_as_that_of_the_noisiest_arm() -> None:
 
 
 def call(*words: str, code: int = 0) -> str:
-    done = CliRunner().invoke(app, list(words))
+    done = run(*words)
     assert done.exit_code == code, done.output
     return " ".join(done.output.split())
 
@@ -541,7 +540,7 @@ def missed(arms: int, runs: int) -> tuple[float, float]:
     any_arm = listed = 0
     for seed in range(1, runs + 1):
         now = engine.round()
-        engine._run(now, normal, parameters, np.uint64(seed), 10 * arms)
+        engine._run(now, gaussian, parameters, np.uint64(seed), 10 * arms)
         last = now.strategy
         away = np.abs(last.means) > last.threshold * np.linalg.norm(last._white, axis=0)
         any_arm, listed = any_arm + int(away.sum()), listed + int(away[last.inside].sum())

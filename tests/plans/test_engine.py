@@ -21,8 +21,8 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanProgress, in_turn
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.problem import Problem
+from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
-from shortlist.report.reading import Reading
 from shortlist.simulation.instances import Instance
 from shortlist.study.guarantee import conditions
 
@@ -283,7 +283,7 @@ class TestContract:
             figure = draw(study)
             assert figure.axes
             pyplot.close(figure)
-        assert find_algorithm(name).name in methods(Reading(study))
+        assert find_algorithm(name).name in methods(Analysis(study))
         assert study.shortlist.guarantee.startswith("Proven")
 
     def test_a_run_is_cut_where_it_is_told(self, name: str) -> None:
@@ -357,7 +357,7 @@ def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     assert study.evaluations == plan.sum() + extra
     assert study.stage == "rounds"
     strategy: Any = study.round.strategy
-    counted = strategy._pulls if isinstance(name, MisLid) else strategy._contrasts.pulls
+    counted = strategy._pulls if isinstance(name, MisLid) else strategy._differences.pulls
     assert counted.tolist() == plan.tolist()
     assumed = dict(conditions(study))["Unrequested data"]
     assert "Whether and when they were told did not depend" in assumed

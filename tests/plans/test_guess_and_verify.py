@@ -16,7 +16,7 @@ from shortlist.catalog.names import find_algorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans import guess_and_verify
 from shortlist.plans.guess_and_verify import Evidence, GuessAndVerify, squared_threshold, vote
-from shortlist.plans.pairs import OwnPairs
+from shortlist.plans.means import OwnMeans
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 
@@ -201,7 +201,7 @@ def test_shown_means_are_the_averages_of_all_results(sigma: Any) -> None:
 
 def test_votes_are_shares_and_the_guess_is_right_within_the_slack() -> None:
     problem = ReducedProblem(np.eye(3), 1, 1.0, 0.05, 0.0)
-    fit = OwnPairs(problem).fit(np.full(3, 4), np.array([4.0, 3.0, -8.0]))
+    fit = OwnMeans(problem).fit(np.full(3, 4), np.array([4.0, 3.0, -8.0]))
     inside = np.array([True, False, False])
     rng = np.random.default_rng(0)
     votes = vote(fit, inside, problem, rng)

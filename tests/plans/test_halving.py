@@ -55,9 +55,9 @@ class Forgetful(SurvivorsOnly):
 def test_a_design_restricted_to_survivors_errs_far_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """At ω = 0.1 the arm that tells the two best apart is neither of them."""
     ours = errors_of_halving(300)
-    monkeypatch.setattr(xy_halving, "Halving", SurvivorsOnly)
+    monkeypatch.setattr(xy_halving.XYHalving, "spending", SurvivorsOnly)
     restricted = errors_of_halving(300)
-    monkeypatch.setattr(xy_halving, "Halving", Forgetful)
+    monkeypatch.setattr(xy_halving.XYHalving, "spending", Forgetful)
     forgetful = errors_of_halving(300)
     assert ours <= 9
     assert restricted > 9 + ours

@@ -12,7 +12,7 @@ from scipy.stats import binomtest, norm
 
 import shortlist
 from budgets import begin, play, result
-from shortlist.plans.pairs_in_doubt import DoubtfulPairs, result_of
+from shortlist.plans.pairs_in_doubt import DoubtfulPairs, take_result
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.definition import _described
 
@@ -63,13 +63,21 @@ def test_the_pull_removes_most_of_what_is_in_doubt(m: int, epsilon: float) -> No
         assert strategy.plan[np.argmax(expected)] > 0
 
 
+def taken(arm: int, white: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    rank, arms = white.shape
+    rows = np.zeros((2, arms))
+    size = take_result.py_func(arm, white, pairs, np.zeros((2, rank)), *rows)
+    assert size == pytest.approx(1.0 + rows[0, arm])
+    return rows
+
+
 def test_a_supposed_result_changes_both_tables_as_a_real_one_does() -> None:
     white, factor = RNG.standard_normal((3, 12)), RNG.standard_normal((3, 5))
     pairs = factor @ factor.T
     own = np.einsum("ka,ka->a", white, white)
     before, along = white.T @ pairs @ white, white.T @ white[:, 5]
     ahead, across = white.copy(), pairs.copy()
-    returned = result_of(5, ahead, across)
+    returned = taken(5, ahead, across)
     after = np.linalg.inv(np.eye(3) + np.outer(white[:, 5], white[:, 5]))
     np.testing.assert_allclose(ahead.T @ ahead, white.T @ after @ white, atol=1e-12)
     np.testing.assert_allclose(
@@ -89,7 +97,7 @@ def test_pulls_of_a_plan_are_those_one_by_one_with_the_same_doubt() -> None:
     for _ in range(20):
         gain = np.einsum("ka,kj,ja->a", white, pairs, white) / (1 + (white**2).sum(axis=0))
         plan[np.argmax(gain)] += 1
-        result_of(int(np.argmax(gain)), white, pairs)
+        taken(int(np.argmax(gain)), white, pairs)
     assert strategy.plan.tolist() == plan.tolist()
 
 

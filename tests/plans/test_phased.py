@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import shortlist
 from error_rates import shown_below
-from shortlist.plans.contrasts import contrast_threshold
+from shortlist.plans.difference_bounds import contrast_threshold
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.phased import Phased, counts
 from shortlist.plans.strategy import ReducedProblem
@@ -69,7 +69,7 @@ def test_the_bounds_use_the_norms_that_the_pulls_really_have() -> None:
         inverse = np.linalg.inv((instance.features.T * plan) @ instance.features)
         away = instance.features[:, None] - instance.features
         information[off] += 1.0 / np.einsum("ijk,kl,ijl->ij", away, inverse, away)[off]
-    used = now.strategy._contrasts.information
+    used = now.strategy._differences.information
     np.testing.assert_allclose(used[off], information[off], rtol=1e-9)
 
 
@@ -85,8 +85,8 @@ def test_settled_arms_are_let_go() -> None:
     first, last = now.strategy.plans[0], now.strategy.plans[-1]
     assert len(set(first.tolist())) == 1
     assert last[2:].max() <= 0.1 * last[:2].min()
-    assert now.strategy._contrasts.rejected[2:].all()
-    assert now.strategy._contrasts.accepted[0]
+    assert now.strategy._differences.rejected[2:].all()
+    assert now.strategy._differences.accepted[0]
 
 
 def errors_of(instances: list[Instance], runs: int, delta: float, seed: int = 0) -> int:
@@ -124,7 +124,7 @@ def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> No
     def narrow(level: float, growth: Any) -> Any:
         return 0.5 * contrast_threshold(level, growth)
 
-    monkeypatch.setattr("shortlist.plans.contrasts.contrast_threshold", narrow)
+    monkeypatch.setattr("shortlist.plans.difference_bounds.contrast_threshold", narrow)
     wrong = errors_of(hard_instances(8), runs=8 * 60, delta=0.1)
     assert binom.sf(wrong - 1, 8 * 60, 0.1) < 1e-6
 

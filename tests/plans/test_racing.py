@@ -23,7 +23,7 @@ from shortlist.catalog.names import find_algorithm
 from shortlist.numerics.kl import highest_mean, relative_entropy
 from shortlist.plans import racing
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import contrast_threshold, one_sided_level
+from shortlist.plans.difference_bounds import contrast_threshold, one_sided_level
 from shortlist.plans.racing import (
     ALPHA,
     K1,
@@ -40,12 +40,12 @@ from shortlist.plans.racing import (
     exploration,
 )
 from shortlist.plans.strategy import ReducedProblem
+from shortlist.report.analysis import Analysis
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods
-from shortlist.report.reading import Reading
 from shortlist.report.sections import specification
 from shortlist.simulation.instances import Instance
-from shortlist.study.plate import Row, match
+from shortlist.study.plate import PlateRow, match
 
 BOUNDED = ["KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"]
 RACES = ["KL-Racing", "KL-Racing (mixture)", "Racing", "Racing (paired)"]
@@ -469,8 +469,8 @@ def test_neither_sigma_nor_features_are_used(name: str) -> None:
     assert "σ is not used" in words
     assert "and σ was not used" in dict(assumptions(other))["Noise"]
     assert dict(specification(other))["Noise, σ"] == "40 (not used by this algorithm)"
-    assert "results from 0 to 1" in methods(Reading(other))
-    assert "sub-Gaussian" not in methods(Reading(other))
+    assert "results from 0 to 1" in methods(Analysis(other))
+    assert "sub-Gaussian" not in methods(Analysis(other))
     assert "Kaufmann and Kalyanakrishnan 2013" in [work.short for work in cited(other)]
     noise = next(finding for finding in other.health() if finding.name == "noise")
     assert noise.level == "fine"
@@ -497,7 +497,7 @@ def test_a_range_that_was_told_must_fit_and_is_checked_too() -> None:
 def test_a_plate_names_the_line_of_a_result_out_of_range() -> None:
     study = begin()
     trial = study.ask()
-    row = Row(line=2, trial=trial.number, arm=trial.name, value="1.5", study="")
+    row = PlateRow(line=2, trial=trial.number, arm=trial.name, value="1.5", study="")
     with pytest.raises(errors.InvalidInput, match=r"line 2: KL-LUCB is for results from 0 to 1, g"):
         match(Path("plate.csv"), [row], study)
 

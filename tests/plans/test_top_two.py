@@ -191,11 +191,12 @@ def test_pulls_are_those_that_they_always_were() -> None:
 
 @pytest.mark.slow
 def test_it_errs_no_more_often_than_halving() -> None:
-    """On ten steps without features: 29 and 28 errors in 300 runs were measured at T = 400."""
+    """On ten steps without features, with a budget so small that both err often."""
     means = 2.0 * np.linspace(0.5, 0.05, 10)
     instance = shortlist.instances.from_arrays(np.eye(10), means=means, m=3, sigma=0.5)
     ours, halving = (
-        int((~shortlist.compare(each, instance, runs=200, progress=False).frame["correct"]).sum())
-        for each in (shortlist.TopTwo(budget=400), shortlist.XYHalving(budget=400))
+        int((~shortlist.compare(each, instance, runs=100, progress=False).frame["correct"]).sum())
+        for each in (shortlist.TopTwo(budget=150), shortlist.XYHalving(budget=150))
     )
-    assert binomtest(ours, max(ours + halving, 1), alternative="greater").pvalue > 0.01
+    assert halving > 20  # there is something to be better at
+    assert binomtest(ours, ours + halving, alternative="greater").pvalue > 0.01

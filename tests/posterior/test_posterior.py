@@ -5,14 +5,14 @@ import pytest
 
 from shortlist.errors import SingularDesign
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import INTEGER, REAL, REALS, VOID, Address
-from shortlist.posterior.least_squares import OBSERVE, OBSERVES
+from shortlist.numerics.records import Reals
+from shortlist.posterior.least_squares import OBSERVE, Observe
 from shortlist.posterior.posterior import Posterior, keeps_all_rows, reduce_to_rank
-from shortlist.posterior.state import STATE
+from shortlist.posterior.state import State
 
 
-@compiled(VOID(STATE, Address(OBSERVES), INTEGER, REALS, REAL))
-def pull_in_turns(state, observe, rounds, means, wobble):
+@compiled(typed=True)
+def pull_in_turns(state: State, observe: Observe, rounds: int, means: Reals, wobble: float) -> None:
     """Pull every arm, some much more often, with a deterministic wobble for noise.
 
     (An arm that is never pulled is known through λ_V alone: its mean is then ill-conditioned, and

@@ -10,7 +10,7 @@ import yaml
 
 from report_pages import Page, page_of, study_of
 from shortlist.catalog.names import algorithms
-from shortlist.plans.contrasts import CONTRAST_MIXTURE
+from shortlist.plans.difference_bounds import CONTRAST_MIXTURE
 from shortlist.plans.guess_and_verify import NAMED_SETS
 from shortlist.report.citations import NAMES, REDA, SOFTWARE, algorithm_work, works
 from shortlist.report.methods import cited

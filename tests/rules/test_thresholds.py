@@ -9,7 +9,13 @@ import pytest
 from scipy.stats import binom
 
 import shortlist
-from shortlist.rules.thresholds import THRESHOLDS, TWO_ARM_PRIOR, Setting, two_arm_threshold
+from shortlist.rules.thresholds import (
+    THRESHOLDS,
+    TWO_ARM_PRIOR,
+    Setting,
+    Threshold,
+    two_arm_threshold,
+)
 
 DELTA = 0.2
 PATHS = 2000
@@ -102,3 +108,10 @@ def test_intervals_and_reasons_are_those_of_the_stop(indices: str) -> None:
     table = study.table()
     assert (table["lower"] < table["mean"]).all()
     assert study.bound.proven
+
+
+def test_no_threshold_is_proven_unless_it_says_so() -> None:
+    known = THRESHOLDS["heuristic"]
+    with pytest.raises(TypeError, match="proven"):
+        Threshold(known.rule, known.formula, source="me")  # type: ignore[call-arg]
+    assert not known.proven

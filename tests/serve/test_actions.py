@@ -215,6 +215,77 @@ def test_what_was_measured_again_is_told_once_more_and_counts_once(study: shortl
     assert study.evaluations == 6
 
 
+@pytest.mark.parametrize("length", [183, 184, 200])
+def test_results_with_long_keys_can_be_measured_again(study: shortlist.Study, length: int) -> None:
+    rows = {"file": "old.csv", "text": f"arm,value,key\nash,0.5,{'k' * length}\n"}
+    assert actions.tell(study, rows)["taken"] == [0]
+    first, again = (actions.tell(study, {**rows, "measured_again": True}) for _ in range(2))
+    assert (first["taken"], again["known"]) == ([1], [1])
+    with pytest.raises(InvalidInput, match="1 to 200 characters"):
+        actions.tell(study, {**rows, "text": f"arm,value,key\nash,0.5,{'k' * 201}\n"})
+
+
+@pytest.mark.parametrize(
+    ("columns", "key", "again", "moved"),
+    [
+        ("", "", "file of another name. A new result belongs on a new row", "inserted or moved"),
+        (",key", ",w7", "give the row another key. A new result needs a key", "key of its own"),
+    ],
+)
+def test_advice_fits_how_a_row_is_known(
+    study: shortlist.Study, columns: str, key: str, again: str, moved: str
+) -> None:
+    def told(arm: str, value: float, is_again: bool) -> object:
+        text = f"arm,value{columns}\n{arm},{value}{key}\n"
+        given = {"file": "old.csv", "text": text, "measured_again": is_again}
+        return actions.tell(study, given)["taken"]
+
+    assert told("ash", 0.5, False) == [0]
+    assert told("ash", 0.6, True) == [1]
+    with pytest.raises(ToldBefore, match=again):
+        told("ash", 0.7, True)
+    with pytest.raises(ToldBefore, match=moved):
+        told("elm", 0.5, False)
+
+
+def test_rows_of_an_export_measured_a_third_time_are_told_by_their_arms(
+    study: shortlist.Study,
+) -> None:
+    rows = {"file": "a.csv", "text": "study,trial,arm,value,state\nother-1,0,ash,0.5,told\n"}
+    assert actions.tell(study, rows)["taken"] == [0]
+    for value in ("0.6", "0.7"):
+        again = {**rows, "text": rows["text"].replace("0.5", value), "measured_again": True}
+        if value == "0.6":
+            assert actions.tell(study, again)["taken"] == [1]
+            continue
+        with pytest.raises(ToldBefore, match=r"tell STUDY --arm ash --value=0\.7"):
+            actions.tell(study, again)
+
+
+def test_rows_are_no_copy_of_the_trials_of_a_study(study: shortlist.Study) -> None:
+    heading, lines = "study,trial,arm,value,state\n", ["1,ash,0.5,told\n", "2,oak,0.75,told\n"]
+    text = heading + "".join(f"other-1,{line}" for line in lines)
+    assert actions.tell(study, {"file": "a.csv", "text": text})["taken"] == [0, 1]
+    rows = {"file": "new.csv", "text": "arm,value\nash,0.5\noak,0.75\n"}
+    assert actions.tell(study, rows)["taken"] == [2, 3]
+
+
+def test_a_result_is_reported_once_however_often_it_is_sent(study: shortlist.Study) -> None:
+    row = {"arm": "ash", "value": 0.5, "key": "a"}
+    for taken, known in (([0], []), ([], [0])):
+        told = actions.tell(study, {"results": [row, row]})
+        assert (told["taken"], told["known"]) == (taken, known)
+
+
+def test_a_result_sent_again_after_its_correction_is_known(study: shortlist.Study) -> None:
+    actions.ask(study, {"key": "a"})
+    actions.tell(study, {"trial": 0, "value": 5.0})
+    study.correct(0, 0.5, reason="decimal point forgotten")
+    for value in (5.0, 0.5):
+        assert actions.tell(study, {"trial": 0, "value": value})["known"] == [0]
+    assert study.trials[0].value == 0.5
+
+
 def test_trials_of_a_plate_that_were_measured_again(study: shortlist.Study) -> None:
     actions.ask(study, {"key": "plate 1", "n": 3})
     actions.tell(study, {"trial": 0, "value": 0.5})

@@ -21,6 +21,9 @@ from command_line import asked, check_advice
 from report_pages import EVIL, HOSTILE, Page, played
 from served import BEARER, MEANS, TOKEN, Client, begun, client_of, server_of
 from shortlist.report.rendering import displayable
+from shortlist.serve import application, pages
+from shortlist.serve.application import SHOWN
+from shortlist.serve.guard import LARGEST
 
 
 @pytest.fixture
@@ -46,12 +49,12 @@ def hidden(page: str) -> dict[str, str]:
 
 def confirm(client: Client, preview: str) -> Any:
     """Send the form of a preview."""
-    return client.page("tell", files={"results": (None, hidden(preview)["results"])})
+    return client.page("tell", files={"shown": (None, hidden(preview)["shown"])})
 
 
 def say_measured_again(client: Client, page: str) -> Any:
     """Send the form that says that results were measured again."""
-    fields = {name: hidden(page)[name] for name in ("file", "data", "measured_again")}
+    fields = {name: hidden(page)[name] for name in ("shown", "measured_again")}
     return client.page("preview", files={name: (None, text) for name, text in fields.items()})
 
 
@@ -242,12 +245,13 @@ def test_forms_that_no_browser_sends_are_refused(client: Client) -> None:
         ("preview", {"data": {"plate": "text"}}),
         ("preview", {"files": {"other": ("plate.csv", b"")}}),
         ("preview", {"content": b"x", "headers": {"Content-Type": "multipart/form-data"}}),
-        ("tell", {"data": {"results": "[[0, 1.0]]"}}),
-        ("tell", {"data": {"results": "{"}}),
+        ("tell", {"data": {"shown": "0123456789abcdef"}}),
+        ("tell", {"data": {"shown": ""}}),
         ("tell", {"data": {}}),
         ("tell", {"data": {"results": '[{"arm": "ash", "value": 1}]'}}),
-        ("preview", {"data": {"file": "plate.csv", "data": "?"}}),
-        ("preview", {"data": {"data": "YQ==", "measured_again": "yes"}}),
+        ("tell", {"files": {"shown": ("a.txt", b"0")}}),
+        ("preview", {"data": {"shown": "?", "measured_again": "yes"}}),
+        ("preview", {"data": {"measured_again": "yes"}}),
         ("cancel", {"data": {"trials": "one"}}),
         ("cancel", {"data": {}}),
         ("fail", {"data": {"trials": "one"}}),
@@ -271,6 +275,35 @@ def test_trials_fail_by_a_form(client: Client, place: Path) -> None:
     assert [trial.state for trial in study.trials] == ["failed", "pending", "failed"]
     assert study.trials[2].reason == "dropped <b>"
     assert "dropped &lt;b&gt;" in client.page().text
+
+
+@pytest.mark.parametrize("number", ["0" * 18 + "1", "9" * 30, "1" * 5000])
+def test_a_number_that_is_too_long_names_no_trial(client: Client, number: str) -> None:
+    ask(client, 3)
+    for path in ("fail", "cancel"):
+        reply = client.page(path, data={"trials": f"1 {number}"})
+        assert reply.status_code == 404
+        assert f"there is no trial {number[:40]}" in reply.text
+    assert len(client.api("status").json()["open"]) == 3
+
+
+def test_what_was_told_before_is_explained_to_a_client(client: Client) -> None:
+    rows = {"file": "old.csv", "text": "arm,value\nash,0.5\noak,0.75\n"}
+    client.api("tell", rows)
+    failed, told = client.api("ask", {"key": "plate 1", "n": 2}).json()["trials"]
+    client.api("fail", {"trials": [failed["trial"]]})
+    client.api("tell", {"trial": told["trial"], "value": 0.5})
+    plate = "trial,arm,value\n"
+    for sent in (
+        {**rows, "text": rows["text"].replace("0.75", "0.8")},
+        {**rows, "file": "new.csv"},
+        {"file": "plate.csv", "text": f"{plate}{failed['trial']},{failed['arm']},0.5\n"},
+        {"file": "plate.csv", "text": f"{plate}{told['trial']},{told['arm']},0.75\n"},
+    ):
+        reply = client.api("tell", sent)
+        assert (reply.status_code, reply.json()["kind"]) == (409, "ToldBefore"), reply.text
+        assert '"measured_again": true' in reply.json()["error"]
+        assert "--measured-again" not in reply.json()["error"]
 
 
 def test_trials_are_cancelled_by_a_form(client: Client, place: Path) -> None:
@@ -328,6 +361,43 @@ def test_what_was_told_before_can_be_said_to_be_measured_again(
     assert "There is nothing to tell" in again.text
 
 
+@pytest.mark.slow
+def test_a_file_as_large_as_can_be_uploaded_is_told_and_measured_again(
+    client: Client, place: Path
+) -> None:
+    lines = (LARGEST - 1000) // len("oak,0.25," + " " * 100 + "\n")
+    text = "arm,value,note\n" + f"oak,0.25,{' ' * 100}\n" * lines
+    assert LARGEST - 2000 < len(text) < LARGEST
+    preview = upload(client, text, "old.csv")
+    assert preview.status_code == 200
+    assert f"{lines:,} results recorded." in confirm(client, preview.text).text
+    again = say_measured_again(client, upload(client, text, "old.csv").text)
+    assert again.status_code == 200, again.text[:500]
+    assert "These were measured again" in again.text
+    assert f"{lines:,} results recorded." in confirm(client, again.text).text
+    assert shortlist.Study.load(place).evaluations == 2 * lines
+
+
+def test_only_the_files_shown_last_can_be_confirmed(client: Client) -> None:
+    first = upload(client, "arm,value\noak,0.25\n", "old.csv").text
+    for k in range(SHOWN):
+        last = upload(client, f"arm,value\noak,{k}\n", f"{k}.csv").text
+    reply = confirm(client, first)
+    assert reply.status_code == 400
+    assert "no longer kept here" in reply.text
+    assert "1 result recorded." in confirm(client, last).text
+
+
+def test_many_rows_are_kept_no_longer_than_others_are_shown(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "SHOWN_ROWS", 3)
+    first = upload(client, "arm,value\noak,0.25\noak,0.5\n", "first.csv").text
+    second = upload(client, "arm,value\noak,1\noak,2\n", "second.csv").text
+    assert confirm(client, first).status_code == 400
+    assert "2 results recorded." in confirm(client, second).text
+
+
 def test_advice_on_the_page_names_the_study_and_no_calls(client: Client, place: Path) -> None:
     for value in (0.5, 0.45, 0.55, 0.5, 50.0):
         client.api("tell", {"arm": "oak", "value": value, "key": f"well {value}"})
@@ -374,7 +444,7 @@ def test_hostile_names_are_text_everywhere(tmp_path: Path) -> None:
     with client_of(place) as client:
         plate = client.page("plate.csv").text
         sheet = {"plate": (f"{HOSTILE[1]}.csv", plate.replace(",\n", ",0.5\n"))}
-        pages = [
+        shown = [
             client.page().text,
             client.page("live").text,
             client.page("ask", data={"n": "3", "key": HOSTILE[1]}).text,
@@ -398,14 +468,14 @@ def test_hostile_names_are_text_everywhere(tmp_path: Path) -> None:
     allowed |= {"input", "label", "li", "line", "link", "main", "meta", "nav", "noscript", "p"}
     allowed |= {"polyline", "script", "section", "span", "strong", "svg", "table", "tbody", "td"}
     allowed |= {"th", "thead", "title", "tr", "ul"}
-    for source in pages:
+    for source in shown:
         page = Page(source)
         assert {tag for tag, _ in page.tags} <= allowed
         assert not any(key.startswith("on") for _, tag in page.tags for key in tag)
         assert all(tag == {"src": "live.js", "defer": None} for tag in page.all("script"))
         assert all(not str(tag["href"]).lower().startswith("java") for tag in page.all("a"))
     for name in [*study.shortlist.names, *(trial.name for trial in study.pending)]:
-        assert escape(displayable(name)) in pages[0]
+        assert escape(displayable(name)) in shown[0]
     for trial in study.pending:
         assert escape(displayable(trial.name)) in preview
 
@@ -537,3 +607,9 @@ def test_many_clients_at_once_lose_nothing(place: Path) -> None:
 def test_what_is_given_back_can_be_read_by_json_of_any_language(client: Client) -> None:
     body = client.api("status").text
     assert json.loads(body, parse_constant=pytest.fail)
+
+
+def test_after_the_shortlist_come_the_next_best_also_where_small_is_good() -> None:
+    study = shortlist.Study(arms=list("abcdef"), m=1, sigma=0.1, seed=0, direction="minimize")
+    study.tell_unasked([(name, float(mean), None) for mean, name in enumerate("abcdef")] * 40)
+    assert [arm["name"] for arm in pages._arms(study)] == ["a", "b", "c", "d"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures.process import ProcessPoolExecutor
@@ -16,9 +17,9 @@ import shortlist
 from shortlist import errors
 from shortlist.catalog.names import find_algorithm
 from shortlist.noise import Noise, first_of_each
+from shortlist.rules.rewards import first_rewards
 from shortlist.rules.rule import rule
 from shortlist.simulation.chunk import chunks_of
-from shortlist.simulation.rewards import first_rewards
 
 PATIENCE = 60.0
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -146,3 +147,30 @@ def test_a_simulated_run_estimates_sigma_from_its_own_first_results(word: str, n
     replicates = first_of_each(in_order, drawn, wanted)
     assert replicates is not None
     assert chunk.engine.setup.sigma == problem.noise.estimated(replicates, problem.delta).sigma
+
+
+@pytest.mark.parametrize("word", ["estimate", "estimate per arm"])
+def test_runs_that_estimate_sigma_share_the_designs_of_the_same_noise_only(word: str) -> None:
+    problem = replace(INSTANCE.problem(delta=0.05, epsilon=0.0), noise=Noise.of(word))
+    bound = find_algorithm("m-LinGapE optimized").bind(problem)
+    given = INSTANCE.reward, INSTANCE.parameters, [np.array([7, 8], np.uint64)], 10**6
+    designs = [chunk.engine.design.__self__ for chunk in chunks_of(bound, *given)]  # type: ignore[attr-defined]
+    if word == "estimate":
+        assert designs[0] is designs[1] is bound.engine.design.__self__  # type: ignore[attr-defined]
+    else:
+        noises = [chunk.engine.setup.noise for chunk in chunks_of(bound, *given)]
+        assert all(
+            found.are_of(INSTANCE.features, n) for found, n in zip(designs, noises, strict=True)
+        )
+        assert not designs[0].are_of(INSTANCE.features, noises[1])
+
+
+def test_an_engine_is_sent_without_what_belongs_to_this_process() -> None:
+    bound = find_algorithm("m-LinGapE optimized").bind(INSTANCE.problem(delta=0.05, epsilon=0.0))
+    engine: Any = bound.engine
+    given = INSTANCE.reward, INSTANCE.parameters, np.array([7], np.uint64), 200
+    before = engine.replicate(*given)
+    twin = pickle.loads(pickle.dumps(engine))
+    assert twin.rules == engine.rules
+    assert len(twin.design.__self__) == 0 < len(engine.design.__self__)
+    assert twin.replicate(*given).pulls.tolist() == before.pulls.tolist()

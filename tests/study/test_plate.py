@@ -308,6 +308,20 @@ def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(screen: P
     assert (report["made"], report["carried"]) == (False, 0)
 
 
+def test_a_file_told_before_a_continuation_is_known_after_it(screen: Path) -> None:
+    Path("r.csv").write_text("arm,value\nC01,0.5\nC02,0.25\n")
+    Path("copy.csv").write_text("arm,value\nC01,0.5\nC02,0.25\n")
+    does("tell", "screen.toml", "r.csv")
+    does("export", "screen.toml", "--out", "trials.csv")
+    does("without-features", "screen.toml", "--name", "free")
+    does("without-features", "screen.toml", "--name", "free")
+    for file in ("r.csv", "trials.csv"):
+        report = asked("tell", "screen.toml", file, "--study", "free")
+        assert (report["taken"], report["known"]) == ([], [0, 1])
+    fails(run("tell", "screen.toml", "copy.csv", "--study", "free"), 2, "those of 'r.csv'")
+    assert shortlist.Study.load("screen.db", "free").evaluations == 2
+
+
 def test_a_copy_of_a_file_under_another_name_is_refused(screen: Path) -> None:
     rows = "arm,value\nC01,0.5\nC02,0.25\nC03,0.75\n"
     Path("old.csv").write_text(rows)

@@ -17,6 +17,7 @@ import shortlist
 from shortlist import errors
 from shortlist.report.methods import _origins
 from shortlist.study.guarantee import conditions
+from shortlist.study.journal import Ledger
 from shortlist.study.running.progress import ProgressLine, describe
 from shortlist.study.trial import FIELDS, Trial
 from shortlist.study.view import more_than_needed
@@ -552,6 +553,96 @@ def test_the_guarantee_tells_the_history_of_carried_results(tmp_path: Path) -> N
     assert "told: 1." in found["Corrections"]
     assert "cancelled: 2;" in found["Failures"]
     assert new.sources[0].name == "old"
+
+
+def continued(storage: Path | None) -> tuple[shortlist.Study, ...]:
+    """A study with a result of its own and one with a key, and two continuations in a row."""
+    first = study(storage=storage, name="first")
+    first.tell(first.ask(), 0.5)
+    first.tell(arm="beech", value=0.25, key="r.csv, row 1")
+    second = first.without_features()
+    return first, second, second.with_misspecification(0.1)
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_continuation_knows_results_by_the_keys_they_had(tmp_path: Path, is_stored: bool) -> None:
+    first, second, third = studies = continued(tmp_path / "s.db" if is_stored else None)
+    if is_stored:
+        studies = tuple(shortlist.Study.load(tmp_path / "s.db", each.name) for each in studies)
+    for each in studies:
+        assert each.tell(arm="beech", value=0.25, key="r.csv, row 1").number == 1
+        with pytest.raises(errors.TrialClosed, match=r"'r\.csv, row 1' was told before"):
+            each.tell(arm="beech", value=0.75, key="r.csv, row 1")
+        assert each.evaluations == 2
+    second, third = studies[1:]
+    assert third.trials[1].carried_from == f"{second.mark}, trial 1"
+    assert third.trials[1].keys == (
+        *(f"{second.mark}, trial 1", f"{first.mark}, trial 1"),
+        "r.csv, row 1",
+    )
+    # Nothing is copied twice, by whichever way it comes.
+    for source in (first, second):
+        assert [trial.number for trial in third.carry_over(source)] == [0, 1]
+    first.correct(1, 0.375, reason="mistyped")
+    assert [(own.value, there.value) for own, there in third.differing(first)] == [(0.25, 0.375)]
+    assert third.evaluations == 2
+
+
+def test_a_file_told_to_both_studies_counts_once() -> None:
+    first, second = study(name="first"), study(name="second")
+    for each in (first, second):
+        each.tell(arm="beech", value=0.25, key="r.csv, row 1")
+        each.tell(arm="doum", value=0.75, key="r.csv, row 2")
+    first.tell(arm="doum", value=0.5, key="r.csv, row 3")
+    first.correct(0, 0.375, reason="mistyped")
+    for _ in range(2):
+        assert [trial.number for trial in second.carry_over(first)] == [0, 1, 2]
+    assert second.trials[0].value == 0.25  # told here: another study's correction leaves it alone
+    assert second.evaluations == 3
+
+
+def test_two_files_of_one_name_are_two_files() -> None:
+    """Rows that happen to agree count as well: else which results count would depend on their values."""
+    first, second, third = (study(name=name) for name in ("first", "second", "third"))
+    for each, other in ((first, 0.75), (second, 0.125)):
+        each.tell(arm="beech", value=0.25, key="r.csv, row 1")
+        each.tell(arm="doum", value=other, key="r.csv, row 2")
+    first.correct(0, 0.5, reason="mistyped")
+    for source in (first, second, first, second):
+        third.carry_over(source)
+    assert [trial.value for trial in third.trials] == [0.5, 0.75, 0.25, 0.125]
+    for _ in range(2):
+        assert [trial.number for trial in second.carry_over(first)] == [2, 3]
+    assert second.trials[3].keys == (f"{first.mark}, trial 1", "r.csv, row 2")
+    # The results that were told here keep their keys, and their values.
+    assert second.tell(arm="doum", value=0.125, key="r.csv, row 2").number == 1
+    assert [trial.value for trial in second.trials] == [0.25, 0.125, 0.5, 0.75]
+
+
+def test_results_that_come_home_count_once() -> None:
+    first = study(name="first")
+    first.tell(arm="beech", value=0.25)
+    first.tell(first.ask(), 0.5)
+    for there in (first.without_features(), first.without_features().with_misspecification(0.1)):
+        there.tell(arm="doum", value=0.125)
+        there.correct(0, 0.375, reason="mistyped")
+    assert len(first.carry_over(there)) == 3
+    assert first.evaluations == 3
+    assert first.trials[0].value == 0.375
+    first.carry_over(there)
+    assert first.evaluations == 3
+
+
+def test_a_key_of_a_copy_is_forgotten_with_a_change_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = study(name="first"), study(name="second")
+    first.tell(arm="beech", value=0.25, key="r.csv, row 1")
+    with monkeypatch.context() as broken:
+        broken.setattr(Ledger, "note_source", None)
+        with pytest.raises(TypeError):
+            second.carry_over(first)
+    assert second.tell(arm="beech", value=0.5, key="r.csv, row 1").number == 0
 
 
 def test_a_study_knows_what_it_was_continued_as(tmp_path: Path) -> None:

@@ -24,21 +24,14 @@ from shortlist.allocations.game import EMPTY, Game, double_places, make_game, pl
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import (
     ABSENT,
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    MASK,
-    REAL,
-    REALS,
-    VOID,
     Integers,
+    Mask,
     Reals,
     Record,
     Table,
-    record_type,
 )
 from shortlist.posterior.least_squares import factorize
-from shortlist.posterior.state import OBSERVED, STATE, State
+from shortlist.posterior.state import OBSERVED, State
 from shortlist.rules.initialization import auto, span, weakest_direction
 
 NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
@@ -55,7 +48,7 @@ FLOOR, CERTIFIED = 0, 1  # of ``levels``
 CATCH_UP = 16  # Frank–Wolfe steps made one by one for pulls without a round
 
 
-@compiled(INTEGER(INTEGER))
+@compiled(typed=True)
 def next_solution(solved: int) -> int:
     """The time to solve w* again: the next power of 2, or 0 if it never was solved (−1)."""
     power = 1
@@ -64,7 +57,7 @@ def next_solution(solved: int) -> int:
     return 0 if solved < 0 else power
 
 
-@compiled(BOOLEAN(STATE, REALS))
+@compiled(typed=True)
 def is_explored(state: State, levels: Reals) -> bool:
     """Whether λ_min(A) ≥ c √t, A = Σ_a N_a x_a x_aᵀ, c of the spanning arms in ``levels[FLOOR]``.
 
@@ -80,7 +73,7 @@ def is_explored(state: State, levels: Reals) -> bool:
     return factorize(state, -level, True)
 
 
-@compiled(INTEGER(STATE, INTEGERS))
+@compiled(typed=True)
 def least_pulled(state: State, spanner: Integers) -> int:
     """The spanning arm of fewest pulls, the first of equals."""
     best = spanner[0]
@@ -113,9 +106,6 @@ class Allocation(Record):
     pieces: Pieces
 
 
-ALLOCATION = record_type(Allocation)
-
-
 def make_allocation(
     number: int, arms: int, rank: int, m: int, spanner: Integers, floor: float
 ) -> Allocation:
@@ -125,12 +115,12 @@ def make_allocation(
     """
     wide = 0 if number == NONE else arms
     games = number in (GAME, GAME_AS_PUBLISHED)
-    return Allocation(
+    return Allocation.zeros(
         clock=np.full(2, -1, np.int64),
-        target=np.zeros(wide),
-        weights=np.zeros(wide),
+        target=wide,
+        weights=wide,
         levels=np.array([floor, 0.0]),
-        wanted=np.zeros(wide),
+        wanted=wide,
         spanner=spanner,
         game=make_game(wide, 8) if games else make_game(0, 0),
         pairs=make_pairs(0 if number == LAZY else wide, rank, m),
@@ -171,7 +161,7 @@ def make_room(allocation: Allocation) -> Allocation:
     return allocation.replace(game=game, pieces=make_pieces(arms, 2 * room))
 
 
-@compiled(VOID(ALLOCATION))
+@compiled(typed=True)
 def reset_allocation(allocation: Allocation) -> None:
     """Reset the allocation to before the first round."""
     allocation.game.answers[:] = EMPTY
@@ -179,7 +169,7 @@ def reset_allocation(allocation: Allocation) -> None:
     allocation.levels[CERTIFIED] = 0.0
 
 
-@compiled(VOID(INTEGER, ALLOCATION))
+@compiled(typed=True)
 def share_out(pulls: int, allocation: Allocation) -> None:
     """Add so many pulls to the target, by the weights."""
     for a in range(allocation.target.shape[0]):
@@ -187,9 +177,9 @@ def share_out(pulls: int, allocation: Allocation) -> None:
     allocation.clock[SHARED] += pulls
 
 
-@compiled(INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION))
+@compiled(typed=True)
 def frank_wolfe_weights(
-    t: int, state: State, inside: np.ndarray, sigma: float, epsilon: float, allocation: Allocation
+    t: int, state: State, inside: Mask, sigma: float, epsilon: float, allocation: Allocation
 ) -> int:
     """Fill in the weights of FWS for the t-th pull, by a step or by exploration."""
     arms, spanner = allocation.target.shape[0], allocation.spanner
@@ -211,14 +201,11 @@ def frank_wolfe_weights(
     return ALLOCATED
 
 
-ALLOCATE = INTEGER(INTEGER, STATE, MASK, REAL, REAL, ALLOCATION)
-
-
-@compiled(ALLOCATE)
+@compiled(typed=True)
 def allocate(
     number: int,
     state: State,
-    inside: np.ndarray,
+    inside: Mask,
     sigma: float,
     epsilon: float,
     allocation: Allocation,

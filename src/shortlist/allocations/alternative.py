@@ -16,19 +16,13 @@ import numpy as np
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.linear import cholesky
 from shortlist.numerics.records import (
-    INTEGER,
-    MASK,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
     Integers,
+    Mask,
     Reals,
     Record,
     Table,
-    record_type,
 )
-from shortlist.posterior.state import STATE, State
+from shortlist.posterior.state import State
 
 RIDGE = 1e-12  # of V(w)'s trace: a direction may be left without any weight
 
@@ -46,20 +40,13 @@ class Pairs(Record):
     whitened: Table
 
 
-PAIRS = record_type(Pairs)
-
-
 def make_pairs(arms: int, rank: int, m: int) -> Pairs:
     """Memory for the pairs of m arms and the others; none at all where ``arms`` is 0."""
-    return Pairs(
-        sides=np.zeros(arms, np.int64),
-        distances=np.zeros((m, arms - m) if arms else (0, 0)),
-        shift=np.zeros(arms),
-        whitened=np.zeros((arms, rank)),
-    )
+    shape = (m, arms - m) if arms else (0, 0)
+    return Pairs.zeros(sides=arms, distances=shape, shift=arms, whitened=(arms, rank))
 
 
-@compiled(VOID(STATE, REALS, REAL, TABLE))
+@compiled(typed=True)
 def whiten(state: State, weights: Reals, ridge: float, whitened: Table) -> None:
     """Fill in L⁻¹x_a with LLᵀ = ridge·I + V(w), whose inner products are those of its inverse."""
     x, factor = state.features, state.factor
@@ -83,8 +70,8 @@ def whiten(state: State, weights: Reals, ridge: float, whitened: Table) -> None:
             whitened[a, i] = total / factor[i, i]
 
 
-@compiled(INTEGER(REALS, MASK, REAL, PAIRS))
-def nearest_pair(means: Reals, inside: np.ndarray, epsilon: float, pairs: Pairs) -> int:
+@compiled(typed=True)
+def nearest_pair(means: Reals, inside: Mask, epsilon: float, pairs: Pairs) -> int:
     """The pair of least (g + ε)₊²/‖y‖², the first of equals; fills in the distances of all."""
     sides, distances, whitened = pairs.sides, pairs.distances, pairs.whitened
     m, others = distances.shape
@@ -111,7 +98,7 @@ def nearest_pair(means: Reals, inside: np.ndarray, epsilon: float, pairs: Pairs)
     return nearest
 
 
-@compiled(VOID(REALS, INTEGER, REAL, PAIRS))
+@compiled(typed=True)
 def displace(means: Reals, pair: int, epsilon: float, pairs: Pairs) -> None:
     """Fill in x_aᵀ(θ̂ − λ) of every arm, λ the nearest where the arms of the pair change places."""
     sides, shift, whitened = pairs.sides, pairs.shift, pairs.whitened

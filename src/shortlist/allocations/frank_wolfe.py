@@ -24,26 +24,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
-from shortlist.allocations.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
+from shortlist.allocations.alternative import Pairs, displace, nearest_pair, whiten
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    MASK,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
     Integers,
+    Mask,
     Reals,
     Record,
     Table,
-    record_type,
 )
-from shortlist.posterior.state import STATE, State
+from shortlist.posterior.state import State
 
 ACCURACY = 1e-9  # of F: how much better than the value found the best z may be
 ROUNDING = 1e-12
@@ -62,21 +53,13 @@ class Pieces(Record):
     support: Integers
 
 
-PIECES = record_type(Pieces)
-
-
 def make_pieces(arms: int, room: int) -> Pieces:
     """Memory for a game of so many pieces."""
-    return Pieces(
-        payoffs=np.zeros((room, arms)),
-        tableau=np.zeros((room + 1, arms + 1)),
-        row_names=np.zeros(room, np.int64),
-        column_names=np.zeros(arms, np.int64),
-        support=np.zeros(arms, np.int64),
-    )
+    names = {"row_names": room, "column_names": arms, "support": arms}
+    return Pieces.zeros(payoffs=(room, arms), tableau=(room + 1, arms + 1), **names)
 
 
-@compiled(BOOLEAN(INTEGER, INTEGER))
+@compiled(typed=True)
 def is_forced(t: int, spanners: int) -> bool:
     """Whether round t is one of the forced exploration by n arms: ⌊t/n⌋ is a square."""
     turns = t // spanners
@@ -84,13 +67,13 @@ def is_forced(t: int, spanners: int) -> bool:
     return root * root == turns
 
 
-@compiled(REAL(INTEGER, INTEGER))
+@compiled(typed=True)
 def reach_at(t: int, arms: int) -> float:
     """r_t = t^(−0.9)/K: how near to the least a piece must be to count, as in the paper."""
     return t ** (-0.9) / arms
 
 
-@compiled(types.Tuple((INTEGER, REAL))(STATE, REAL, REAL, PAIRS, INTEGERS, REALS))
+@compiled(typed=True)
 def least_payoff(
     state: State, epsilon: float, within: float, pairs: Pairs, support: Integers, shares: Reals
 ) -> tuple[int, float]:
@@ -124,10 +107,10 @@ def least_payoff(
     return worst, least
 
 
-@compiled(INTEGER(STATE, MASK, REALS, REAL, REAL, PAIRS, PIECES, REALS))
+@compiled(typed=True)
 def frank_wolfe(
     state: State,
-    inside: np.ndarray,
+    inside: Mask,
     weights: Reals,
     reach: float,
     epsilon: float,
@@ -165,7 +148,7 @@ def frank_wolfe(
             return count
 
 
-@compiled(VOID(TABLE, INTEGER, INTEGER, INTEGER))
+@compiled(typed=True)
 def exchange(tableau: Table, rows: int, row: int, column: int) -> None:
     """Exchange row and column: a pivot of the simplex method, in its condensed form."""
     columns = tableau.shape[1]
@@ -182,7 +165,7 @@ def exchange(tableau: Table, rows: int, row: int, column: int) -> None:
     tableau[row, column] = pivot
 
 
-@compiled(REAL(TABLE, INTEGER, TABLE, INTEGERS, INTEGERS, REALS))
+@compiled(typed=True)
 def solve_game(
     payoffs: Table,
     rows: int,

@@ -13,24 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.allocations.alternative import PAIRS, Pairs, displace, nearest_pair, whiten
+from shortlist.allocations.alternative import Pairs, displace, nearest_pair, whiten
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import priority
 from shortlist.numerics.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    MASK,
-    REAL,
-    REALS,
-    VOID,
     Integers,
+    Mask,
     Reals,
     Record,
     Table,
-    record_type,
 )
-from shortlist.posterior.state import OBSERVED, REGULARIZATION, STATE, State
+from shortlist.posterior.state import OBSERVED, REGULARIZATION, State
 
 FIRST_MIXABILITY = 0.01
 EMPTY = -1
@@ -46,16 +39,10 @@ class Game(Record):
     gains: Reals
 
 
-GAME_STATE = record_type(Game)
-
-
 def make_game(arms: int, places: int) -> Game:
     """A game before its first round, with room for so many answers."""
-    return Game(
-        answers=np.full(places, EMPTY, np.int64),
-        learners=np.zeros((places, arms + 1)),
-        gains=np.zeros(arms),
-    )
+    answers = np.full(places, EMPTY, np.int64)
+    return Game.zeros(answers=answers, learners=(places, arms + 1), gains=arms)
 
 
 def double_places(game: Game) -> Game:
@@ -63,14 +50,14 @@ def double_places(game: Game) -> Game:
     roomy = make_game(len(game.gains), 2 * len(game.answers))
     for key, learner in zip(game.answers, game.learners, strict=True):
         if key != EMPTY:
-            place = -1 - learner_slot(roomy.answers, int(key))
+            place = -1 - place_of_key(roomy.answers, int(key))
             roomy.answers[place] = key
             roomy.learners[place] = learner
     return roomy
 
 
-@compiled(INTEGER(MASK))
-def answer_key(inside: np.ndarray) -> int:
+@compiled(typed=True)
+def answer_key(inside: Mask) -> int:
     """A number that stands for the set of marked arms."""
     key = np.uint64(0)
     for a in range(inside.shape[0]):
@@ -79,18 +66,18 @@ def answer_key(inside: np.ndarray) -> int:
     return int(key >> np.uint64(1))
 
 
-@compiled(INTEGER(INTEGERS, INTEGER))
-def learner_slot(answers: Integers, key: int) -> int:
-    """The index of the answer's learner, or −1 − the index of the free place for it."""
-    place = key % answers.shape[0]
-    while answers[place] != key:
-        if answers[place] == EMPTY:
+@compiled(typed=True)
+def place_of_key(keys: Integers, key: int) -> int:
+    """The place of a key in an open hash table, or −1 − the free place for it."""
+    place = key % keys.shape[0]
+    while keys[place] != key:
+        if keys[place] == EMPTY:
             return -1 - place
-        place = (place + 1) % answers.shape[0]
+        place = (place + 1) % keys.shape[0]
     return place
 
 
-@compiled(VOID(REALS, REALS))
+@compiled(typed=True)
 def hedge(learner: Reals, weights: Reals) -> None:
     """Fill in AdaHedge's weights (de Rooij et al. 2014).
 
@@ -108,7 +95,7 @@ def hedge(learner: Reals, weights: Reals) -> None:
         weights[a] /= total
 
 
-@compiled(VOID(REALS, REALS, REALS))
+@compiled(typed=True)
 def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
     """Update AdaHedge's learner by the gains of the arms."""
     arms = weights.shape[0]
@@ -124,21 +111,21 @@ def learn(learner: Reals, weights: Reals, gains: Reals) -> None:
     learner[arms] += max(gap, 0.0)  # negative by rounding only
 
 
-@compiled(VOID(STATE, MASK, REALS, REAL, REAL, PAIRS))
+@compiled(typed=True)
 def respond(
-    state: State, inside: np.ndarray, weights: Reals, ridge: float, epsilon: float, pairs: Pairs
+    state: State, inside: Mask, weights: Reals, ridge: float, epsilon: float, pairs: Pairs
 ) -> None:
     """Fill ``pairs.shift`` with x_aᵀ(θ̂ − λ), λ the closest alternative: nature's answer to w."""
     whiten(state, weights, ridge, pairs.whitened)
     displace(state.means, nearest_pair(state.means, inside, epsilon, pairs), epsilon, pairs)
 
 
-@compiled(INTEGER(MASK, GAME_STATE))
-def learner_of(inside: np.ndarray, game: Game) -> int:
+@compiled(typed=True)
+def learner_of(inside: Mask, game: Game) -> int:
     """The index of the learner of J(t), a fresh one if it is new; −1 where no room is left."""
     answers, learners = game.answers, game.learners
     key = answer_key(inside)
-    slot = learner_slot(answers, key)
+    slot = place_of_key(answers, key)
     if slot < 0:
         taken = 0
         for k in range(answers.shape[0]):
@@ -152,11 +139,11 @@ def learner_of(inside: np.ndarray, game: Game) -> int:
     return slot
 
 
-@compiled(BOOLEAN(BOOLEAN, STATE, MASK, REAL, REAL, GAME_STATE, PAIRS, REALS))
+@compiled(typed=True)
 def play_round(
     published: bool,
     state: State,
-    inside: np.ndarray,
+    inside: Mask,
     sigma: float,
     epsilon: float,
     game: Game,

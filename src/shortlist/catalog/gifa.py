@@ -18,7 +18,7 @@ from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many_arms.state import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import rounds_for
-from shortlist.numerics.tall import squared_norms
+from shortlist.numerics.blockwise import squared_norms
 from shortlist.problem import Problem
 from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
 from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
@@ -125,8 +125,13 @@ class GIFA:
             plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
         return replace(self, **plain)
 
-    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
-        """The algorithm on a problem, with another threshold if one is given."""
+    def bind(
+        self, problem: Problem, threshold: Any = None, designs: Designs | None = None
+    ) -> AlgorithmOnProblem:
+        """The algorithm on a problem, with another threshold if one is given.
+
+        ``designs`` were made for another binding, and are shared with it if they are the same.
+        """
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
@@ -147,6 +152,8 @@ class GIFA:
                 "GIFA(…, regularization=…) above 0."
             )
         after = self._spanning(problem, features)
+        if designs is None or not designs.are_of(features, noise):
+            designs = Designs(features, noise)
         rules = {**self.rules, "threshold": chosen.rule}
         setup = Setup(
             features=features,
@@ -167,13 +174,16 @@ class GIFA:
             setup=setup,
             rules=rules,
             constants=chosen.constants(setting),
-            design=Designs(features, noise).of,
+            design=designs.of,
             shares=partial(optimal_shares, features, noise, problem.epsilon),
             after_pilot=np.bincount(after, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
             elimination=self.elimination,
         )
-        reasons, again = self._unproven_rules(), partial(self.bind, threshold=chosen)
+        reasons, again = (
+            self._unproven_rules(),
+            partial(self.bind, threshold=chosen, designs=designs),
+        )
         return AlgorithmOnProblem(self.name, problem, chosen, setting, engine, reasons, again=again)
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
@@ -350,7 +360,7 @@ def _as_published(row: Row, selection_rule: str) -> GIFA:
     """The algorithm as in the authors' logged runs, whose settings differ from Algorithm 1."""
     plain = _as_table_1(row, selection_rule)
     starts_by_each = row.candidates == "top_means" or row.classical
-    frequentist = THRESHOLDS["frequentist"].with_regularization(published_regularization)
+    frequentist = replace(THRESHOLDS["frequentist"], own_regularization=published_regularization)
     ridge: float | Callable[[float], float] = 1.0 if starts_by_each else published_regularization
     return replace(
         plain,

@@ -179,12 +179,12 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
         if choice.budget == own.budget:
             return choice
         raise InvalidSetting(
-            f"budget={budget} was given, and an algorithm with a budget of {choice.budget}: leave "
+            f"budget = {budget} was given, and an algorithm with a budget of {choice.budget}: leave "
             "out one of the two."
         )
     name = find_algorithm(choice).name
     raise InvalidSetting(
-        f"budget={budget} and algorithm={name!r} contradict each other: {name} stops when it is "
+        f"budget = {budget} and algorithm = {name!r} contradict each other: {name} stops when it is "
         f"certain enough, and only {', '.join(WITH_BUDGET)} work on a budget. Leave out one of "
         "the two."
     )

@@ -71,6 +71,13 @@ def continued(study: Study, verb: str, place: str | None, more: str = "") -> str
     return " or ".join(lines)
 
 
+def correction(trial: Trial, value: float | None, reason: str, place: str | None, name: str) -> str:
+    """The line for the shell that corrects a result of the study of this name."""
+    right = f"--value={value!r} --reason {shell_word(reason)}"
+    more = f"{trial.number} --arm {shell_word(trial.name)} {right}"
+    return shell_line("correct", place_words(place), name, more)
+
+
 def open_study(place: str | None, name: str | None) -> Study:
     """The study in a storage, or that of a screen.toml; nothing is written or waited for."""
     from shortlist.study.study import Study
@@ -168,7 +175,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
 
 
 def _check_features(screen: ScreenFile, given: Definition, stored: Definition) -> None:
-    """Name a changed feature by its heading, or counted from 1; ``check_same`` has no headings."""
+    """Name a changed feature by its heading, or counted from 1, and the file that it is in."""
     import numpy as np
 
     one, other = given.features, stored.features
@@ -177,8 +184,7 @@ def _check_features(screen: ScreenFile, given: Definition, stored: Definition) -
     if one is None or other is None or one.shape != other.shape or np.array_equal(one, other):
         return
     arm, column = (int(place) for place in np.argwhere(one != other)[0])
-    titles = screen.titles()
-    what = f"feature {column + 1}" if titles is None else repr(titles[column])
+    what = f"feature {column + 1}" if given.columns is None else repr(given.columns[column])
     raise StudyMismatch(
         f"the study {screen.name!r} is stored with other features: {what} of arm "
         f"{given.names[arm]!r} was {float(other[arm, column])!r} and is "

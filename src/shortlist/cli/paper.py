@@ -89,34 +89,34 @@ def fetch(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
     """Download what is missing or damaged, and check the rest."""
-    from shortlist.data import files
+    from shortlist.data import dataset
 
     def say_file(name: str, _: Path) -> None:
-        say(f"{name}  {_size(files.FILES[name].size)}")
+        say(f"{name}  {_size(dataset.FILES[name].size)}")
 
-    paths = files.fetch(names or None, progress=None if quiet else say_file)
+    paths = dataset.fetch(names or None, progress=None if quiet else say_file)
     if not quiet:
-        folder = files.mirror()
-        where = files.cache() if folder is None else f"{folder} (SHORTLIST_DATA)"
-        say(f"{len(paths)} of {len(files.FILES)} files checked, in {where}")
+        folder = dataset.mirror()
+        where = dataset.cache() if folder is None else f"{folder} (SHORTLIST_DATA)"
+        say(f"{len(paths)} of {len(dataset.FILES)} files checked, in {where}")
 
 
 @data_app.command("list")
 def list_files() -> None:
     """List the files, and whether each is here, missing or damaged."""
-    from shortlist.data import files
+    from shortlist.data import dataset
 
-    width = max(map(len, files.FILES))
-    for name, file in files.FILES.items():
-        say(f"{name:{width}}  {_size(file.size)}  {files.state(name):7}  {file.about}")
+    width = max(map(len, dataset.FILES))
+    for name, file in dataset.FILES.items():
+        say(f"{name:{width}}  {_size(file.size)}  {dataset.state(name):7}  {file.about}")
 
 
 @data_app.command()
 def path(name: Annotated[str, typer.Argument(metavar="NAME", help="A file's name.")]) -> None:
     """Print where a file is; it is downloaded first if it must be."""
-    from shortlist import data as files
+    from shortlist.data import dataset
 
-    say(files.path(name))
+    say(dataset.path(name))
 
 
 def _size(size: int) -> str:

@@ -96,12 +96,6 @@ class ScreenFile:
         arms = self._features(named) if "features" in self.keys else {"arms": self._arms()}
         return {**arms, **settings}
 
-    def titles(self) -> list[str] | None:
-        """The headings of the features, where their file has them."""
-        if _is_parquet(self.arms_file):
-            return [str(column) for column in _read_parquet(self.arms_file, None).columns]
-        return read_table(self.arms_file, named=None).columns
-
     def pilot(self) -> dict[str, float] | None:
         """Means of a pilot, by the name of the arm; not every arm needs one."""
         if "pilot" not in self.keys:
@@ -112,7 +106,7 @@ class ScreenFile:
         """The features, and the names of the arms if the first column has them."""
         import pandas as pd
 
-        if _is_parquet(self.arms_file):
+        if self.arms_file.suffix.lower() in (".parquet", ".pq"):
             return {"features": _read_parquet(self.arms_file, named)}
         names, columns, rows = read_table(self.arms_file, named=named)
         if names and "" in names:
@@ -245,10 +239,6 @@ def _by_arm(file: Path, what: str) -> dict[str, float]:
             raise InvalidFeatures(f"{file} names the arm {name!r} twice: keep one {what}.")
         numbers[name] = number
     return numbers
-
-
-def _is_parquet(file: Path) -> bool:
-    return file.suffix.lower() in (".parquet", ".pq")
 
 
 def _read_parquet(file: Path, named: bool | None) -> pd.DataFrame:

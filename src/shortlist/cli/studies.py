@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.advice import command, shell_line, shell_word
+from shortlist.advice import command, shell_line
 from shortlist.cli.opening import (
     JsonOption,
     NameOption,
     StudyArgument,
     continued,
+    correction,
     named_place,
     open_study,
     place_words,
@@ -130,11 +131,8 @@ def say_differences(study: Study, old: Study, place: str | None) -> None:
     if different:
         say_entry("differs", differences(different, old.name))
     for own, there in different[:DIFFERENCES_SHOWN]:
-        more = (
-            f"{own.number} --arm {shell_word(own.name)} --value={there.value!r} "
-            f"--reason {shell_word(f'as in {old.name}')}"
-        )
-        say(f"{' ' * LABEL}{shell_line('correct', place_words(place), study.name, more)}")
+        reason = f"as in {old.name}"
+        say(f"{' ' * LABEL}{correction(own, there.value, reason, place, study.name)}")
 
 
 def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> None:

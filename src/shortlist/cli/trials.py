@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.advice import command, name_study, shell_line, shell_word
+from shortlist.advice import command, name_study
 from shortlist.cli.opening import (
     VARIABLE,
     JsonOption,
@@ -18,6 +18,7 @@ from shortlist.cli.opening import (
     StudyArgument,
     TrialsArgument,
     continued,
+    correction,
     open_study,
     open_trials,
     place_words,
@@ -304,17 +305,11 @@ def correct(
 
 def _note_copies(study: Study, corrected: Trial, place: str | None, reason: str) -> None:
     """Say how to correct a result in the studies that it was carried over to."""
-    from shortlist.study.journal import key_of_trial
-
     for name in study.continuations:
         other = open_study(place, name)
-        for copy, _ in other.differing(study):
-            if copy.carried_from == key_of_trial(study.mark, corrected.number):
-                more = (
-                    f"{copy.number} --arm {shell_word(copy.name)} --value={corrected.value!r} "
-                    f"--reason {shell_word(reason)}"
-                )
-                line = shell_line("correct", place_words(place), name, more)
+        for copy, there in other.differing(study):
+            if there.number == corrected.number:
+                line = correction(copy, corrected.value, reason, place, name)
                 note(f"the study {name!r} still has {copy.value!r}. To correct it there: {line}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from shortlist.data.dataset import FILES, File, fetch, path
 from shortlist.data.drugs import drug_instance
-from shortlist.data.files import FILES, File, fetch, path
 
 __all__ = ["FILES", "File", "drug_instance", "fetch", "path"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shortlist.data.files import path
+from shortlist.data.dataset import path
 from shortlist.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -13,29 +13,13 @@ if TYPE_CHECKING:
 # What the columns of rewards_cosine_10drugs_18samples.csv hold, found by comparing them with the
 # rewards in the .txt log, drug by drug; the file has no header. Antiepileptic drugs come first.
 COLUMNS = (
-    "Hydroxyzine",
-    "Acetazolamide",
-    "Pentobarbital",
-    "Topiramate",
-    "Diazepam",
-    "Dmcm",
-    "Brucine",
-    "Fipronil",
-    "Flumazenil",
-    "Fg-7142",
+    *("Hydroxyzine", "Acetazolamide", "Pentobarbital", "Topiramate", "Diazepam"),
+    *("Dmcm", "Brucine", "Fipronil", "Flumazenil", "Fg-7142"),
 )
 # What the published runs took them for: the order in which the log goes through the drugs.
 PUBLISHED_COLUMNS = (
-    "Acetazolamide",
-    "Diazepam",
-    "Pentobarbital",
-    "Hydroxyzine",
-    "Topiramate",
-    "Fg-7142",
-    "Flumazenil",
-    "Fipronil",
-    "Dmcm",
-    "Brucine",
+    *("Acetazolamide", "Diazepam", "Pentobarbital", "Hydroxyzine", "Topiramate"),
+    *("Fg-7142", "Flumazenil", "Fipronil", "Dmcm", "Brucine"),
 )
 READINGS = {"own": COLUMNS, "published": PUBLISHED_COLUMNS}
 

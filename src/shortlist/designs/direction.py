@@ -27,9 +27,10 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM
 from shortlist.errors import SingularDesign
+from shortlist.numerics.blockwise import gram, orthonormal_basis, triangle_of
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import Integers, Mask, Reals, Record, Table, record_type
-from shortlist.numerics.tall import gram, orthonormal_basis, triangle_of
+from shortlist.numerics.linear import dot
+from shortlist.numerics.records import Integers, Mask, Reals, Record, Table
 from shortlist.rules.initialization import span
 
 NEGLIGIBLE = 1e-9  # of the largest weight
@@ -143,6 +144,14 @@ class Designs:
     def __len__(self) -> int:
         return len(self._solved)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without what is solved, and without the lock."""
+        return Designs, (self._features, self._noise)
+
+    def are_of(self, features: Table, noise: Reals) -> bool:
+        """Whether they are designs for these features and this noise."""
+        return np.array_equal(self._noise, noise) and np.array_equal(self._features, features)  # type: ignore[arg-type]
+
     def of(self, b: int, c: int) -> Reals:
         """w*(b, c) up to its sign."""
         pair = (min(b, c), max(b, c))
@@ -252,21 +261,10 @@ class Vertex(Record):
     slopes: Reals
 
 
-VERTEX = record_type(Vertex)
-
-
 def empty_vertex(arms: int, rank: int) -> Vertex:
     """Memory for a vertex."""
-    return Vertex(
-        inverse=np.empty((rank, rank)),
-        point=np.empty(rank),
-        target=np.empty(rank),
-        members=np.empty(rank, np.int64),
-        sides=np.empty(rank),
-        inside=np.empty(arms, np.bool_),
-        heights=np.empty(arms),
-        slopes=np.empty(arms),
-    )
+    of_members = {"point": rank, "target": rank, "members": rank, "sides": rank}
+    return Vertex.zeros(inverse=(rank, rank), **of_members, inside=arms, heights=arms, slopes=arms)
 
 
 @compiled()
@@ -275,16 +273,12 @@ def _climb(features: Table, vertex: Vertex, most: int) -> bool:
     arms, rank = features.shape
     inverse, heights, slopes = vertex.inverse, vertex.heights, vertex.slopes
     for a in range(arms):
-        heights[a] = 0.0
-        for i in range(rank):
-            heights[a] += features[a, i] * vertex.point[i]
+        heights[a] = dot(features, a, vertex.point)
     for _ in range(most):
         leaving, worst = NO_ARM, -EXACT
         ahead = 1.0
         for k in range(rank):
-            weight = 0.0
-            for i in range(rank):
-                weight += inverse[k, i] * vertex.target[i]
+            weight = dot(inverse, k, vertex.target)
             if vertex.members[k] == NO_ARM:
                 leaving, ahead = k, 1.0 if weight >= 0.0 else -1.0
                 break
@@ -298,9 +292,7 @@ def _climb(features: Table, vertex: Vertex, most: int) -> bool:
             slopes[a] = 0.0
             if vertex.inside[a] and a != vertex.members[leaving]:
                 continue
-            for i in range(rank):
-                slopes[a] += features[a, i] * inverse[leaving, i]
-            slopes[a] *= ahead
+            slopes[a] = dot(features, a, inverse[leaving]) * ahead
             steep = abs(slopes[a])
             if steep <= EXACT:
                 continue
@@ -328,16 +320,12 @@ def _exchange(features: Table, vertex: Vertex, leaving: int, entering: int) -> N
         vertex.inside[vertex.members[leaving]] = False
     vertex.members[leaving] = entering
     vertex.inside[entering] = True
-    pivot = 0.0
-    for i in range(rank):
-        pivot += inverse[leaving, i] * features[entering, i]
+    pivot = dot(inverse, leaving, features[entering])
     for i in range(rank):
         inverse[leaving, i] /= pivot
     for k in range(rank):
         if k != leaving:
-            product = 0.0
-            for i in range(rank):
-                product += inverse[k, i] * features[entering, i]
+            product = dot(inverse, k, features[entering])
             for i in range(rank):
                 inverse[k, i] -= product * inverse[leaving, i]
 
@@ -350,9 +338,7 @@ def _is_the_optimum(features: Table, vertex: Vertex, weights: Reals) -> bool:
     for a in range(arms):
         weight += abs(weights[a])
         largest = max(largest, abs(weights[a]))
-        height = 0.0
-        for i in range(rank):
-            height += features[a, i] * vertex.point[i]
+        height = dot(features, a, vertex.point)
         # Weak duality needs |x_aᵀu| ≤ 1; a strict inequality outside makes w* unique.
         if abs(height) > (1.0 + EXACT if vertex.inside[a] else 1.0 - STRICT):
             return False
@@ -386,12 +372,8 @@ def arrive(features: Table, vertex: Vertex, weights: Reals, most: int) -> bool:
     """
     if not _climb(features, vertex, most):
         return False
-    rank = features.shape[1]
-    for k in range(rank):
-        weight = 0.0
-        for i in range(rank):
-            weight += vertex.inverse[k, i] * vertex.target[i]
-        weights[vertex.members[k]] = weight
+    for k in range(features.shape[1]):
+        weights[vertex.members[k]] = dot(vertex.inverse, k, vertex.target)
     return bool(_is_the_optimum(features, vertex, weights))
 
 

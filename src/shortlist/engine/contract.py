@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import Integers, Reals
-from shortlist.engine.decision import Decision
+from shortlist.arrays import NO_ARM, Integers, Reals
 from shortlist.engine.follow import Steps
+from shortlist.engine.round import ARM, GAP, QUEUED, STATISTIC, THRESHOLD, B, C
 from shortlist.posterior.posterior import Posterior
 from shortlist.rules.rule import Rule
 
@@ -52,6 +52,29 @@ class Setup:
         return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)
 
 
+class Decision(NamedTuple):
+    """One round, read out: why an arm is pulled, or why the search stops."""
+
+    stop: bool
+    arm: int
+    queued: int | None
+    b: int
+    c: int
+    threshold: float
+    gap: float
+    statistic: float
+
+
+def decision_of(pair: Any, figures: Any, *, stop: bool) -> Decision:
+    """What was decided, from the arms (by ``B`` and so on) and numbers (by ``GAP``) of a round."""
+    if isinstance(pair, np.ndarray):  # a list is read in a third of the time
+        pair, figures = pair.tolist(), figures.tolist()
+    arm, queued = pair[ARM], pair[QUEUED]
+    queued = None if queued == NO_ARM else queued
+    read = figures[THRESHOLD], figures[GAP], figures[STATISTIC]
+    return Decision(stop, arm, queued, pair[B], pair[C], *read)
+
+
 class Estimates(NamedTuple):
     """What is known about every arm by itself.
 
@@ -83,7 +106,8 @@ class AnyEngine(Protocol):
 
     ``Engine`` runs rounds of gap indices, ``PlanEngine`` the plans of a strategy. A *round* is what
     either remembers between two results; only the engine that made it reads it, except for the m arms
-    ``inside`` that would be answered now.
+    ``inside`` that would be answered now and for ``until_look``, the number of results until it next
+    checks whether to stop.
     """
 
     @property
@@ -110,9 +134,6 @@ class AnyEngine(Protocol):
     def again(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
         """The last decision and its round, made from the posterior if nothing came in since."""
 
-    def until_look(self, now: Any) -> int:
-        """How many more results until it next checks whether to stop."""
-
     def threshold(self, posterior: Posterior, now: Any) -> float:
         """C at this moment."""
 
@@ -128,17 +149,18 @@ class AnyEngine(Protocol):
         """The differences that the stopping rule reads; those of candidates may be left out."""
 
     def replicate(
-        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
+        self,
+        reward: Rule,
+        parameters: Reals,
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+        *,
+        origin: tuple[Posterior, Any] | None = None,
     ) -> Runs:
-        """One run for each seed, from the first pull to the stop."""
+        """One run for each seed, to the stop: from the first pull, or one from a posterior and round."""
 
     def affordable(self, nanoseconds: float) -> int:
         """About how many evaluations can be simulated in that time; 0 where rules are interpreted."""
-
-    def play_on(
-        self, posterior: Posterior, now: Any, means: Reals, seed: np.uint64, most: int
-    ) -> tuple[int, bool, Integers]:
-        """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,12 @@ from shortlist.allocations.allocation import (
 from shortlist.arrays import NO_ARM, Mask
 from shortlist.engine import round as rounds
 from shortlist.engine import settings
-from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
-from shortlist.engine.decision import Decision, decision_of, differences
+from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
 from shortlist.engine.follow import INITIALIZED, STOPPED, Position, Steps, follow, fresh_marks
-from shortlist.engine.loop import Simulation, decide, replicate
+from shortlist.engine.loop import Simulation, replicate
 from shortlist.engine.many_arms.round import decide_by_rows, decide_lagging
 from shortlist.engine.many_arms.state import make_memory, number_of_rows, skips_most_arms
-from shortlist.engine.round import ARM, B, C, Round, Routines, design_slot
+from shortlist.engine.round import ARM, B, C, Round, Routines, decide, design_slot
 from shortlist.engine.settings import (
     BAD_AMBIGUOUS,
     BAD_CANDIDATES,
@@ -46,14 +45,15 @@ from shortlist.engine.settings import (
     may_skip_arms,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
-from shortlist.numerics.random import seed_stream, standard_normal, uniform
+from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
 from shortlist.posterior.least_squares import OBSERVE, REFRESH
 from shortlist.posterior.pilot import pilot_threshold
 from shortlist.posterior.posterior import Posterior, width_floor
-from shortlist.posterior.state import LAGGING, OBSERVED, WHOLE, State
+from shortlist.posterior.state import FLOOR, LAGGING, OBSERVED, WHOLE, State
+from shortlist.rules.indices import fill_by_pair, paired
 from shortlist.rules.initialization import in_units
-from shortlist.rules.rule import OWN, Rule, rule
+from shortlist.rules.rule import OWN, Rule
 from shortlist.rules.thresholds import two_arm_threshold
 
 ENDS = (settings.PULL, settings.STOP)  # returned by a loop that took all its steps
@@ -76,6 +76,10 @@ class Engine:
     allocation: int = NONE
     elimination: bool = False  # whether what an index has once bounded stays bounded
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle takes along: not what was made of it for this process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @cached_property
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
@@ -93,9 +97,12 @@ class Engine:
         free = self.allocation == NONE and not self.elimination and may_skip_arms(self.rules)
         return free and skips_most_arms(len(self.setup.features), by_gaps=self._by_gaps)
 
-    @property
+    @cached_property
     def _by_gaps(self) -> bool:
         return bool(self.rules["candidates"].needs)
+
+    def _resident(self) -> int:
+        return number_of_rows(self.setup.features, self.setup.m, self.flags, by_gaps=self._by_gaps)
 
     @cached_property
     def _compiled(self) -> bool:
@@ -118,10 +125,6 @@ class Engine:
     @cached_property
     def _floor(self) -> float:
         return width_floor(self.setup.features, self.setup.regularization)
-
-    def until_look(self, now: rounds.Round) -> int:
-        """Every result is followed by a decision."""
-        return 1
 
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
         """C at this moment; of the pair decided on, where every pair has its own."""
@@ -165,31 +168,48 @@ class Engine:
         outside_only: bool = False,
     ) -> Gaps:
         """Differences of means, with the gap indices below and above them."""
-        boundary, c = decision.b, decision.c
+        b, c = decision.b, NO_ARM if outside_only else decision.c
         if "mth_gaps" in self.rules["stopping"].needs:
-            boundary, c = int(np.argmax(np.where(now.inside, now.mth_gaps, -np.inf))), NO_ARM
-        indices, scale = self.rules["indices"], self.setup.sigma
-        by_pair = self.constants if self._by_pair else None
-        if by_pair is None:
-            scale *= self.threshold(posterior)
-        read = partial(differences, indices, posterior, scale, now, by_pair=by_pair)
-        symmetric = "symmetric" in indices.traits and not self.elimination
-        if outside_only or c == NO_ARM or symmetric:
-            gap, lower, upper = read(boundary, NO_ARM)
-        else:
-            gap, lower, upper = read(boundary, c)
-        if symmetric and not (outside_only or c == NO_ARM):
+            b, c = int(np.argmax(np.where(now.inside, now.mth_gaps, -np.inf))), NO_ARM
+        column = self._columns(posterior.copy(), now)  # reading a row may push out another
+        symmetric = "symmetric" in self.rules["indices"].traits and not self.elimination
+        means, inside = posterior.means, np.flatnonzero(now.inside)
+        gap, upper = means - means[b], column(b)
+        lower = 2.0 * gap - upper
+        if not symmetric:
+            lower = np.array([-column(i)[b] for i in range(len(means))])
+        if c == NO_ARM:
+            gap[b] = lower[b] = upper[b] = np.nan
+            return Gaps(b, gap, lower, upper)
+        at_stop, of_c = upper[c], column(c)
+        gap[inside], lower[inside] = means[c] - means[inside], -of_c[inside]
+        if symmetric:
             # B_cj − B_jc = 2(μ̂_c − μ̂_j), so c's own column has what would take one column for every
             # candidate j.
-            to_c, below_c, above_c = read(c, NO_ARM)
-            at_stop, inside = upper[c], now.inside
-            gap[inside], lower[inside] = -to_c[inside], -above_c[inside]
-            upper[inside] = -below_c[inside]
-            upper[boundary] = at_stop  # to the last bit what the stopping rule reads
-        return Gaps(boundary, gap, lower, upper)
+            upper[inside] = of_c[inside] + 2.0 * gap[inside]
+            upper[b] = at_stop  # to the last bit what the stopping rule reads
+        else:
+            upper[inside] = [column(j)[c] for j in inside.tolist()]
+        return Gaps(b, gap, lower, upper)
 
-    def _resident(self) -> int:
-        return number_of_rows(self.setup.features, self.setup.m, self.flags, by_gaps=self._by_gaps)
+    def _columns(self, posterior: Posterior, now: rounds.Round) -> Callable[[int], Reals]:
+        """The function j → B_ij over i."""
+        indices, floor = self.rules["indices"], posterior.state.scalars[FLOOR]
+        means, variances, sigma = posterior.means, posterior.variances, self.setup.sigma
+        scale = 0.0 if self._by_pair else sigma * self.threshold(posterior)
+
+        def column(j: int) -> Reals:
+            filled, given = np.empty(len(means)), (means, variances, posterior.row(j))
+            if self._by_pair:
+                fill_by_pair(indices.number, j, *given, sigma, self.constants, floor, filled)
+            else:
+                indices(j, *given, scale, filled)
+            if indices.number == paired.number and not self._by_pair:
+                widths = scale * np.sqrt(floor * (variances + variances[j]))
+                filled = np.maximum(filled, means - means[j] + widths)
+            return np.minimum(filled, now.least[j]) if len(now.least) else filled
+
+        return column
 
     def round(self) -> rounds.Round:
         """An empty round, to be used with one posterior only."""
@@ -264,7 +284,8 @@ class Engine:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         position = self._position(marks)
         layout = posterior.state.layout
-        settings, routines = self._settings(check_stop), self._routines[layout]
+        settings = self._with_stop if check_stop else self._without_stop
+        routines = self._routines[layout]
         effort = len(steps.kinds) * len(self.setup.features) * STEPS_AN_ARM
         while True:
             function = self._follower(layout, effort)
@@ -281,14 +302,13 @@ class Engine:
 
     def _position(self, marks: Integers) -> Position:
         """The record of these marks; kept, since a study uses the same ones throughout."""
-        last = self._last_position[0]
-        if last.marks is not marks:
-            last = self._last_position[0] = Position(self.setup.wanted, self.after_pilot, marks)
-        return last
+        if not self._positions or self._positions[0].marks is not marks:
+            self._positions[:] = [Position(self.setup.wanted, self.after_pilot, marks)]
+        return self._positions[0]
 
     @cached_property
-    def _last_position(self) -> list[Position]:
-        return [Position(self.setup.wanted, self.after_pilot, fresh_marks())]
+    def _positions(self) -> list[Position]:
+        return []
 
     def replicate(
         self,
@@ -297,11 +317,11 @@ class Engine:
         seeds: NDArray[np.uint64],
         max_samples: int,
         *,
-        origin: Posterior | None = None,
+        origin: tuple[Posterior, rounds.Round] | None = None,
     ) -> Runs:
         """One run for each seed, from the first pull or from ``origin`` to the stop, compiled."""
         arms, count = len(self.setup.features), len(seeds)
-        posterior = self.posterior() if origin is None else origin.copy()
+        posterior = self.posterior() if origin is None else origin[0].copy()
         posterior.state, now = on_own_lines(posterior.state), on_own_lines(self.round())
         runs = Simulation(
             seeds=seeds,
@@ -340,7 +360,7 @@ class Engine:
         if status == settings.DESIGN_WANTED:
             return with_design(now, self.design)
         if status == settings.ROOM_WANTED:
-            return with_room(now)
+            return now.replace(allocation=make_room(now.allocation))
         if status == settings.SHARES_WANTED:
             return with_shares(now, posterior.state, self.shares)
         return None
@@ -348,18 +368,6 @@ class Engine:
     def affordable(self, nanoseconds: float) -> int:
         """About how many rounds can be simulated in that time."""
         return int(nanoseconds / round_cost(self)) if self._compiled else 0
-
-    def play_on(
-        self, posterior: Posterior, now: rounds.Round, means: Reals, seed: np.uint64, most: int
-    ) -> tuple[int, bool, Integers]:
-        """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
-        parameters = np.vstack([means, self.setup.sigma / np.sqrt(self.setup.weights)])
-        seeds = np.array([seed], np.uint64)
-        runs = self.replicate(normal, parameters, seeds, most, origin=posterior)
-        return int(runs.samples[0]), bool(runs.stopped[0]), runs.pulls[0]
-
-    def _settings(self, check_stop: bool) -> Settings:
-        return self._with_stop if check_stop else self._without_stop
 
     @cached_property
     def _with_stop(self) -> Settings:
@@ -436,11 +444,6 @@ def _store(keys: Integers, designs: Reals, b: int, c: int, weights: Reals) -> No
     designs[place] = weights
 
 
-def with_room(now: Round) -> Round:
-    """The round with twice the room for what its allocation looks at."""
-    return now.replace(allocation=make_room(now.allocation))
-
-
 def optimal_shares(
     features: Reals, noise: Reals, epsilon: float, means: Reals, inside: Mask
 ) -> Reals | None:
@@ -489,18 +492,6 @@ def check(status: int, now: Round, rules: Mapping[str, Rule], m: int) -> None:
 
 
 MOST_SOLVED = 64  # with more arms, solving w* during a run takes longer than all else
-
-
-@rule("reward")
-def normal(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """A normal reward; the rows of the parameters are (mean, σ)."""
-    return parameters[0, arm] + parameters[1, arm] * standard_normal(stream)
-
-
-@rule("reward")
-def either(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """One of two values; the rows of the parameters are (probability of the second, first, second)."""
-    return parameters[2 if uniform(stream) < parameters[0, arm] else 1, arm]
 
 
 def round_cost(engine: Engine) -> float:

@@ -8,22 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.round import ROUND, ROUTINES, Round, Routines
+from shortlist.engine.round import Round, Routines
 from shortlist.engine.settings import (
     BAD_CANDIDATES,
     DESIGN_WANTED,
     PILOT_ENDS,
     PULL,
-    SETTINGS,
     SINGULAR,
     STOP,
     Settings,
 )
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import INTEGER, KEY, Integers, Reals, Record, record_type
+from shortlist.numerics.records import Integers, Reals, Record
 from shortlist.posterior.lagging import mean_of
 from shortlist.posterior.pilot import missing
-from shortlist.posterior.state import ASIDE, OBSERVED, READY, STATE, State
+from shortlist.posterior.state import ASIDE, OBSERVED, READY, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
 # a stop.
@@ -72,9 +71,6 @@ class Steps(Record):
         )
 
 
-STEPS = record_type(Steps)
-
-
 @dataclass(frozen=True, eq=False)
 class Position(Record):
     """How far the steps have been taken (``marks``), and the pulls that come before the first decision.
@@ -87,15 +83,12 @@ class Position(Record):
     marks: Integers
 
 
-POSITION = record_type(Position)
-
-
 def fresh_marks() -> NDArray[np.int64]:
     """The marks before the first step."""
     return np.array([0, 0, -1, 0, 0], np.int64)
 
 
-@compiled(INTEGER(STATE, ROUND, SETTINGS, ROUTINES, KEY, POSITION, STEPS))
+@compiled(typed=True)
 def follow(
     state: State,
     now: Round,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from shortlist.allocations.allocation import ALLOCATE
-from shortlist.numerics.records import Address, Integer, Integers, Real, Reals, Record, record_type
+from shortlist.allocations.allocation import allocate
+from shortlist.numerics.records import Address, Integer, Integers, Real, Reals, Record
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired
 from shortlist.rules.rule import OWN, POINTERS, Rule
@@ -48,10 +48,7 @@ class Settings(Record):
     ambiguous: Annotated[Callable[..., int], POINTERS["ambiguous"]]
     selection: Annotated[Callable[..., int], POINTERS["selection"]]
     stopping: Annotated[Callable[..., float], POINTERS["stopping"]]
-    allocate: Annotated[Callable[..., int], Address(ALLOCATE)]
-
-
-SETTINGS = record_type(Settings)
+    allocate: Annotated[Callable[..., int], Address(allocate.signature)]
 
 
 def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:

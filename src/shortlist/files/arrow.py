@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InvalidFeatures, InvalidInput
-from shortlist.files.guard import Send, check_size, read_guarded
-from shortlist.files.limits import room_for
+from shortlist.files.reader_process import (
+    Send,
+    check_size,
+    read_in_process,
+    read_matrix,
+    send_shape,
+)
 from shortlist.printable import on_one_line
 
 if TYPE_CHECKING:
@@ -62,23 +67,12 @@ def from_parquet(path: str) -> Read:
         require_pyarrow("features: to read a .parquet file pyarrow is needed")
     except ImportError as error:
         raise InvalidFeatures(str(error)) from None
-    matrix = np.empty((0, 0))
-
-    def take(words: dict[str, Any], block: np.ndarray) -> None:
-        nonlocal matrix
-        if "shape" in words:
-            matrix = room_for(path, words["shape"], InvalidFeatures)
-            return
-        (first, last), (start, end) = words["rows"], words["columns"]
-        matrix[first:last, start:end] = block
-
-    answer = read_guarded(
+    answer, matrix = read_matrix(
         "shortlist.files.arrow:send_numbers",
         {},
         source=f"features: {path!r}",
         error=InvalidFeatures,
         path=path,
-        take=take,
     )
     columns = answer["columns"]
     return matrix, answer["names"], columns if len(columns) == matrix.shape[1] else None
@@ -106,7 +100,7 @@ def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
     import pyarrow
 
     received: list[Any] = []
-    read_guarded(
+    read_in_process(
         "shortlist.files.arrow:send_table",
         {},
         source=path,
@@ -164,12 +158,11 @@ def _send_columns(file: Any, columns: list[str], kinds: list[Any], most: int, se
     count = file.metadata.num_rows
     is_list = len(columns) == 1 and _is_list(kinds[0])
     width = kinds[0].list_size if is_list else len(columns)
-    check_size(8 * count * width, most)
-    send({"shape": [count, width]}, np.empty(0))
+    send_shape(count, width, most, send)
     if is_list:
         for part, batch in _batches(file, columns, max(1, AT_ONCE // (8 * width + 1))):
             rows = _rows_of_lists(batch, columns)
-            send({"rows": part, "columns": [0, width]}, np.asarray(rows, dtype=np.float64))
+            send({"at": [part]}, np.asarray(rows, dtype=np.float64))
         return
     several = max(1, AT_ONCE // (8 * count + 1))
     for k in range(0, len(columns), several):
@@ -177,7 +170,7 @@ def _send_columns(file: Any, columns: list[str], kinds: list[Any], most: int, se
         for part, batch in _batches(file, some, ROWS):
             block = np.empty((batch.num_rows, len(some)))
             _fill(block, batch, some)
-            send({"rows": part, "columns": [k, k + len(some)]}, block)
+            send({"at": [part, [k, k + len(some)]]}, block)
 
 
 def _batches(file: Any, columns: list[str], rows: int) -> Iterator[tuple[list[int], Any]]:

@@ -1,4 +1,4 @@
-"""GCTX and AnnData files, read in the process that reads files; see ``guard``.
+"""GCTX and AnnData files, read in the process that reads files; see ``reader_process``.
 
 Only what lies in the file itself is read: links to other places, parts kept in other files and
 virtual datasets are refused.
@@ -6,6 +6,7 @@ virtual datasets are refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
-from shortlist.files.guard import Send, check_size
+from shortlist.files.reader_process import Send, check_size, send_shape
 
 MATRIX, ROW, COL = "0/DATA/0/matrix", "0/META/ROW", "0/META/COL"
 SPARSE = ("csr_matrix", "csc_matrix")
@@ -53,15 +54,9 @@ class Stored:
 
     def whole(self, dataset: Any) -> NDArray[Any]:
         """All of a dataset, if it may take the memory."""
-        self.check(dataset, max(8, dataset.dtype.itemsize))
+        count = math.prod(map(int, dataset.shape or ()))
+        check_size(max(8, dataset.dtype.itemsize) * count, self.most)
         return np.asarray(dataset[()])
-
-    def check(self, dataset: Any, item: int = 8) -> None:
-        """Raise if so many bytes an item are more than may be taken."""
-        size = item
-        for extent in dataset.shape or (1,):
-            size *= int(extent)
-        check_size(size, self.most)
 
     def texts(self, dataset: Any) -> list[str]:
         """The elements of a dataset as text; whole numbers without a decimal point."""
@@ -137,7 +132,9 @@ def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
             },
         }
         if request["matrix"]:
-            _send_rows(stored, len(ids), len(genes), at, send)
+            matrix = stored.find(MATRIX)
+            _check_shape(stored, matrix, len(ids), len(genes))
+            _send_dense(stored, matrix, send, at)
     return answer
 
 
@@ -168,8 +165,7 @@ def _fields(stored: Stored, path: str, size: int, at: list[int] | None) -> dict[
     return found
 
 
-def _send_rows(stored: Stored, samples: int, genes: int, at: list[int] | None, send: Send) -> None:
-    matrix = stored.find(MATRIX)
+def _check_shape(stored: Stored, matrix: Any, samples: int, genes: int) -> None:
     shape = getattr(matrix, "shape", None)
     if shape != (samples, genes):
         shown = "no array" if shape is None else " × ".join(map(str, shape))
@@ -177,33 +173,6 @@ def _send_rows(stored: Stored, samples: int, genes: int, at: list[int] | None, s
             f"{stored.source}: /{MATRIX} is {shown}; its metadata names {samples} samples "
             f"(/{COL}/id) × {genes} genes (/{ROW}/id)."
         )
-    _check_numbers(stored, matrix)
-    # HDF5 reads rows in rising order and each once; a sample asked for twice is sent twice.
-    rows = np.arange(samples) if at is None else np.asarray(at, dtype=int)
-    check_size(8 * len(rows) * genes, stored.most)
-    step = _step(matrix, genes)
-    send({"shape": [len(rows), genes]}, np.empty(0))
-    for first in range(0, len(rows), step):
-        some = rows[first : first + step]
-        if at is None:
-            block = matrix[int(some[0]) : int(some[-1]) + 1]
-        else:
-            rising, back = np.unique(some, return_inverse=True)
-            block = matrix[rising, :][back]
-        send({"first": first}, np.asarray(block, dtype=np.float64))
-
-
-def _step(matrix: Any, width: int) -> int:
-    """How many rows to read at once: as many as fit a part, and whole chunks of the file."""
-    step = max(1, AT_ONCE // (8 * width + 1))
-    chunk = matrix.chunks[0] if matrix.chunks else 1
-    return max(1, step // chunk) * chunk if chunk * width * 8 <= 16 * AT_ONCE else step
-
-
-def _check_numbers(stored: Stored, dataset: Any) -> None:
-    if dataset.dtype.kind not in "iufb":
-        held = f"{dataset.name} holds {dataset.dtype}, and not numbers."
-        raise InvalidExpression(f"{stored.source}: {held}")
 
 
 def h5ad(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
@@ -217,22 +186,34 @@ def h5ad(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
                 )
         answer = {"genes": _frame(stored, "var"), "samples": _frame(stored, "obs")}
         matrix = stored.find("X")
-        send_matrix = _send_dense if hasattr(matrix, "shape") else _send_sparse
+        send_matrix: Any = _send_dense if hasattr(matrix, "shape") else _send_sparse
         return {**answer, "turned": send_matrix(stored, matrix, send)}
 
 
-def _send_dense(stored: Stored, matrix: Any, send: Send) -> bool:
-    _check_numbers(stored, matrix)
+def _send_dense(stored: Stored, matrix: Any, send: Send, at: list[int] | None = None) -> bool:
+    """Send a matrix, or these rows of it, some at a time; return that it is not turned."""
+    if matrix.dtype.kind not in "iufb":
+        held = f"{matrix.name} holds {matrix.dtype}, and not numbers."
+        raise InvalidExpression(f"{stored.source}: {held}")
     if len(matrix.shape or ()) != 2:
         raise InvalidExpression(
             f"{stored.source}: /X has {len(matrix.shape or ())} dimensions; expected 2."
         )
-    stored.check(matrix)
-    samples, genes = matrix.shape
-    send({"shape": [samples, genes]}, np.empty(0))
-    step = _step(matrix, genes)
-    for first in range(0, samples, step):
-        send({"first": first}, np.asarray(matrix[first : first + step], dtype=np.float64))
+    rows, width = len(matrix) if at is None else len(at), int(matrix.shape[1])
+    send_shape(rows, width, stored.most, send)
+    # As many rows at once as fit a part, and whole chunks of the file.
+    step = max(1, AT_ONCE // (8 * width + 1))
+    chunk = matrix.chunks[0] if matrix.chunks else 1
+    if chunk * width * 8 <= 16 * AT_ONCE:
+        step = max(1, step // chunk) * chunk
+    for first in range(0, rows, step):
+        last = min(first + step, rows)
+        if at is None:
+            block = matrix[first:last]
+        else:  # HDF5 reads rows in rising order and each once; one asked for twice is sent twice
+            rising, back = np.unique(at[first:last], return_inverse=True)
+            block = matrix[rising, :][back]
+        send({"at": [[first, last]]}, np.asarray(block, dtype=np.float64))
     return False
 
 
@@ -256,8 +237,7 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> bool:
         raise InvalidExpression(
             f"{stored.source}: /X is damaged ({error}); write it again."
         ) from None
-    check_size(8 * rows * width, stored.most)
-    send({"shape": [rows, width]}, np.empty(0))
+    send_shape(rows, width, stored.most, send)
     step = max(1, AT_ONCE // (8 * width + 1))
     for first in range(0, rows, step):
         last = min(first + step, rows)
@@ -265,7 +245,7 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> bool:
         inside = slice(starts[first], starts[last])
         of_row = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
         np.add.at(block, (of_row, columns[inside]), data[inside])  # what stands twice is added
-        send({"first": first}, block)
+        send({"at": [[first, last]]}, block)
     return turned
 
 

@@ -7,9 +7,6 @@ import os
 import re
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shortlist.errors import InvalidInput, InvalidSetting
 
 BYTES, SECONDS = "SHORTLIST_MAX_BYTES", "SHORTLIST_MAX_SECONDS"
@@ -85,13 +82,3 @@ def in_words(count: int) -> str:
         if count >= unit:
             return f"{min(count // (unit // 10), 10**9) / 10:g} {name}"
     return f"{count / 1024:.1f} kB" if count >= 1024 else f"{count} bytes"
-
-
-def room_for(
-    path: str | os.PathLike[str], shape: list[int], error: type[InvalidInput]
-) -> NDArray[np.float64]:
-    """An empty array for the numbers of a file, or the error that they are too many."""
-    try:
-        return np.empty(shape)
-    except (MemoryError, ValueError):
-        raise too_large(path, 8 * math.prod(shape), most_bytes(size_of(path)), error) from None

@@ -1,4 +1,4 @@
-"""SBML-qual models, read in the process that reads files; see ``guard``."""
+"""SBML-qual models, read in the process that reads files; see ``reader_process``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 from xml.parsers import expat
 
 from shortlist.errors import InvalidNetwork
-from shortlist.files.guard import Send
+from shortlist.files.reader_process import Send
 
 DEEPEST = 100  # formulas inside each other, as in every other format
 ELEMENTS = 200  # of a file inside each other: a formula of this depth, and what is around it

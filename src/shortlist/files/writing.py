@@ -25,21 +25,9 @@ def new_file(
 
     A draft in the same folder is filled, brought to the disk and then given the name, in one step.
     Whatever ends the program before that leaves the name as it was. The draft is begun before the
-    block runs: what can fail shall fail before a study is asked.
-
-    Parameters
-    ----------
-    path : path
-        Where the file shall be. A symbolic link, a folder or a device is refused.
-    replace : bool
-        Whether a file that is there may be replaced.
-    rescue : str
-        What to do if the file cannot be written after the block.
-
-    Yields
-    ------
-    BytesIO
-        Takes the content.
+    block runs: what can fail shall fail before a study is asked. A symbolic link, a folder or a
+    device is refused; ``replace`` says whether a file may be replaced, and ``rescue`` what to do if
+    the file cannot be written after the block.
 
     Examples
     --------

@@ -27,7 +27,16 @@ from numba.core.sigutils import normalize_signature
 
 from shortlist.numerics.cache import MachineCode, used
 from shortlist.numerics.lowering import part_of
-from shortlist.numerics.records import BOOLEAN, INTEGER, KEY, REAL, VOID, Address, RecordType
+from shortlist.numerics.records import (
+    BOOLEAN,
+    INTEGER,
+    KEY,
+    REAL,
+    VOID,
+    Address,
+    RecordType,
+    signature_of,
+)
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -36,6 +45,7 @@ Result = TypeVar("Result")
 # would be pure cost: many times that of a whole round with four arms.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 REASSOCIATE = {"contract", "nsz", "reassoc"}
+ANNOTATED = "annotated"  # in place of a signature: what the annotations state
 
 
 # How Python's arguments become C's, and what these are.
@@ -83,11 +93,7 @@ def interpreting() -> Iterator[None]:
 
 
 class Function(Generic[Arguments, Result]):
-    """A function that is compiled when machine code of it is wanted.
-
-    ``py_func`` is the function as written, and ``signature`` what it takes and returns, None where
-    that follows from the arguments.
-    """
+    """A function that is compiled when machine code of it is wanted; ``py_func`` is it as written."""
 
     def __init__(
         self,
@@ -100,12 +106,17 @@ class Function(Generic[Arguments, Result]):
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        self.signature = signature
+        self._given = signature
         self._fast = fast
         self._inline = inline
         self._options = {**OPTIONS, "_nrt": counts}
         if fast:
             self._options["fastmath"] = REASSOCIATE
+
+    @cached_property
+    def signature(self) -> Any:
+        """What it takes and returns; None where that follows from the arguments."""
+        return signature_of(self.py_func) if self._given is ANNOTATED else self._given
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -293,19 +304,25 @@ def _revive(function: Any, signature: Any, inline: bool, fast: bool, counts: boo
 
 
 def compiled(
-    signature: Any | None = None, *, inline: bool | None = None, fast: bool = False
+    signature: Any | None = None,
+    *,
+    typed: bool = False,
+    inline: bool | None = None,
+    fast: bool = False,
 ) -> Callable[[Callable[Arguments, Result]], Function[Arguments, Result]]:
     """Make a ``Function`` of a function.
 
-    With ``inline``, which is the default without a signature, its code becomes part of its callers'
+    With ``typed`` its types are those of its annotations, without a signature those of a call. With
+    ``inline``, which is the default for the latter, its code becomes part of its callers'
     (``forceinline``: Numba's own ``inline="always"`` copies sources instead, which made compiling twice as
     long). With ``fast``, sums may be taken in another order, several terms at a time: four times as
     fast over many arms, and the last digit may differ from the interpreter's.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Function[Arguments, Result]:
-        within = signature is None if inline is None else inline
-        return Function(function, signature, inline=within, fast=fast)
+        stated = ANNOTATED if typed else signature
+        within = stated is None if inline is None else inline
+        return Function(function, stated, inline=within, fast=fast)
 
     return decorate
 

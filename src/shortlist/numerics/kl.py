@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import REAL
 
 STEPS = 64  # a few do
 NEAR = 1e-9  # of the width: a step as short is not worth its logarithms
 
 
-@compiled(REAL(REAL, REAL))
+@compiled(typed=True)
 def relative_entropy(p: float, q: float) -> float:
     """kl(p, q) = p ln(p/q) + (1 − p) ln((1 − p)/(1 − q)) for p in [0, 1] and q in (0, 1).
 
@@ -29,7 +28,7 @@ def relative_entropy(p: float, q: float) -> float:
     return total
 
 
-@compiled(REAL(REAL, REAL))
+@compiled(typed=True)
 def highest_mean(mean: float, level: float) -> float:
     """The largest q with kl(mean, q) ≤ level, approached from above.
 
@@ -64,7 +63,7 @@ def highest_mean(mean: float, level: float) -> float:
     return q
 
 
-@compiled(REAL(REAL, REAL))
+@compiled(typed=True)
 def lowest_mean(mean: float, level: float) -> float:
     """The smallest q with kl(mean, q) ≤ level, approached from below: that of the coin turned over.
 

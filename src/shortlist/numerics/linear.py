@@ -10,13 +10,24 @@ import math
 
 import numpy as np
 
-from shortlist.arrays import Reals
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import BOOLEAN, REALS, TABLE, VOID
+from shortlist.numerics.records import Reals, Table
 
 
-@compiled(BOOLEAN(TABLE))
-def cholesky(factor: Reals) -> bool:
+@compiled()
+def dot(matrix: Table, row: int, vector: Reals) -> float:
+    """The product of a row and a vector, summed in order: the interpreter gives the same bits.
+
+    ``posterior.passes.inner`` is faster, and does not.
+    """
+    total = 0.0
+    for k in range(matrix.shape[1]):
+        total += matrix[row, k] * vector[k]
+    return total
+
+
+@compiled(typed=True)
+def cholesky(factor: Table) -> bool:
     """The Cholesky factor of a matrix, in place of its lower half; False if not positive."""
     for i in range(factor.shape[0]):
         diagonal = factor[i, i]
@@ -33,8 +44,8 @@ def cholesky(factor: Reals) -> bool:
     return True
 
 
-@compiled(VOID(TABLE, REALS))
-def solve_factor(factor: Reals, vector: Reals) -> None:
+@compiled(typed=True)
+def solve_factor(factor: Table, vector: Reals) -> None:
     """Solve in place with a Cholesky factor."""
     rank = factor.shape[0]
     for i in range(rank):

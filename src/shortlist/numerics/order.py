@@ -6,7 +6,11 @@ import numpy as np
 
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import priority
-from shortlist.numerics.records import BOOLEAN, INTEGER, INTEGERS, KEY, MASK, REAL, REALS, VOID
+from shortlist.numerics.records import (
+    Integers,
+    Mask,
+    Reals,
+)
 
 SORTED_UP_TO = 16
 
@@ -79,15 +83,15 @@ def insert(values: np.ndarray, arms: np.ndarray, value: float, arm: int, key: np
     arms[k] = arm
 
 
-@compiled(BOOLEAN(REALS, REAL, KEY, INTEGER, INTEGER))
-def precedes(values: np.ndarray, sign: float, key: np.uint64, i: int, j: int) -> bool:
+@compiled(typed=True)
+def precedes(values: Reals, sign: float, key: np.uint64, i: int, j: int) -> bool:
     """Whether arm i comes before arm j: the larger ``sign * value``, then the larger priority."""
     return comes_before(sign * values[i], i, sign * values[j], j, key)
 
 
-@compiled(VOID(REALS, REAL, INTEGER, KEY, INTEGERS, MASK))
+@compiled(typed=True)
 def mark_anew(
-    values: np.ndarray, sign: float, m: int, key: np.uint64, heap: np.ndarray, best: np.ndarray
+    values: Reals, sign: float, m: int, key: np.uint64, heap: Integers, best: Mask
 ) -> None:
     """Mark the m arms of largest ``sign * value`` by a heap whose root is the worst kept."""
     for arm in range(values.shape[0]):

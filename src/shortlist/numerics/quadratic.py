@@ -11,22 +11,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-import numpy as np
-
 from shortlist.arrays import NO_ARM
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.linear import solve_factor
+from shortlist.numerics.linear import dot, solve_factor
 from shortlist.numerics.records import (
-    BOOLEAN,
-    INTEGER,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
     Reals,
     Record,
     Table,
-    record_type,
 )
 
 MOST_STEPS = 60  # ten are usual
@@ -61,18 +52,14 @@ class Workspace(Record):
     factor: Table
 
 
-WORKSPACE = record_type(Workspace)
-
-
 def workspace(arms: int, rank: int) -> Workspace:
     """Scratch for so many arms."""
     sizes = {"price": 1, **dict.fromkeys(("theta", "d_theta", "across", "solved"), rank)}
-    vectors = [field.name for field in fields(Workspace) if field.name != "factor"]
-    arrays = {name: np.zeros(sizes.get(name, arms)) for name in vectors}
-    return Workspace(**arrays, factor=np.zeros((rank, rank)))
+    shapes = {field.name: sizes.get(field.name, arms) for field in fields(Workspace)}
+    return Workspace.zeros(**{**shapes, "factor": (rank, rank)})
 
 
-@compiled(VOID(TABLE, REALS, TABLE))
+@compiled(typed=True)
 def factorize_weighted(features: Table, weights: Reals, factor: Table) -> None:
     """The Cholesky factor of Σ_a w_a x_a x_aᵀ; where that is singular, of something near it."""
     arms, rank = features.shape
@@ -93,16 +80,7 @@ def factorize_weighted(features: Table, weights: Reals, factor: Table) -> None:
             factor[i, j] = math.sqrt(max(total, least)) if i == j else total / factor[j, j]
 
 
-@compiled()
-def inner(features: Table, arm: int, vector: Reals) -> float:
-    """x_aᵀv."""
-    total = 0.0
-    for k in range(features.shape[1]):
-        total += features[arm, k] * vector[k]
-    return total
-
-
-@compiled(VOID(TABLE, REALS, WORKSPACE))
+@compiled(typed=True)
 def fit(features: Table, target: Reals, work: Workspace) -> None:
     """Least squares: θ, and Xθ into ``work.means``."""
     theta = work.theta
@@ -113,10 +91,10 @@ def fit(features: Table, target: Reals, work: Workspace) -> None:
             theta[k] += work.weights[a] * features[a, k] * target[a]
     solve_factor(work.factor, theta)
     for a in range(features.shape[0]):
-        work.means[a] = inner(features, a, theta)
+        work.means[a] = dot(features, a, theta)
 
 
-@compiled(VOID(TABLE, REALS, INTEGER, INTEGER, REAL, WORKSPACE))
+@compiled(typed=True)
 def nearest_linear(
     features: Table, target: Reals, i: int, j: int, gap: float, work: Workspace
 ) -> None:
@@ -128,13 +106,13 @@ def nearest_linear(
     for k in range(move.shape[0]):
         move[k] = features[i, k] - features[j, k]
     solve_factor(work.factor, move)
-    square = inner(features, i, move) - inner(features, j, move)
+    square = dot(features, i, move) - dot(features, j, move)
     work.price[0] = (work.means[i] - work.means[j] - gap) / square
     for a in range(features.shape[0]):
-        work.means[a] -= work.price[0] * inner(features, a, move)
+        work.means[a] -= work.price[0] * dot(features, a, move)
 
 
-@compiled(BOOLEAN(REAL, REALS, INTEGER, INTEGER, REAL, WORKSPACE))
+@compiled(typed=True)
 def nearest_of_all(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) -> bool:
     """λ as if there were no features, if |η| ≤ c allows it by the fit in ``work.means``."""
     move_i = move_j = price = 0.0
@@ -154,7 +132,7 @@ def nearest_of_all(c: float, target: Reals, i: int, j: int, gap: float, work: Wo
     return True
 
 
-@compiled(REAL(REAL, REALS, INTEGER, INTEGER, REAL, WORKSPACE))
+@compiled(typed=True)
 def begin(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) -> float:
     """From the fit, a point strictly inside the bounds; returns the spread to be explained."""
     spread = c
@@ -172,7 +150,7 @@ def begin(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) 
     return spread
 
 
-@compiled(REAL(TABLE, REALS, INTEGER, INTEGER, WORKSPACE))
+@compiled(typed=True)
 def curvature(features: Table, target: Reals, i: int, j: int, work: Workspace) -> float:
     """Factorize the step's system; returns how much the gap gives way to its price."""
     w, bend, across = work.weights, work.bend, work.across
@@ -199,7 +177,7 @@ def sign(arm: int, i: int, j: int) -> float:
     return 1.0 if arm == i else (-1.0 if arm == j else 0.0)
 
 
-@compiled(REAL(TABLE, REALS, INTEGER, INTEGER, REAL, REAL, REAL, REAL, WORKSPACE))
+@compiled(typed=True)
 def direct(
     features: Table,
     target: Reals,
@@ -240,14 +218,14 @@ def direct(
         for k in range(rank):
             d_theta[k] -= work.solved[k] * d_price
     for a in range(arms):
-        moved = w[a] * inner(features, a, d_theta) + sign(a, i, j) * d_price
+        moved = w[a] * dot(features, a, d_theta) + sign(a, i, j) * d_price
         d_eta[a] = -work.pull[a] - moved / (w[a] + bend[a])
         work.d_above[a] += work.above[a] * (d_eta[a] / work.room_above[a] - 1.0)
         work.d_below[a] -= work.below[a] * (d_eta[a] / work.room_below[a] + 1.0)
     return d_price
 
 
-@compiled(REAL(WORKSPACE))
+@compiled(typed=True)
 def reach(work: Workspace) -> float:
     """How much of the step can be taken before a bound is met."""
     step = 1.0 / FARTHEST
@@ -263,7 +241,7 @@ def reach(work: Workspace) -> float:
     return step * FARTHEST
 
 
-@compiled(REAL(REAL, WORKSPACE))
+@compiled(typed=True)
 def complementarity(step: float, work: Workspace) -> float:
     """Σ multiplier · room, after so much of the step."""
     total = 0.0
@@ -274,7 +252,7 @@ def complementarity(step: float, work: Workspace) -> float:
     return total
 
 
-@compiled(VOID(TABLE, REAL, REAL, WORKSPACE))
+@compiled(typed=True)
 def move(features: Table, step: float, d_price: float, work: Workspace) -> None:
     """Take so much of the step."""
     work.price[0] += step * d_price
@@ -287,10 +265,10 @@ def move(features: Table, step: float, d_price: float, work: Workspace) -> None:
         work.room_below[a] += moved
         work.above[a] += step * work.d_above[a]
         work.below[a] += step * work.d_below[a]
-        work.means[a] = inner(features, a, work.theta) + work.eta[a]
+        work.means[a] = dot(features, a, work.theta) + work.eta[a]
 
 
-@compiled(REAL(REALS, WORKSPACE))
+@compiled(typed=True)
 def distance(target: Reals, work: Workspace) -> float:
     """½ Σ_a w_a (target_a − λ_a)²."""
     total = 0.0
@@ -300,7 +278,7 @@ def distance(target: Reals, work: Workspace) -> float:
     return total
 
 
-@compiled(REAL(TABLE, REAL, REALS, REALS, INTEGER, INTEGER, REAL, WORKSPACE))
+@compiled(typed=True)
 def nearest(
     features: Table,
     c: float,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import INTEGER, KEY, KEYS, REAL, VOID
+from shortlist.numerics.records import Keys
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -21,7 +21,7 @@ _SIGN = np.uint64(256)
 _UNIT = 1.0 / 9007199254740992.0  # 2⁻⁵³
 
 
-@compiled(KEY(KEY))
+@compiled(typed=True)
 def mix(value: np.uint64) -> np.uint64:
     """SplitMix64's finaliser: a bijection of 64 bits that scatters neighbours (Steele 2014)."""
     value = (value ^ (value >> _S30)) * _MIX_1
@@ -29,26 +29,26 @@ def mix(value: np.uint64) -> np.uint64:
     return value ^ (value >> _S31)
 
 
-@compiled(KEY(KEY, INTEGER, INTEGER))
+@compiled(typed=True)
 def round_key(seed: np.uint64, t: int, purpose: int) -> np.uint64:
     """The key of one purpose (0 to 3) in round ``t``; it is scattered only where a tie asks."""
     return seed + _GOLDEN * np.uint64(4 * t + purpose + 1)
 
 
-@compiled(KEY(KEY, INTEGER))
+@compiled(typed=True)
 def priority(key: np.uint64, arm: int) -> np.uint64:
     """Who wins a tie: the arm of largest priority."""
     return mix(mix(key) + _GOLDEN * np.uint64(arm + 1))
 
 
-@compiled(KEY(KEY, INTEGER))
+@compiled(typed=True)
 def run_seed(seed: np.uint64, run: int) -> np.uint64:
     """The seed of replicate ``run``."""
     return mix(seed ^ mix(_GOLDEN * np.uint64(run + 1)))
 
 
-@compiled(VOID(KEY, INTEGER, KEYS))
-def fill_seeds(seed: np.uint64, first: int, seeds: np.ndarray) -> None:
+@compiled(typed=True)
+def fill_seeds(seed: np.uint64, first: int, seeds: Keys) -> None:
     """The seeds of replicates from ``first`` on."""
     for k in range(seeds.shape[0]):
         seeds[k] = run_seed(seed, first + k)
@@ -71,16 +71,16 @@ _ENDS = _layers(256, _EDGE, 4.92867323399e-3)
 _HEIGHTS = np.exp(-0.5 * _ENDS * _ENDS)
 
 
-@compiled(VOID(KEY, KEYS))
-def seed_stream(seed: np.uint64, stream: np.ndarray) -> None:
+@compiled(typed=True)
+def seed_stream(seed: np.uint64, stream: Keys) -> None:
     """Fill the four words of a stream from one seed."""
     for i in range(4):
         seed = seed + _GOLDEN
         stream[i] = mix(seed)
 
 
-@compiled(KEY(KEYS), inline=True)
-def next_word(s: np.ndarray) -> np.uint64:
+@compiled(typed=True, inline=True)
+def next_word(s: Keys) -> np.uint64:
     """xoshiro256++ (Blackman and Vigna 2019)."""
     total = s[0] + s[3]
     word = ((total << _S23) | (total >> _S41)) + s[0]
@@ -94,14 +94,14 @@ def next_word(s: np.ndarray) -> np.uint64:
     return word
 
 
-@compiled(REAL(KEYS), inline=True)
-def uniform(stream: np.ndarray) -> float:
+@compiled(typed=True, inline=True)
+def uniform(stream: Keys) -> float:
     """A number in [0, 1)."""
     return float(next_word(stream) >> _S11) * _UNIT
 
 
-@compiled(REAL(KEYS), inline=True)
-def standard_normal(stream: np.ndarray) -> float:
+@compiled(typed=True, inline=True)
+def standard_normal(stream: Keys) -> float:
     """A standard normal number, by the ziggurat (Marsaglia and Tsang 2000)."""
     while True:
         word = next_word(stream)

@@ -55,6 +55,7 @@ Masks = Annotated[NDArray[np.bool_], MASKS]
 ABSENT: Any = None  # in place of a record or a function that compiled code will not look at
 
 _WORD = ir.IntType(64)
+_PLAIN = {int: INTEGER, float: REAL, bool: BOOLEAN, np.uint64: KEY, type(None): VOID}
 _DTYPES = {
     types.float64: np.dtype(np.float64),
     types.int64: np.dtype(np.int64),
@@ -92,6 +93,24 @@ class Record:
         ...
     TypeError: Pair.values must be a C-contiguous array of float64 in 1 dimension...
     """
+
+    @classmethod
+    def zeros(cls, **given: Any) -> Self:
+        """A record whose arrays are zeros of these shapes, or those given; the rest as it is given.
+
+        Examples
+        --------
+        >>> @dataclass(frozen=True, eq=False)
+        ... class Pair(Record):
+        ...     values: Table
+        ...     marks: Integers
+        >>> Pair.zeros(values=(1, 2), marks=np.ones(1, np.int64))
+        Pair(values=array([[0., 0.]]), marks=array([1]))
+        """
+        for name, dtype in record_type(cls).dtypes.items():
+            if not isinstance(given[name], np.ndarray):
+                given[name] = np.zeros(given[name], dtype)
+        return cls(**given)
 
     def replace(self, **changes: Any) -> Self:
         """The same record with other values under some names."""
@@ -158,6 +177,8 @@ class RecordType(types.Type):  # type: ignore[misc]
 
     def __init__(self, cls: type[Record], members: dict[str, Any]) -> None:
         self.cls, self.members = cls, members
+        arrays = {name: each for name, each in members.items() if isinstance(each, types.Array)}
+        self.dtypes = {name: _DTYPES[each.dtype] for name, each in arrays.items()}
         self.places, place = {}, 0
         for name, member in members.items():
             self.places[name] = place
@@ -175,16 +196,38 @@ def record_type(cls: type[Record]) -> RecordType:
         return _made[cls]
     hints = get_type_hints(cls, include_extras=True)
     members = {field.name: _member(hints[field.name]) for field in fields(cls)}
-    made = _made[cls] = RecordType(cls, members)
-    typeof_impl.register(cls)(lambda value, context: made)
-    return made
+    _made[cls] = RecordType(cls, members)
+    return _made[cls]
+
+
+typeof_impl.register(Record)(lambda value, context: record_type(type(value)))
 
 
 def _member(hint: Any) -> Any:
     """The Numba type behind an annotation."""
     if get_origin(hint) is Annotated:
         return get_args(hint)[1]
+    if get_origin(hint) is tuple:
+        return types.Tuple([_member(each) for each in get_args(hint)])
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if not (isinstance(hint, type) and issubclass(hint, Record)):
+        raise TypeError(f"{hint} says nothing about a type of compiled code; annotate Reals, say")
     return record_type(hint)
+
+
+def signature_of(function: Callable[..., Any]) -> Any:
+    """The signature that the annotations of a function state.
+
+    Examples
+    --------
+    >>> def total(values: Reals, first: int) -> float: ...
+    >>> signature_of(total) == REAL(REALS, INTEGER)
+    True
+    """
+    hints = get_type_hints(function, include_extras=True)
+    returned = _member(hints.pop("return"))
+    return returned(*(_member(hint) for hint in hints.values()))
 
 
 class _RecordModel(PrimitiveModel):  # type: ignore[misc]
@@ -290,3 +333,28 @@ def on_own_line(array: NDArray[Any]) -> NDArray[Any]:
 def on_own_lines(record: Kind) -> Kind:
     """The record with each of its small arrays, and of those within, on lines of their own."""
     return record.mapped(on_own_line)
+
+
+class _Unlocked:
+    """Says of an array's memory that it may be written."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array  # kept: it owns the memory
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.__array_interface__["data"][0], False),
+        }
+
+
+def unlocked(array: NDArray[Any]) -> NDArray[Any]:
+    """The same memory for compiled code, which takes no array that is read-only and writes none.
+
+    Examples
+    --------
+    >>> array = np.eye(2)
+    >>> array.flags.writeable = False
+    >>> twin = unlocked(array)
+    >>> twin.flags.writeable, np.shares_memory(twin, array)
+    (True, True)
+    """
+    return array if array.flags.writeable else np.asarray(_Unlocked(array))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Picture:
     """A panel as it is drawn, perhaps without some algorithms (a close-up)."""
 
     panel: Panel
-    title: str
+    title: str = ""  # by default that of the panel
     without: tuple[str, ...] = ()
 
 
@@ -138,15 +138,6 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Constant:
-    """A number of the appendix's table of constants, with its printed digits."""
-
-    m: int
-    name: str
-    printed: str
-
-
-@dataclass(frozen=True)
 class Experiment:
     """One figure or table of the paper."""
 
@@ -157,4 +148,5 @@ class Experiment:
     claims: tuple[Claim, ...] = ()  # what the paper concludes
     notes: tuple[str, ...] = ()  # what a reader should know
     cells: tuple[Cell, ...] = ()  # of the table of random instances
-    constants: tuple[Constant, ...] = ()  # of the table of constants
+    # The table of constants: of each m and name the printed digits.
+    constants: Mapping[tuple[int, str], str] = field(default_factory=dict)

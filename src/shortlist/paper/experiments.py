@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import math
 
-from shortlist.paper.experiment import (
-    AS_PUBLISHED,
-    Cell,
-    Claim,
-    Constant,
-    Experiment,
-    Picture,
-    Ratio,
-)
+from shortlist.paper.experiment import AS_PUBLISHED, Cell, Claim, Experiment, Picture, Ratio
 from shortlist.paper.panels import (
     DRUGS,
     DRUGS_AS_PUBLISHED,
@@ -43,7 +35,7 @@ FIGURE_1A = Experiment(
     "figure-1a",
     "Figure 1a: a classic instance, K = 4, m = 2, ω = π/6",
     panels=(PI_6,),
-    views=(Picture(PI_6, PI_6.title),),
+    views=(Picture(PI_6),),
     claims=(
         Claim(
             "There is almost no difference in the use of either stopping rule.",
@@ -100,8 +92,8 @@ FIGURE_1B = Experiment(
     "Figure 1b: a hard classic instance, K = 3, m = 1, ω = 0.1",
     panels=(OMEGA_01,),
     views=(
-        Picture(OMEGA_01, OMEGA_01.title),
-        Picture(OMEGA_01, "the same without LUCB", without=("LUCB",)),
+        Picture(OMEGA_01),
+        Picture(OMEGA_01, "the same without LUCB", ("LUCB",)),
     ),
     claims=(
         Claim(
@@ -130,11 +122,9 @@ FIGURE_1C = Experiment(
     "Figure 1c: drug repurposing for epilepsy, K = 10, m = 5",
     panels=(DRUGS_AS_PUBLISHED, DRUGS),
     views=(
-        Picture(DRUGS_AS_PUBLISHED, DRUGS_AS_PUBLISHED.title),
-        Picture(DRUGS, DRUGS.title),
-        Picture(
-            DRUGS, "own rewards, without LUCB (the close-up of the appendix)", without=("LUCB",)
-        ),
+        Picture(DRUGS_AS_PUBLISHED),
+        Picture(DRUGS),
+        Picture(DRUGS, "own rewards, without LUCB (the close-up of the appendix)", ("LUCB",)),
     ),
     claims=(
         Claim(
@@ -176,7 +166,7 @@ APPENDIX_OMEGA = Experiment(
     "appendix-omega",
     "Appendix: classic instances, K = 4, m = 2, ω = π/3 and π/6",
     panels=(PI_3, PI_6),
-    views=(Picture(PI_3, PI_3.title), Picture(PI_6, PI_6.title)),
+    views=(Picture(PI_3), Picture(PI_6)),
     claims=(
         Claim(
             "For all algorithms, the average sample complexity increases as ω decreases.",
@@ -194,7 +184,7 @@ APPENDIX_RANDOM = Experiment(
     "appendix-random",
     "Appendix: a random instance, K = 10, N = 5, m = 3 and m = 8",
     panels=(RANDOM_3, RANDOM_8),
-    views=(Picture(RANDOM_3, RANDOM_3.title), Picture(RANDOM_8, RANDOM_8.title)),
+    views=(Picture(RANDOM_3), Picture(RANDOM_8)),
     claims=(
         Claim(
             "Both algorithms are similar in sample complexity in both instances.",
@@ -240,11 +230,11 @@ COMPLEXITY_TABLE = Experiment(
 COMPLEXITY_CONSTANTS = Experiment(
     "complexity-constants",
     "Table of constants of the random instance, σ = 1",
-    constants=(
-        Constant(3, "H(m-LinGapE(2))", "4545.97"), Constant(8, "H(m-LinGapE(2))", "32124.01"),
-        Constant(3, "H(UGapE)", "5047.76"), Constant(8, "H(UGapE)", "27622.18"),
-        Constant(3, "μ_m − μ_{m+1}", "0.075"), Constant(8, "μ_m − μ_{m+1}", "0.029"),
-    ),
+    constants={
+        (3, "H(m-LinGapE(2))"): "4545.97", (8, "H(m-LinGapE(2))"): "32124.01",
+        (3, "H(UGapE)"): "5047.76", (8, "H(UGapE)"): "27622.18",
+        (3, "μ_m − μ_{m+1}"): "0.075", (8, "μ_m − μ_{m+1}"): "0.029",
+    },
     claims=(
         Claim(
             "H(LUCB) ≥ H(m-LinGapE(1)) ≥ H(UGapE).",

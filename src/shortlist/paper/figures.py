@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortlist import plot
+from shortlist.paper.agreement import Reproduced
 from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Picture
-from shortlist.paper.reproduced import Reproduced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +46,7 @@ def _boxes(views: list[Picture], reproduced: Reproduced) -> Figure:
             variants={r.title: r.label for r in view.panel.rows if r.kind != AS_PUBLISHED},
             only=[row.title for row in rows],
             from_zero=not view.without,
-            title=view.title,
+            title=view.title or view.panel.title,
             lower_bound=False,
         )
     return figure

@@ -16,12 +16,12 @@ from markupsafe import Markup
 
 from shortlist._version import __version__
 from shortlist.files.writing import write_file
+from shortlist.paper.agreement import FEW, TOO_FAR, Line, Reproduced
 from shortlist.paper.claims import verdicts
 from shortlist.paper.errata import HEURISTIC, errata, settings_in_words
 from shortlist.paper.experiment import AS_PUBLISHED, Claim, Panel
 from shortlist.paper.experiments import EXPERIMENTS
 from shortlist.paper.panels import DRUGS, DRUGS_AS_PUBLISHED, OMEGA_01, PANELS, PI_6
-from shortlist.paper.reproduced import FEW, TOO_FAR, Line, Reproduced
 from shortlist.plot.figure import number
 from shortlist.report.rendering import content_policy, environment
 
@@ -69,7 +69,6 @@ def write_page(
     """
     names = [each.experiment.name for each in found]
     now = f"{datetime.datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    sections = zip(names, found, strict=True)
     content = {
         "title": TITLE,
         "introduction": INTRODUCTION,
@@ -78,9 +77,7 @@ def write_page(
         "Made by",
         "command": command(names, runs, seed, out, workers),
         "z_explained": Z_EXPLAINED,
-        "sections": [
-            _section(each, [path.name for path in files[name]]) for name, each in sections
-        ],
+        "sections": [_section(each, files[each.experiment.name]) for each in found],
         "policy": content_policy(images="'self' file:"),  # its pictures are files beside it
     }
     html = environment("shortlist.paper")
@@ -155,8 +152,8 @@ def summary(found: list[Reproduced]) -> list[str]:
     return items
 
 
-def _section(reproduced: Reproduced, files: list[str]) -> dict[str, Any]:
-    """What the page says of an experiment; ``files`` are the names of what was written."""
+def _section(reproduced: Reproduced, files: list[Path]) -> dict[str, Any]:
+    """What the page says of an experiment; ``files`` are what was written."""
     experiment = reproduced.experiment
     run = [panel for panel in experiment.panels if panel.name in reproduced.panels]
     panels, tables = [], []
@@ -176,7 +173,7 @@ def _section(reproduced: Reproduced, files: list[str]) -> dict[str, Any]:
             for panel in experiment.panels
             if panel.name in reproduced.unavailable
         ],
-        "files": files,
+        "files": [path.name for path in files],
         "tables": tables,
         "panels": panels,
         "drugs": _drugs(reproduced) if DRUGS.name in reproduced.panels else None,

@@ -17,8 +17,8 @@ from shortlist.files.writing import make_folder, new_file, write_file
 from shortlist.paper.experiments import EXPERIMENTS
 
 if TYPE_CHECKING:
+    from shortlist.paper.agreement import Reproduced
     from shortlist.paper.experiment import Experiment
-    from shortlist.paper.reproduced import Reproduced
     from shortlist.paper.runs import AllRuns
 
 
@@ -188,7 +188,7 @@ class _Bars:
         self._name, self._began = name, time.monotonic()
         if self._bars is not None:
             self._bars.reset(self._one, total=cost or 1.0, description=name, visible=True)
-        elif self._wanted:
+        else:
             self._say(f"{missing:,} runs to make, {kept:,} kept from before")
 
     def advance(self, cost: float) -> None:
@@ -199,15 +199,14 @@ class _Bars:
 
     def end(self, found: str) -> None:
         """The experiment is finished, or could not be run."""
-        line = f"{found}, {time.monotonic() - self._began:.0f} s"
+        self._say(f"{found}, {time.monotonic() - self._began:.0f} s")
+
+    def _say(self, line: str) -> None:
         if self._bars is not None:
             self._bars.console.print(f"{self._name}: {line}", markup=False, highlight=False)
         elif self._wanted:
-            self._say(line)
-
-    def _say(self, line: str) -> None:
-        where = f"{self._name} ({self._number} of {self._experiments})"
-        print(f"shortlist: {where}: {line}", file=sys.stderr, flush=True)
+            where = f"{self._name} ({self._number} of {self._experiments})"
+            print(f"shortlist: {where}: {line}", file=sys.stderr, flush=True)
 
     def __exit__(self, *error: object) -> None:
         if self._bars is not None:

@@ -14,9 +14,9 @@ import pandas as pd
 
 from shortlist.errors import DataUnavailable
 from shortlist.numerics.random import run_seeds
+from shortlist.paper.agreement import Reproduced, cell_row, constant_rows
 from shortlist.paper.errata import algorithm_of
 from shortlist.paper.experiment import DELTA, Cell, Experiment, Panel, Row
-from shortlist.paper.reproduced import Reproduced, cell_row, constant_rows
 from shortlist.paper.store import Store, code, digest
 from shortlist.simulation import instances
 from shortlist.simulation.comparison import compare

@@ -130,7 +130,7 @@ class Planned:
             problem,
             self.threshold,
             setting,
-            PlanEngine(self.strategy, reduced, self.reward_range),
+            PlanEngine(self.strategy, reduced),
             list(self.unproven),
             extends=self.extends,
             reward_range=self.reward_range,

@@ -8,8 +8,8 @@ they spend.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,21 +69,28 @@ class BudgetBound(AlgorithmOnProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class Budgeted:
-    """An algorithm that spends a fixed number of evaluations."""
+    """An algorithm that spends a fixed number of evaluations.
+
+    δ plays no part in its decisions: it only sets how wide the intervals are that are shown.
+
+    Parameters
+    ----------
+    budget : int
+        The number of evaluations, all of which are made.
+    name : str, optional
+        For tables, where several budgets stand beside each other.
+    """
 
     budget: int
     name: str = ""
 
     summary: ClassVar[str]
     extension: ClassVar[str]  # what is known of it, as a sentence
+    spending: ClassVar[type[BudgetStrategy]]  # where it spends
     only_m: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
-
-    @abstractmethod
-    def strategy(self) -> Callable[[ReducedProblem], BudgetStrategy]:
-        """What makes the strategy before its first result."""
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -93,7 +100,7 @@ class Budgeted:
                 f"and fewer than {problem.rank} evaluations leave some means unknown. Pass at least "
                 f"budget={problem.rank}, better several times as much."
             )
-        strategy = self.strategy()
+        strategy = partial(self.spending, budget=self.budget)
         plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
         bound = plain.bind(problem, threshold)
         assert isinstance(bound.engine, PlanEngine)
@@ -170,7 +177,7 @@ class BudgetStrategy(Strategy):
 
     def _estimate(self) -> None:
         """Least squares on all results; the columns of ``_white`` have the norms of V⁻¹."""
-        triangle = np.linalg.qr(np.sqrt(self.pulls)[:, None] * self._basis)[1]
+        triangle = np.asarray(np.linalg.qr(np.sqrt(self.pulls)[:, None] * self._basis, mode="r"))
         self._white = solve_lower(triangle.T, self._basis.T)
         self.means = (self._white @ self.sums) @ self._white
 
@@ -178,7 +185,8 @@ class BudgetStrategy(Strategy):
         """Find the candidates, and the least certain pair of a candidate and a challenger."""
         order = np.argsort(-self.means, kind="stable")
         m = self._problem.m
-        self.inside = np.isin(np.arange(len(order)), order[:m])
+        self.inside = np.zeros(len(order), np.bool_)
+        self.inside[order[:m]] = True
         near, others = order[max(0, m - NEAR) : m], order[m : m + NEAR]
         upper = np.stack([self.differences(int(b))[2][others] for b in near])
         k, j = np.unravel_index(np.argmax(upper), upper.shape)

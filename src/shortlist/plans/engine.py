@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, Mask
-from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
-from shortlist.engine.decision import Decision, decision_of
-from shortlist.engine.engine import either, normal
+from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
     INITIALIZED,
@@ -26,21 +24,16 @@ from shortlist.engine.follow import (
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    KEYS,
-    REALS,
-    TABLE,
-    Address,
     Integers,
+    Keys,
     Reals,
+    Table,
 )
 from shortlist.plans.strategy import Compiled, ReducedProblem, Strategy
-from shortlist.posterior.least_squares import OBSERVE, OBSERVES
+from shortlist.posterior.least_squares import OBSERVE, Observe
 from shortlist.posterior.posterior import Posterior
-from shortlist.posterior.state import STATE, State
-from shortlist.rules.rule import POINTERS, Rule
+from shortlist.posterior.state import State
+from shortlist.rules.rule import Reward, Rule
 
 DECISIONS = 20  # about how many a study still takes
 PULL = 15.0  # nanoseconds of a simulated pull
@@ -74,6 +67,11 @@ class PlanProgress:
     def missing(self) -> Integers:
         """How many results of each arm the plan still lacks."""
         return self.strategy.plan - self.pulls
+
+    @property
+    def until_look(self) -> int:
+        """How many results the plan still lacks."""
+        return int(self.missing.sum())
 
     def next_arm(self) -> int:
         """The arm of which the largest share is missing, so that every part is like the whole."""
@@ -124,18 +122,15 @@ class PlanEngine:
     """A strategy on its problem; implements ``AnyEngine``.
 
     ``strategy`` makes the strategy before its first result from the reduced problem.
-    ``reward_range`` is where every result lies, if the strategy relies on it.
     """
 
     def __init__(
         self,
         strategy: Callable[[ReducedProblem], Strategy],
         problem: ReducedProblem,
-        reward_range: tuple[float, float] | None = None,
         budget: int | None = None,
     ) -> None:
-        self.strategy, self.problem = strategy, problem
-        self.reward_range, self.budget = reward_range, budget
+        self.strategy, self.problem, self.budget = strategy, problem, budget
 
     @cached_property
     def _first(self) -> Strategy:
@@ -171,10 +166,6 @@ class PlanEngine:
     def round(self) -> PlanProgress:
         """The strategy before its first result."""
         return PlanProgress(self._first.copy())
-
-    def until_look(self, now: PlanProgress) -> int:
-        """How many results the plan still lacks."""
-        return int(now.missing.sum())
 
     def threshold(self, posterior: Posterior, now: PlanProgress) -> float:
         """C of the last decision."""
@@ -254,11 +245,22 @@ class PlanEngine:
         return now
 
     def replicate(
-        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
+        self,
+        reward: Rule,
+        parameters: Reals,
+        seeds: NDArray[np.uint64],
+        max_samples: int,
+        *,
+        origin: tuple[Posterior, PlanProgress] | None = None,
     ) -> Runs:
-        """One run for each seed, from the first pull to the stop."""
-        runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
+        """One run for each seed, from the first pull or from ``origin`` to the stop."""
+        now, most = self.round(), max_samples
+        if origin is not None:
+            now, most = origin[1], max_samples - origin[0].observed
+        runs = [self._run(now.copy(), reward, parameters, seed, most) for seed in seeds]
         inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
+        if origin is not None:
+            pulls, sums = origin[0].pulls + pulls, origin[0].state.sums + sums
         only = sums[0] if len(seeds) == 1 else None
         return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
@@ -276,8 +278,8 @@ class PlanEngine:
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, Compiled) and reward.is_compiled:
-                rewards = (call, parameters, stream, int(seed), most)
-                stopped, pulls = now.strategy.run(now.pulls, now.sums, *rewards)
+                given = now.pulls, now.sums, int(seed), most
+                stopped, pulls = now.strategy.run(*given, call, parameters, stream)
                 return now.inside, stopped, pulls, sums
             while most > 0 and not stopped:
                 before, sums_before = now.pulls.copy(), now.sums.copy()
@@ -297,30 +299,11 @@ class PlanEngine:
             return int(nanoseconds / self._first.pull_cost)
         return max(0, int((nanoseconds - DECISIONS * self._first.cost) / PULL))
 
-    def play_on(
-        self, posterior: Posterior, now: PlanProgress, means: Reals, seed: np.uint64, most: int
-    ) -> tuple[int, bool, Integers]:
-        """Evaluations in all, whether it stopped, and the pulls, were the means those given."""
-        errors = self.problem.sigma * np.sqrt(self.problem.noise_of_arms)
-        reward, parameters = normal, np.vstack([means, errors])
-        if self.reward_range is not None:
-            low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
-            shares = np.clip((means - low) / (high - low), 0.0, 1.0)
-            reward, parameters = either, np.vstack([shares, low, high])
-        told = posterior.observed
-        _, stopped, pulls, _ = self._run(now.copy(), reward, parameters, seed, most - told)
-        return told + int(pulls.sum()), stopped, posterior.pulls + pulls
 
-
-@compiled(
-    BOOLEAN(
-        *(STATE, Address(OBSERVES), INTEGERS, INTEGERS, REALS, BOOLEAN),
-        *(INTEGERS, INTEGERS, REALS, INTEGERS),
-    )
-)
+@compiled(typed=True)
 def take_steps(
     state: State,
-    observe: Callable[..., None],
+    observe: Observe,
     plan: Integers,
     pulls: Integers,
     sums: Reals,
@@ -359,12 +342,12 @@ def take_steps(
     return False
 
 
-@compiled(INTEGER(INTEGERS, POINTERS["reward"], TABLE, KEYS, INTEGER, INTEGERS, REALS))
+@compiled(typed=True)
 def make_pulls(
     plan: Integers,
-    reward: Callable[..., float],
-    parameters: Reals,
-    stream: Any,
+    reward: Reward,
+    parameters: Table,
+    stream: Keys,
     most: int,
     pulls: Integers,
     sums: Reals,

@@ -8,7 +8,7 @@ of δ. So there is no union over the m(K − m) pairs (an intersection–union t
 Karnin 2016). Several sets may be named, at several times, with shares that add up to δ at most.
 
 **The test.** Plan s after t₁ estimates the gap g = μ_b − μ_c + ε by d_s with variance σ²v_s, where
-v_s is known before the plan's results (see ``contrasts``). Let I = Σ 1/v_s and M = Σ d_s/v_s. If
+v_s is known before the plan's results (see ``difference_bounds``). Let I = Σ 1/v_s and M = Σ d_s/v_s. If
 g ≤ 0, exp(λM − λ²σ²I/2) is a supermartingale for every λ > 0, and so is its mixture over a
 half-normal λ of variance 1/(σ²ρ),
 
@@ -37,11 +37,11 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import ROUNDING, one_sided_level
-from shortlist.plans.pairs import Fit, LinearPairs, OwnPairs, Pairs
+from shortlist.plans.difference_bounds import ROUNDING, one_sided_level
+from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.rules.thresholds import StrategyThreshold
+from shortlist.rules.thresholds import LINEAR, StrategyThreshold
 
 # Of δ, for each time that sets are named; what is left is for the pairs without a named set. The
 # best shares are in proportion to how often each time decides: `benchmarks/guess_and_verify.py namings`.
@@ -62,7 +62,7 @@ CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    "the noise is σ-sub-Gaussian and the means are linear in the features",
+    LINEAR,
     "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
     coverage="The bounds of an arm show how precise its own estimate is. No proof says how often "
     "they hold its mean: the guarantee rests on tests of two arms at a time, each by itself.",
@@ -273,9 +273,9 @@ class GuessAndVerify(Strategy):
                 "or leave out arms that are known to be bad."
             )
         self._problem, self._shares = problem, shares
-        self._pairs: Pairs = OwnPairs(problem) if rank == arms else LinearPairs(problem)
+        self._means: Means = OwnMeans(problem) if rank == arms else LinearMeans(problem)
         if problem.first is None:
-            self.plan, self._weights = self._pairs.first()
+            self.plan, self._weights = self._means.first()
         else:
             self.plan, self._weights = problem.first, problem.first / problem.first.sum()
         self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
@@ -296,8 +296,8 @@ class GuessAndVerify(Strategy):
         """Weigh the new results, and make the next plan."""
         problem, plan, weights = self._problem, self.plan, self._weights
         pulls, total = self._pulls + plan, self._sums + sums
-        tables = self._tables.after(self._pairs.fit(plan, sums), problem.epsilon, problem.sigma)
-        whole = self._pairs.fit(pulls, total)
+        tables = self._tables.after(self._means.fit(plan, sums), problem.epsilon, problem.sigma)
+        whole = self._means.fit(pulls, total)
         guess = self.guess(whole, pulls)
         tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
         inside = self._guessed(tables, guess)
@@ -453,11 +453,11 @@ class GuessAndVerify(Strategy):
         needs = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
         # A pair that seems to need nothing more is still open: it must not be forgotten.
         needs = np.maximum(needs, SHORTEST / pairs.variances)
-        weights, total = self._pairs.design(
+        weights, total = self._means.design(
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
-        length = max(self._pairs.shortest * made, min(made, QUARTER * total))
-        return self._pairs.plan(weights, length), weights
+        length = max(self._means.shortest * made, min(made, QUARTER * total))
+        return self._means.plan(weights, length), weights
 
     # What a study shows
 
@@ -500,7 +500,7 @@ class GuessAndVerify(Strategy):
         noise = self._problem.noise_of_arms
         if self._whole is None or (noise == 1.0).all():
             return means, variances
-        if isinstance(self._pairs, OwnPairs):
+        if isinstance(self._means, OwnMeans):
             return means, noise * variances
         return self._whole.means, self._whole.own_variances
 

@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
-from shortlist.designs.contrast import contrast_design, own_design
+from shortlist.designs.pairs import contrast_design, own_design
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import HALF_WIDTH, NAMED_SETS, GuessAndVerify
-from shortlist.plans.pairs import Fit, OwnFit
+from shortlist.plans.means import Fit, OwnFit
 from shortlist.plans.phased import PAIRS
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem

@@ -15,9 +15,7 @@ by a design for the Gaussian width.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -27,49 +25,6 @@ from shortlist.designs.xy import rounded, xy_design
 from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy, norms
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.initialization import span
-
-NAME = "XY-halving"
-SUMMARY = (
-    "a fixed budget, in phases that halve the challengers; an extension without a theorem (nearest: "
-    "Yang and Tan 2022, Azizi et al. 2022, Katz-Samuels et al. 2020)"
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class XYHalving(Budgeted):
-    """The m best arms, as well as a fixed number of evaluations can tell.
-
-    ``Study(…, budget=T)`` used it before there was ``TopTwo``, which errs less often. δ plays no part
-    in its decisions: it only sets how wide the intervals are that are shown.
-
-    Parameters
-    ----------
-    budget : int
-        The number of evaluations, all of which are made.
-    name : str, optional
-        For tables that compare several budgets.
-
-    Examples
-    --------
-    >>> import shortlist
-    >>> instance = shortlist.instances.classic(K=4, m=2, omega=0.5)
-    >>> results = shortlist.compare(XYHalving(budget=60), instance, runs=10, progress=False)
-    >>> results.frame["samples"].tolist() == [60] * 10
-    True
-    """
-
-    name: str = NAME
-
-    summary: ClassVar[str] = SUMMARY
-    extension: ClassVar[str] = (
-        "XY-halving is an extension without a theorem (nearest: OD-LinBAI, Yang and Tan 2022; GSE, "
-        "Azizi et al. 2022; Peace, Katz-Samuels et al. 2020)."
-    )
-
-    def strategy(self) -> Callable[[ReducedProblem], BudgetStrategy]:
-        """Phases of the budget."""
-        return partial(Halving, budget=self.budget)
-
 
 # A contrast is weighted by one over its gap, which is taken as at least this many standard errors,
 # since a small gap may be noise. On random instances 1 gave more errors, and 3 as many.
@@ -152,3 +107,31 @@ class Halving(BudgetStrategy):
             return np.full(len(self._basis), 1.0 / len(self._basis))
         scale = 1.0 if gaps is None else gaps[differ, None]
         return xy_design(self._basis, contrasts[differ] / scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class XYHalving(Budgeted):
+    """The m best arms, as well as a fixed number of evaluations can tell.
+
+    ``Study(…, budget=T)`` used it before there was ``TopTwo``, which errs less often.
+
+    Examples
+    --------
+    >>> import shortlist
+    >>> instance = shortlist.instances.classic(K=4, m=2, omega=0.5)
+    >>> results = shortlist.compare(XYHalving(budget=60), instance, runs=10, progress=False)
+    >>> results.frame["samples"].tolist() == [60] * 10
+    True
+    """
+
+    name: str = "XY-halving"
+
+    spending: ClassVar[type[BudgetStrategy]] = Halving
+    summary: ClassVar[str] = (
+        "a fixed budget, in phases that halve the challengers; an extension without a theorem (nearest: "
+        "Yang and Tan 2022, Azizi et al. 2022, Katz-Samuels et al. 2020)"
+    )
+    extension: ClassVar[str] = (
+        "XY-halving is an extension without a theorem (nearest: OD-LinBAI, Yang and Tan 2022; GSE, "
+        "Azizi et al. 2022; Peace, Katz-Samuels et al. 2020)."
+    )

@@ -17,61 +17,19 @@ been proven.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import Integers, Reals, Table
 from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy, SmallPlans
 from shortlist.plans.strategy import ReducedProblem
 
-NAME = "pairs-in-doubt"
-SUMMARY = (
-    "a fixed budget, spent on the pairs whose order is in doubt; an extension without a theorem "
-    "(nearest: You et al. 2023)"
-)
 EQUAL = 1e-12  # of the arms' own squares: what rounding may leave of a difference of equal features
 TIED = 1e-9  # of the largest gain: what rounding may make of equal ones
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairsInDoubt(Budgeted):
-    """The m best arms, as well as a fixed number of evaluations can tell.
-
-    ``Study(…, budget=T)`` uses it; in ``compare`` it stands beside the other algorithms. δ plays no
-    part in its decisions: it only sets how wide the intervals are that are shown. Nor does a seed:
-    equal results lead to equal pulls.
-
-    Parameters
-    ----------
-    budget : int
-        The number of evaluations, all of which are made.
-    name : str, optional
-        For tables, where several budgets stand beside each other.
-
-    Examples
-    --------
-    >>> import shortlist
-    >>> instance = shortlist.instances.classic(K=4, m=2, omega=0.5)
-    >>> results = shortlist.compare(PairsInDoubt(budget=60), instance, runs=10, progress=False)
-    >>> results.frame["samples"].tolist() == [60] * 10
-    True
-    """
-
-    name: str = NAME
-
-    summary: ClassVar[str] = SUMMARY
-    extension: ClassVar[str] = (
-        "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
-        "information-directed selection, You et al. 2023)."
-    )
-
-    def strategy(self) -> Callable[[ReducedProblem], BudgetStrategy]:
-        """All pairs for every plan."""
-        return partial(DoubtfulPairs, budget=self.budget)
 
 
 class DoubtfulPairs(SmallPlans):
@@ -85,19 +43,11 @@ class DoubtfulPairs(SmallPlans):
     def _next_plan(self) -> Integers:
         """The pulls that tell most about the pairs, with their doubt as it is before the plan."""
         plan = np.zeros(len(self.means), np.int64)
-        white, pairs = self._white.copy(), self._pairs()
+        white, pairs = np.ascontiguousarray(self._white), np.ascontiguousarray(self._pairs())
         own = np.einsum("ka,ka->a", white, white)
         told = np.einsum("ka,ka->a", white, pairs @ white)  # of the pairs, by a result of each arm
-        for left in range(self.next_size, 0, -1):
-            gain = told / (1.0 + own)
-            arm = int(np.argmax(gain >= (1.0 - TIED) * gain.max()))
-            plan[arm] += 1
-            if left == 1:
-                break
-            along, across = result_of(arm, white, pairs)
-            size = 1.0 + own[arm]
-            told += along / size * (along / size * told[arm] - 2.0 * across)
-            own -= along * along / size
+        scratch = np.zeros((2, len(white))), np.zeros((2, len(plan)))
+        choose_pulls(white.copy(), pairs, own, told, self.next_size, *scratch, plan)
         return plan
 
     def _pairs(self) -> Reals:
@@ -125,20 +75,96 @@ class DoubtfulPairs(SmallPlans):
         )
 
 
-def result_of(arm: int, white: Reals, pairs: Reals) -> tuple[Reals, Reals]:
+@compiled()
+def take_result(
+    arm: int, white: Table, pairs: Table, columns: Table, along: Reals, across: Reals
+) -> float:
     """Bring both up to date by one more result of the arm (the square root of Potter 1963).
 
-    Returns
-    -------
-    array, K, and array, K
-        wᵀw_arm and wᵀPw_arm of every arm, P the pairs, both before the result.
+    Writes wᵀw_arm and wᵀPw_arm of every arm, P the pairs, both before the result; returns 1 + w²_arm.
     """
-    own = white[:, arm].copy()
-    along, turned = own @ white, pairs @ own
-    across = turned @ white
-    size = own @ own
-    scale = 1.0 / (1.0 + size + np.sqrt(1.0 + size))
-    white -= scale * np.outer(own, along)
-    pairs -= scale * (np.outer(own, turned) + np.outer(turned, own))
-    pairs += scale**2 * (own @ turned) * np.outer(own, own)
-    return along, across
+    rank, arms = white.shape
+    own, turned = columns[0], columns[1]
+    size, both = 0.0, 0.0
+    for k in range(rank):
+        own[k] = white[k, arm]
+        size += own[k] * own[k]
+    for k in range(rank):
+        turned[k] = 0.0
+        for i in range(rank):
+            turned[k] += pairs[k, i] * own[i]
+        both += own[k] * turned[k]
+    for a in range(arms):
+        along[a] = across[a] = 0.0
+    for k in range(rank):
+        for a in range(arms):
+            along[a] += own[k] * white[k, a]
+            across[a] += turned[k] * white[k, a]
+    scale = 1.0 / (1.0 + size + math.sqrt(1.0 + size))
+    for k in range(rank):
+        for a in range(arms):
+            white[k, a] -= scale * own[k] * along[a]
+        for i in range(rank):
+            pairs[k, i] -= scale * (own[k] * turned[i] + turned[k] * own[i])
+            pairs[k, i] += scale * scale * both * own[k] * own[i]
+    return 1.0 + size
+
+
+@compiled(typed=True)
+def choose_pulls(
+    white: Table,
+    pairs: Table,
+    own: Reals,
+    told: Reals,
+    pulls: int,
+    columns: Table,
+    rows: Table,
+    plan: Integers,
+) -> None:
+    """Add so many pulls to the plan; all but it and ``pulls`` are overwritten."""
+    along, across = rows[0], rows[1]
+    for _ in range(pulls):
+        most = 0.0
+        for a in range(told.shape[0]):
+            most = max(most, told[a] / (1.0 + own[a]))
+        arm = 0
+        for a in range(told.shape[0]):
+            if told[a] / (1.0 + own[a]) >= (1.0 - TIED) * most:
+                arm = a
+                break
+        plan[arm] += 1
+        gain = told[arm]
+        size = take_result(arm, white, pairs, columns, along, across)
+        for a in range(told.shape[0]):
+            share = along[a] / size
+            told[a] += share * (share * gain - 2.0 * across[a])
+            own[a] -= along[a] * share
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsInDoubt(Budgeted):
+    """The m best arms, as well as a fixed number of evaluations can tell.
+
+    ``Study(…, budget=T)`` uses it. Its decisions do not depend on a seed: equal results lead to
+    equal pulls.
+
+    Examples
+    --------
+    >>> import shortlist
+    >>> instance = shortlist.instances.classic(K=4, m=2, omega=0.5)
+    >>> results = shortlist.compare(PairsInDoubt(budget=60), instance, runs=10, progress=False)
+    >>> results.frame["samples"].tolist() == [60] * 10
+    True
+    """
+
+    name: str = "pairs-in-doubt"
+
+    spending: ClassVar[type[BudgetStrategy]] = DoubtfulPairs
+    summary: ClassVar[str] = (
+        "a fixed budget, spent on the pairs whose order is in doubt; an extension without a theorem "
+        "(nearest: You et al. 2023)"
+    )
+    extension: ClassVar[str] = (
+        "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
+        "information-directed selection, You et al. 2023)."
+    )

@@ -3,7 +3,7 @@
 A phase is a plan of fixed design, made to tell the arms held to be best from the others. After it,
 the arms whose place is certain leave, and the next phase is designed for the pairs that are left,
 with what is known about their gaps. RAGE bounds each phase by its own results, with a share of δ for
-each, and forgets the phases before. Here the results of all phases are combined (``contrasts``) at
+each, and forgets the phases before. Here the results of all phases are combined (``difference_bounds``) at
 one price for any number of them, so phases can be short. The bounds on differences alone prove the
 answer: no design, no length of a phase and no gap estimated on the way can make it wrong.
 """
@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.designs.contrast import contrast_design, spread_design
+from shortlist.designs.pairs import contrast_design, spread_design
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, ContrastStrategy
+from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, DifferenceBounds, DifferenceStrategy
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.initialization import span
 
@@ -28,7 +28,7 @@ NEGLIGIBLE = 1e-3  # of an equal share of the pulls
 GRID = 1e-6  # weights are rounded to it, so that another machine's rounding gives the same counts
 
 
-class Phased(ContrastStrategy):
+class Phased(DifferenceStrategy):
     """Phases of designs for the pairs that are not settled."""
 
     def __init__(self, problem: ReducedProblem) -> None:
@@ -42,16 +42,18 @@ class Phased(ContrastStrategy):
         self._weights = spread_design(basis)
         return counts(basis, self._weights, FIRST * basis.shape[1])
 
-    def next_plan(self, contrasts: Contrasts, means: Reals, inside: Mask, stops: bool) -> Integers:
+    def next_plan(
+        self, differences: DifferenceBounds, means: Reals, inside: Mask, stops: bool
+    ) -> Integers:
         """A design for the hardest of the open pairs, about a quarter as long as they need."""
         if stops:
             return self.plan
-        problem, made = self._problem, float(contrasts.pulls.sum())
+        problem, made = self._problem, float(differences.pulls.sum())
         candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-        c, b = np.nonzero(contrasts.bounds()[np.ix_(others, candidates)] > problem.epsilon)
+        c, b = np.nonzero(differences.bounds()[np.ix_(others, candidates)] > problem.epsilon)
         b, c = candidates[b], others[c]
-        information = contrasts.information[c, b]
-        spans = contrasts.threshold(c, b) * problem.sigma
+        information = differences.information[c, b]
+        spans = differences.threshold(c, b) * problem.sigma
         gaps = np.maximum(means[b] - means[c], 0.0) + problem.epsilon
         gaps = np.maximum(gaps, NARROWED * spans / np.sqrt(information))
         needs = (spans / gaps) ** 2 - information
@@ -59,10 +61,10 @@ class Phased(ContrastStrategy):
         needs = np.maximum(needs, SHORTEST * information)
         hardest = np.argsort(-needs / information, kind="stable")[:PAIRS]
         weights, pulls = contrast_design(
-            contrasts.basis, b[hardest], c[hardest], needs[hardest], self._weights
+            differences.basis, b[hardest], c[hardest], needs[hardest], self._weights
         )
         length = max(SHORTEST * made, min(made, QUARTER * pulls))
-        plan = counts(contrasts.basis, weights, length)
+        plan = counts(differences.basis, weights, length)
         self._weights = weights
         return plan
 

@@ -24,7 +24,7 @@ Beta(½, ½), which is exp(s kl(μ̂, μ) − β) K/δ with the β of ``explorat
 with probability δ/K at most (Ville).
 
 contrast_mixture: for arms that have equally many results, all from the same rounds. Then
-differences of two averages have variance 2σ²/s, and are bounded as such (see ``contrasts``): an end
+differences of two averages have variance 2σ²/s, and are bounded as such (see ``difference_bounds``): an end
 is half of that away from the average, and only U_i − L_j is a bound.
 
 **Rounds.** Write M for the m best, and let the intervals hold: U_i − L_j ≥ μ_i − μ_j for i in M and
@@ -51,8 +51,7 @@ leave, and the slacks add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -63,25 +62,17 @@ from shortlist.numerics.kl import highest_mean, lowest_mean
 from shortlist.numerics.order import largest_among, mark_best
 from shortlist.numerics.random import round_key
 from shortlist.numerics.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    KEY,
-    KEYS,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
     Integers,
+    Keys,
     Mask,
     Reals,
     Record,
-    record_type,
+    Table,
 )
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
+from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import Compiled, ReducedProblem
-from shortlist.rules.rule import POINTERS
+from shortlist.rules.rule import Reward
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
@@ -89,7 +80,7 @@ KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
 LEVEL, SQUARE = 0, 1  # indices of the constants
 
 
-@compiled(REAL(INTEGER, REALS, INTEGER, INTEGER, REAL))
+@compiled(typed=True)
 def exploration(kind: int, constants: Reals, time: int, count: int, total: float) -> float:
     """β in round ``time`` for an arm with ``count`` results that sum up to ``total``."""
     level = constants[LEVEL]
@@ -110,7 +101,7 @@ def exploration(kind: int, constants: Reals, time: int, count: int, total: float
     return level + ALPHA * math.log(time)
 
 
-@compiled(REAL(INTEGER, REALS, INTEGER, INTEGER, REAL, BOOLEAN))
+@compiled(typed=True)
 def end(kind: int, constants: Reals, time: int, count: int, total: float, upper: bool) -> float:
     """The upper or lower end of an arm's interval."""
     beta = exploration(kind, constants, time, count, total)
@@ -199,27 +190,17 @@ class ArmTable(Record):
     figures: Reals
 
 
-ARM_TABLE = record_type(ArmTable)
-
-
 def new_table(arms: int) -> ArmTable:
     """The table before the first round, in which every arm is pulled once."""
-    return ArmTable(
-        pulls=np.zeros(arms, np.int64),
-        sums=np.zeros(arms),
-        status=np.zeros(arms, np.int64),
-        means=np.zeros(arms),
-        inside=np.zeros(arms, np.bool_),
-        before=np.zeros(arms, np.bool_),
-        worst=np.zeros(arms),
-        plan=np.ones(arms, np.int64),
-        scratch=np.zeros(arms, np.int64),
-        pair=np.array([-1, -1, 0], np.int64),
-        figures=np.full(2, np.inf),
-    )
+    started = {
+        "plan": np.ones(arms, np.int64),
+        "pair": np.array([-1, -1, 0], np.int64),
+        "figures": np.full(2, np.inf),
+    }
+    return ArmTable.zeros(**{**{field.name: arms for field in fields(ArmTable)}, **started})
 
 
-@compiled(VOID(ARM_TABLE, REAL, INTEGERS, REALS, KEY))
+@compiled(typed=True)
 def decide_round(
     now: ArmTable, epsilon: float, rules: Integers, constants: Reals, seed: np.uint64
 ) -> None:
@@ -262,12 +243,7 @@ def decide_round(
     now.plan[b] = now.plan[c] = 1
 
 
-@compiled(
-    BOOLEAN(
-        *(ARM_TABLE, REAL, INTEGERS, REALS, KEY),
-        *(INTEGERS, REALS, POINTERS["reward"], TABLE, KEYS, INTEGER, INTEGERS),
-    )
-)
+@compiled(typed=True)
 def simulate(
     now: ArmTable,
     epsilon: float,
@@ -276,9 +252,9 @@ def simulate(
     seed: np.uint64,
     pulls: Integers,
     sums: Reals,
-    reward: Callable[..., float],
-    parameters: Reals,
-    stream: Any,
+    reward: Reward,
+    parameters: Table,
+    stream: Keys,
     most: int,
     made: Integers,
 ) -> bool:
@@ -342,20 +318,13 @@ class Classical(Compiled):
         self.decide(self.plan * means, 0)
 
     def run(
-        self,
-        pulls: Integers,
-        sums: Reals,
-        reward: Any,
-        parameters: Reals,
-        stream: Any,
-        seed: int,
-        most: int,
+        self, pulls: Integers, sums: Reals, seed: int, most: int, *rewards: Any
     ) -> tuple[bool, Integers]:
         """Simulate to the stop or for ``most`` pulls; whether it stopped, and the pulls made."""
         now, made = self._now.mapped(np.copy), np.zeros_like(pulls)
         settings = (self._epsilon, self._rules, self._constants, np.uint64(seed))
-        rewards = (reward, parameters, stream, most)
-        stopped = simulate(now, *settings, pulls, sums, *rewards, made)
+        reward, parameters, stream = rewards
+        stopped = simulate(now, *settings, pulls, sums, reward, parameters, stream, most, made)
         self._show(now)
         return stopped, made
 

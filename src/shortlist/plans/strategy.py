@@ -116,28 +116,18 @@ class Strategy(ABC):
 
 
 class Compiled(Strategy):
-    """A strategy whose decisions are compiled too: a simulated run never leaves machine code.
+    """A strategy whose decisions are compiled too: a simulated run never leaves machine code."""
 
-    Attributes
-    ----------
-    pull_cost : float
-        About how many nanoseconds a simulated pull takes, with its share of the decisions.
-    """
-
-    pull_cost: float
+    pull_cost: (
+        float  # about how many nanoseconds a simulated pull takes, with its share of decisions
+    )
 
     @abstractmethod
     def run(
-        self,
-        pulls: Integers,
-        sums: Reals,
-        reward: Any,
-        parameters: Reals,
-        stream: Any,
-        seed: int,
-        most: int,
+        self, pulls: Integers, sums: Reals, seed: int, most: int, *rewards: Any
     ) -> tuple[bool, Integers]:
         """Simulate to the stop or for ``most`` pulls; whether it stopped, and the pulls made.
 
-        ``pulls`` and ``sums`` are the results of the plan so far, at the end as at the beginning.
+        ``pulls`` and ``sums`` are the results of the plan so far, at the end as at the beginning;
+        ``rewards`` are the reward model, its parameters and the stream of random numbers.
         """

@@ -15,78 +15,26 @@ without a theorem.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from shortlist.arrays import Integers
 from shortlist.numerics.jit import compiled
+from shortlist.numerics.linear import dot
 from shortlist.numerics.order import mth_largest
 from shortlist.numerics.random import round_key, seed_stream, standard_normal, uniform
 from shortlist.numerics.records import (
-    INTEGER,
-    INTEGERS,
-    KEYS,
-    MASK,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
+    Integers,
     Keys,
     Mask,
     Reals,
     Table,
 )
 from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy, SmallPlans
-from shortlist.plans.strategy import ReducedProblem
 
-NAME = "top-two"
-SUMMARY = (
-    "a fixed budget, spent where two draws of the means disagree on the m best; an extension without "
-    "a theorem (nearest: Russo 2016)"
-)
 REDRAWS = 100  # then the least certain pair: late in a study other m best are rarely drawn
 EQUAL = 1e-18  # of the arms' own squares: what rounding may leave of a difference of equal features
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopTwo(Budgeted):
-    """The m best arms, as well as a fixed number of evaluations can tell.
-
-    ``Study(…, budget=T)`` used it before ``PairsInDoubt``, and studies stored then still do;
-    ``algorithm="top-two"`` asks for it. δ plays no part in its decisions: it only sets how wide the
-    intervals are that are shown.
-
-    Parameters
-    ----------
-    budget : int
-        The number of evaluations, all of which are made.
-    name : str, optional
-        For tables, where several budgets stand beside each other.
-
-    Examples
-    --------
-    >>> import shortlist
-    >>> instance = shortlist.instances.classic(K=4, m=2, omega=0.5)
-    >>> results = shortlist.compare(TopTwo(budget=60), instance, runs=10, progress=False)
-    >>> results.frame["samples"].tolist() == [60] * 10
-    True
-    """
-
-    name: str = NAME
-
-    summary: ClassVar[str] = SUMMARY
-    extension: ClassVar[str] = (
-        "Top-two sampling for the m best is an extension without a theorem (nearest: top-two "
-        "Thompson sampling, Russo 2016)."
-    )
-
-    def strategy(self) -> Callable[[ReducedProblem], BudgetStrategy]:
-        """Two draws for every pull."""
-        return partial(TopTwoSampling, budget=self.budget)
 
 
 class TopTwoSampling(SmallPlans):
@@ -131,10 +79,7 @@ def draw_best(
     for n in range(draw.shape[0]):
         draw[n] = -np.inf
     for n in range(count):
-        total = 0.0
-        for k in range(rank):
-            total += white[near[n], k] * noise[k]
-        draw[n] = means[near[n]] + sigma * total
+        draw[n] = means[near[n]] + sigma * dot(white, near[n], noise)
     least = mth_largest(draw, -1, m, kept)
     left = m
     for n in range(count):
@@ -226,19 +171,12 @@ def suppose_result(white: Table, arm: int, own: Reals) -> None:
         size += own[k] * own[k]
     scale = 1.0 / (1.0 + size + math.sqrt(1.0 + size))
     for a in range(white.shape[0]):
-        along = 0.0
-        for k in range(white.shape[1]):
-            along += white[a, k] * own[k]
+        along = dot(white, a, own)
         for k in range(white.shape[1]):
             white[a, k] -= scale * along * own[k]
 
 
-@compiled(
-    VOID(
-        *(REALS, TABLE, INTEGERS, INTEGER, REAL, REAL, INTEGER, KEYS),
-        *(TABLE, MASK, MASK, INTEGERS),
-    )
-)
+@compiled(typed=True)
 def choose_pulls(
     means: Reals,
     white: Table,
@@ -273,3 +211,32 @@ def choose_pulls(
         arm = most_telling(white, b, c)
         suppose_result(white, arm, own)
         plan[arm] += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopTwo(Budgeted):
+    """The m best arms, as well as a fixed number of evaluations can tell.
+
+    ``Study(…, budget=T)`` used it before ``PairsInDoubt``, and studies stored then still do;
+    ``algorithm="top-two"`` asks for it.
+
+    Examples
+    --------
+    >>> import shortlist
+    >>> instance = shortlist.instances.classic(K=4, m=2, omega=0.5)
+    >>> results = shortlist.compare(TopTwo(budget=60), instance, runs=10, progress=False)
+    >>> results.frame["samples"].tolist() == [60] * 10
+    True
+    """
+
+    name: str = "top-two"
+
+    spending: ClassVar[type[BudgetStrategy]] = TopTwoSampling
+    summary: ClassVar[str] = (
+        "a fixed budget, spent where two draws of the means disagree on the m best; an extension without "
+        "a theorem (nearest: Russo 2016)"
+    )
+    extension: ClassVar[str] = (
+        "Top-two sampling for the m best is an extension without a theorem (nearest: top-two "
+        "Thompson sampling, Russo 2016)."
+    )

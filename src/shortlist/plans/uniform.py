@@ -6,7 +6,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import CONTRAST_MIXTURE, Contrasts, ContrastStrategy
+from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, DifferenceBounds, DifferenceStrategy
 from shortlist.plans.strategy import ReducedProblem
 
 GROWTH = (
@@ -14,7 +14,7 @@ GROWTH = (
 )
 
 
-class Uniform(ContrastStrategy):
+class Uniform(DifferenceStrategy):
     """Pulls every arm once, then a twentieth more often, and so on."""
 
     def __init__(self, problem: ReducedProblem) -> None:
@@ -26,9 +26,11 @@ class Uniform(ContrastStrategy):
         """Every arm once."""
         return np.ones(len(basis), np.int64)
 
-    def next_plan(self, contrasts: Contrasts, means: Reals, inside: Mask, stops: bool) -> Integers:
+    def next_plan(
+        self, differences: DifferenceBounds, means: Reals, inside: Mask, stops: bool
+    ) -> Integers:
         """Every arm a twentieth more often."""
-        return np.full(len(means), max(1, int(GROWTH * contrasts.pulls[0])), np.int64)
+        return np.full(len(means), max(1, int(GROWTH * differences.pulls[0])), np.int64)
 
 
 ALGORITHMS = {

@@ -31,7 +31,7 @@ MISSING = "□"
 INSIDE, CHALLENGER, OUTSIDE = COLOURS[0], COLOURS[1], "#666666"
 
 
-def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
+def most_contested(look: Look) -> list[int]:
     """The boundary pair, the shortlist and the arms nearest to it; best mean first.
 
     An arm is the nearer to the boundary the larger the gap index that the stopping rule reads of
@@ -41,10 +41,10 @@ def most_contested(look: Look, most: int = ROWS_SHOWN) -> list[int]:
 
     table, by_gap = look.table, look.by_gap
     inside = table["in_shortlist"].to_numpy()
-    nearest = by_gap[inside[by_gap]][: 2 * most // 3]
-    outside = by_gap[~inside[by_gap]][:most]
-    ranked = [look.b, look.c, look.boundary, *nearest, *outside, *by_gap[: 2 * most]]
-    chosen = list(dict.fromkeys(int(arm) for arm in ranked))[:most]
+    nearest = by_gap[inside[by_gap]][: 2 * ROWS_SHOWN // 3]
+    outside = by_gap[~inside[by_gap]][:ROWS_SHOWN]
+    ranked = [look.b, look.c, look.boundary, *nearest, *outside, *by_gap[: 2 * ROWS_SHOWN]]
+    chosen = list(dict.fromkeys(int(arm) for arm in ranked))[:ROWS_SHOWN]
     return best_first(table.iloc[sorted(chosen)], look.problem).index.tolist()
 
 

@@ -98,12 +98,11 @@ def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
 def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -> None:
     places = np.arange(len(arms), 0, -1)
     middle, low, high = (look.table[column].to_numpy() for column in columns)
-    for arm, place in zip(arms, places.tolist(), strict=True):
-        shade = colour(look, arm)
+    colours = [colour(look, arm) for arm in arms]
+    for arm, place, shade in zip(arms, places.tolist(), colours, strict=True):
         bar = {"color": shade, "linewidth": 2.5, "solid_capstyle": "butt"}  # no longer than it is
         ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
-    colours = [colour(look, arm) for arm in arms]
     label_rows(ax, labels(look, arms, ax), places, colours)
 
 

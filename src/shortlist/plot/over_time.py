@@ -59,7 +59,9 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     past = study.history() if history is None else history
     look = past.last if study.evaluations else None
     alone, signs = study.bound.engine.setup.alone, study.bound.interval
-    panels = _panels(ax, [3.0] if alone or look is None else [3.0, 1.3])
+    heights = [3.0] if alone or look is None else [3.0, 1.3]
+    size = (WIDTH, 1.2 + sum(heights) + 0.4 * len(heights))
+    panels = panels_for(ax, size, heights)[1][: len(heights)]  # of those given, the first
     if look is None:
         return say(panels[0], nothing_yet(study))
     near = _nearest(look)
@@ -195,12 +197,6 @@ def _name_lines(ax: Any, names: list[str], ends: list[tuple[float, str]]) -> Non
             va="center",
             parse_math=False,
         )
-
-
-def _panels(ax: Any, heights: list[float]) -> list[Any]:
-    """Panels one below the other; the first of the axes that are given."""
-    size = (WIDTH, 1.2 + sum(heights) + 0.4 * len(heights))
-    return panels_for(ax, size, heights)[1][: len(heights)]
 
 
 def spread(heights: Sequence[float], apart: float) -> list[float]:

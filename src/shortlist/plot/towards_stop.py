@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,27 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shortlist.study.insight.history import History
+    from shortlist.study.insight.remaining import Projection
     from shortlist.study.study import Study
 
 MANY = 60  # statistics: fewer are drawn as dots
 STEEP = 2.0  # times: so much higher than all later ones, the first statistics are not shown
 FAR = 20.0  # a projection this many times beyond the results is drawn on a logarithmic axis
-
-
-class Projection(Protocol):
-    """Further evaluations to the stop: a guess, and a range for it; None where not known."""
-
-    @property
-    def evaluations(self) -> float | None:
-        """The best guess."""
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of its range."""
-
-    @property
-    def high(self) -> float | None:
-        """The upper end."""
 
 
 def stopping(
@@ -50,7 +35,7 @@ def stopping(
     ----------
     study : Study
         Before the initial pulls are told, a sentence says so.
-    projection : optional
+    projection : Projection, optional
         How many more evaluations are expected: anything with the attributes ``evaluations``,
         ``low`` and ``high``. By default the study's own, ``study.remaining()``; None draws none.
     history : History, optional
@@ -138,6 +123,8 @@ def _project(
     value: float,
 ) -> tuple[float, str]:
     """Draw the projected stop; returns how far it reaches, and what it says."""
+    from shortlist.study.insight.remaining import two_digits
+
     if isinstance(projection, str):
         projection = study.remaining()
     if projection is None:
@@ -155,24 +142,11 @@ def _project(
     ax.plot([now + start, reach], [epsilon, epsilon], linewidth=5, alpha=0.5, zorder=3, **style)
     if high is None:
         ax.plot([reach], [epsilon], ">", markersize=9, zorder=3, **style)
-    words = f"Projected (orange): {_rounded(start)} to {_rounded(high)} more"
+    most = "any number" if high is None else two_digits(round(high))
+    words = f"Projected (orange): {two_digits(round(start))} to {most} more"
     if guess is not None:
         ends = [now, now + guess], [value, epsilon]
         ax.plot(*ends, ":", linewidth=1.5, zorder=3, **style)
         ax.plot([now + guess], [epsilon], "D", markeredgecolor="white", zorder=4, **style)
-        words += f", about {_rounded(guess)} (◆)"
+        words += f", about {two_digits(round(guess))} (◆)"
     return reach, f"{words}. "
-
-
-def _rounded(count: float | None) -> str:
-    """A count rounded to two digits: more would pretend to be known.
-
-    Examples
-    --------
-    >>> _rounded(1234.0), _rounded(7.0), _rounded(None)
-    ('1,200', '7', 'any number')
-    """
-    if count is None:
-        return "any number"
-    whole = round(count)
-    return f"{round(whole, min(0, 2 - len(str(whole)))):,}"

@@ -12,9 +12,9 @@ import numpy as np
 
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Reals
-from shortlist.posterior.least_squares import apply, lags
+from shortlist.posterior.least_squares import apply
 from shortlist.posterior.passes import inner, products
-from shortlist.posterior.state import BEHIND, OBSERVED, RECENT, TRACE, State
+from shortlist.posterior.state import BEHIND, LAGGING, OBSERVED, RECENT, TRACE, State
 
 GUARD = 1e-9  # relative: far above rounding errors
 
@@ -34,7 +34,7 @@ def bilinear(matrix: np.ndarray, v: np.ndarray, w: np.ndarray) -> float:
 @compiled(inline=False)
 def mean_of(state: State, arm: int) -> float:
     """μ̂_a, exact."""
-    if lags(state):
+    if state.layout == LAGGING:
         return inner(state.features, arm, state.lagging.theta)
     return state.means[arm]
 

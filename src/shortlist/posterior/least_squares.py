@@ -1,6 +1,7 @@
 """Least squares in arm space, compiled: what keeps the arrays of a ``State`` current.
 
-Each way to keep G (see ``State.layout``) has its own ``refresh``, which computes everything from counts
+Rows of G that are not kept are made on demand, in the slot of the least recently used one. Each way to
+keep G (see ``State.layout``) has its own ``refresh``, which computes everything from counts
 and sums, and its own ``observe``, which takes in one evaluation. With a grid of shifts (``climb``) the
 shift rises with λ_min(A), and ln det(I + A/shift) no longer grows with t.
 """
@@ -8,10 +9,16 @@ shift rises with λ_min(A), and ln det(I + A/shift) no longer grows with t.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Annotated
 
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.linear import cholesky, solve_factor
-from shortlist.numerics.records import BOOLEAN, INTEGER, REAL, REALS, TABLE, VOID, Reals
+from shortlist.numerics.linear import cholesky, dot, solve_factor
+from shortlist.numerics.records import (
+    Address,
+    Reals,
+    Table,
+)
 from shortlist.posterior.passes import absorb, inner, norms, products
 from shortlist.posterior.state import (
     ASIDE,
@@ -31,16 +38,16 @@ from shortlist.posterior.state import (
     REGULARIZATION,
     ROWS,
     SHIFT,
-    STATE,
     STEEPEST,
     STEP,
+    TICK,
     TRACE,
     WHOLE,
     State,
 )
 
 
-@compiled(BOOLEAN(STATE, REAL, BOOLEAN))
+@compiled(typed=True)
 def factorize(state: State, ridge: float, with_pilot: bool) -> bool:
     """Cholesky factor of ridge·I + Σ_a (N_a/n_a) x_a x_aᵀ into ``factor``; False if not positive."""
     x, factor = state.features, state.factor
@@ -59,7 +66,7 @@ def factorize(state: State, ridge: float, with_pilot: bool) -> bool:
     return cholesky(factor)
 
 
-@compiled(REAL(STATE, REAL))
+@compiled(typed=True)
 def log_determinant(state: State, scale: float) -> float:
     """Ln det(M / scale) of the matrix M last factorized."""
     total = 0.0
@@ -69,34 +76,19 @@ def log_determinant(state: State, scale: float) -> float:
     return total - rank * math.log(scale)
 
 
-@compiled(REAL(INTEGER))
+@compiled(typed=True)
 def price(level: int) -> float:
     """What level k of a grid of shifts, with its share 1/((k + 1)(k + 2)) of δ, adds to ln det."""
     return 2.0 * math.log((level + 1.0) * (level + 2.0)) if level >= 0 else 0.0
 
 
-@compiled(VOID(STATE, REALS))
-def solve(state: State, vector: Reals) -> None:
-    """Solve in place with the matrix last factorized."""
-    solve_factor(state.factor, vector)
-
-
-@compiled(VOID(STATE, TABLE))
-def invert(state: State, inverse: Reals) -> None:
+@compiled(typed=True)
+def invert(state: State, inverse: Table) -> None:
     """The inverse of the matrix last factorized."""
     for i in range(inverse.shape[0]):
         for j in range(inverse.shape[0]):
             inverse[i, j] = 1.0 if i == j else 0.0
-        solve(state, inverse[i])
-
-
-@compiled()
-def dot(state: State, arm: int, vector: Reals) -> float:
-    """x_aᵀ v, summed in order, so that the interpreter gives the same bits (``passes.inner`` is faster)."""
-    total = 0.0
-    for k in range(state.features.shape[1]):
-        total += state.features[arm, k] * vector[k]
-    return total
+        solve_factor(state.factor, inverse[i])
 
 
 @compiled()
@@ -118,13 +110,7 @@ def excess_of(state: State, arm: int) -> float:
     return excess / state.noise[arm]
 
 
-@compiled()
-def lags(state: State) -> bool:
-    """Whether the estimates of the arms may not be current."""
-    return state.layout == LAGGING
-
-
-@compiled(VOID(STATE))
+@compiled(typed=True)
 def start_lagging(state: State) -> None:
     """Set the norms that bound what changes from now on."""
     factor, metric, lagging = state.factor, state.lagging.metric, state.lagging
@@ -141,7 +127,7 @@ def start_lagging(state: State) -> None:
     state.clock[BEHIND] = 0
 
 
-@compiled(BOOLEAN(STATE))
+@compiled(typed=True)
 def fit(state: State) -> bool:
     """Factorize V and write θ̂ to ``scratch``, as every refresh begins; False if V is singular."""
     x, scalars, y = state.features, state.scalars, state.scratch
@@ -157,11 +143,11 @@ def fit(state: State) -> bool:
         if total != 0.0:
             for i in range(rank):
                 y[i] += total * x[a, i]
-    solve(state, y)
+    solve_factor(state.factor, y)
     return True
 
 
-@compiled(VOID(STATE))
+@compiled(typed=True)
 def renew_shifted(state: State) -> None:
     """Compute the shifted inverse, its ln det and the time of the next refresh, as every refresh ends."""
     x, scalars, clock = state.features, state.scalars, state.clock
@@ -187,7 +173,7 @@ def renew_shifted(state: State) -> None:
         clock[NEXT_REFRESH] += min(clock[NEXT_REFRESH], REFRESH_EVERY)
 
 
-@compiled(BOOLEAN(STATE))
+@compiled(typed=True)
 def refresh_whole(state: State) -> bool:
     """Recompute everything where all of G is kept; False if the design is singular."""
     x, y = state.features, state.scratch
@@ -195,19 +181,19 @@ def refresh_whole(state: State) -> bool:
     if not fit(state):
         return False
     for a in range(arms):
-        state.means[a] = dot(state, a, y)
+        state.means[a] = dot(state.features, a, y)
     for a in range(arms):
         for i in range(rank):
             y[i] = x[a, i]
-        solve(state, y)
+        solve_factor(state.factor, y)
         for i in range(arms):
-            state.rows[a, i] = dot(state, i, y)
+            state.rows[a, i] = dot(state.features, i, y)
         state.variances[a] = state.rows[a, a]
     renew_shifted(state)
     return True
 
 
-@compiled(BOOLEAN(STATE))
+@compiled(typed=True)
 def refresh_rows(state: State) -> bool:
     """Recompute everything where some rows of G are kept or none; False if the design is singular."""
     x, y, kept = state.features, state.scratch, state.kept
@@ -215,7 +201,7 @@ def refresh_rows(state: State) -> bool:
     if not fit(state):
         return False
     products(x, y, state.means)
-    if lags(state):
+    if state.layout == LAGGING:
         for i in range(rank):
             state.lagging.theta[i] = state.lagging.anchor[i] = y[i]
     norms(x, state.factor, y, state.variances)
@@ -223,17 +209,17 @@ def refresh_rows(state: State) -> bool:
         if kept.owners[s] >= 0:
             for i in range(rank):
                 y[i] = x[kept.owners[s], i]
-            solve(state, y)
+            solve_factor(state.factor, y)
             products(x, y, state.rows[s])
             state.variances[kept.owners[s]] = state.rows[s, kept.owners[s]]
     invert(state, kept.inverse)
-    if lags(state):
+    if state.layout == LAGGING:
         start_lagging(state)
     renew_shifted(state)
     return True
 
 
-@compiled(VOID(STATE))
+@compiled(typed=True)
 def start(state: State) -> None:
     """Forget every evaluation; with a regularisation a refresh must follow."""
     for a in range(state.features.shape[0]):
@@ -301,7 +287,7 @@ def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
     if state.shifted.shape[0] > 0:
         if scalars[SHIFT] > 0.0 or state.clock[ASIDE] > 0:
             apply(state, arm, state.shifted, state.scratch)
-            growth = noise + dot(state, arm, state.scratch)
+            growth = noise + dot(state.features, arm, state.scratch)
             downdate(state.shifted, state.scratch, growth)
             scalars[LOG_DET] += math.log(growth / noise)
         if state.clock[ASIDE] > 0:
@@ -312,10 +298,7 @@ def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
         scalars[LOG_DET] += math.log(growth / noise)
 
 
-OBSERVES = VOID(STATE, INTEGER, REAL)
-
-
-@compiled(OBSERVES)
+@compiled(typed=True)
 def observe_whole(state: State, arm: int, value: float) -> None:
     """Take in one evaluation where all of G is kept: a rank-one update, or a refresh if it is due."""
     if not count_in(state, arm, value):
@@ -351,7 +334,7 @@ def observe_whole(state: State, arm: int, value: float) -> None:
     update_shifted(state, arm, value, growth)
 
 
-@compiled(VOID(STATE, INTEGER, REAL))
+@compiled(typed=True)
 def update_rows(state: State, arm: int, shrink: float) -> None:
     """The rows of G that are kept after an evaluation that shrinks a variance steeply."""
     u, owners = state.arm_scratch, state.kept.owners
@@ -366,7 +349,7 @@ def update_rows(state: State, arm: int, shrink: float) -> None:
                     state.rows[s, i] = state.noise[arm] * (u[i] * shrink)
 
 
-@compiled(OBSERVES)
+@compiled(typed=True)
 def observe_rows(state: State, arm: int, value: float) -> None:
     """Take in one evaluation where some rows of G are kept."""
     if not count_in(state, arm, value):
@@ -400,7 +383,7 @@ def observe_rows(state: State, arm: int, value: float) -> None:
     update_shifted(state, arm, value, growth)
 
 
-@compiled(OBSERVES)
+@compiled(typed=True)
 def observe_lagging(state: State, arm: int, value: float) -> None:
     """Take in one evaluation where the estimates of the arms are not kept current: θ̂ and V⁻¹ change."""
     if not count_in(state, arm, value):
@@ -428,14 +411,44 @@ def observe_lagging(state: State, arm: int, value: float) -> None:
 
 REFRESH = {WHOLE: refresh_whole, ROWS: refresh_rows, LAGGING: refresh_rows}
 OBSERVE = {WHOLE: observe_whole, ROWS: observe_rows, LAGGING: observe_lagging}
+Observe = Annotated[Callable[..., None], Address(observe_whole.signature)]
+Refresh = Annotated[Callable[..., bool], Address(refresh_whole.signature)]
 
 
-SELDOM = (
-    16  # a check costs as much as a refresh without rows: one after a sixteenth more evaluations
-)
+@compiled(typed=True)
+def make_row(state: State, arm: int) -> int:
+    """Make the arm's row of G in the least recently used slot; returns the slot."""
+    slot = 0
+    for s in range(state.kept.used.shape[0]):
+        if state.kept.used[s] < state.kept.used[slot]:
+            slot = s
+    if state.kept.owners[slot] >= 0:
+        state.kept.slots[state.kept.owners[slot]] = -1
+    state.kept.owners[slot] = arm
+    state.kept.slots[arm] = slot
+    apply(state, arm, state.kept.inverse, state.scratch)
+    products(state.features, state.scratch, state.rows[slot])
+    return slot
 
 
-@compiled(VOID(STATE, REAL))
+@compiled()
+def row(state: State, arm: int) -> int:
+    """The slot of the arm's row of G, which is made if it is missing."""
+    if state.layout == WHOLE:
+        return arm
+    slot = state.kept.slots[arm]
+    if slot < 0:
+        slot = make_row(state, arm)
+    state.clock[TICK] += 1
+    state.kept.used[slot] = state.clock[TICK]
+    return slot
+
+
+# A check costs as much as a refresh without rows: one after a sixteenth more evaluations.
+SELDOM = 16
+
+
+@compiled(typed=True)
 def climb(state: State, inflation: float) -> None:
     """Raise the shift to the highest level whose c = shift/u is at most λ_min(A), if that narrows the bound.
 

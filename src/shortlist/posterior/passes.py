@@ -6,9 +6,12 @@ is read. So a pass does all it can with a block of arms while the block is in th
 
 from __future__ import annotations
 
-from shortlist.arrays import Integers, Reals
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import INTEGER, INTEGERS, REAL, REALS, TABLE, VOID
+from shortlist.numerics.records import (
+    Integers,
+    Reals,
+    Table,
+)
 
 BLOCK = 1024
 SCANNED = 128  # arms in a block that is skipped if none of them can matter
@@ -23,9 +26,9 @@ def inner(features: Reals, arm: int, vector: Reals) -> float:
     return total
 
 
-@compiled(VOID(TABLE, INTEGER, INTEGER, REALS, REALS, REALS, REALS, REALS), fast=True)
+@compiled(typed=True, fast=True)
 def products_of_quarters(
-    features: Reals,
+    features: Table,
     quarter: int,
     first: int,
     vector: Reals,
@@ -52,8 +55,8 @@ def products_of_quarters(
         out[i], second[i], third[i], fourth[i] = to_a, to_b, to_c, to_d
 
 
-@compiled(VOID(TABLE, REALS, REALS), fast=True)
-def products(features: Reals, vector: Reals, out: Reals) -> None:
+@compiled(typed=True, fast=True)
+def products(features: Table, vector: Reals, out: Reals) -> None:
     """x_iᵀv of every arm."""
     arms = features.shape[0]
     quarter = arms // 4
@@ -65,8 +68,8 @@ def products(features: Reals, vector: Reals, out: Reals) -> None:
         out[i] = inner(features, i, vector)
 
 
-@compiled(VOID(TABLE, TABLE, REALS, REALS), fast=True)
-def norms(features: Reals, factor: Reals, y: Reals, out: Reals) -> None:
+@compiled(typed=True, fast=True)
+def norms(features: Table, factor: Table, y: Reals, out: Reals) -> None:
     """‖x_i‖²_{V⁻¹} = ‖L⁻¹x_i‖² of every arm, V = LLᵀ: half a solve is enough."""
     for i in range(features.shape[0]):
         square = 0.0
@@ -79,11 +82,11 @@ def norms(features: Reals, factor: Reals, y: Reals, out: Reals) -> None:
         out[i] = square
 
 
-@compiled(VOID(TABLE, REALS, TABLE, INTEGERS, INTEGER, REALS, REALS, REALS, REAL, REAL), fast=True)
+@compiled(typed=True, fast=True)
 def absorb(
-    features: Reals,
+    features: Table,
     product: Reals,
-    rows: Reals,
+    rows: Table,
     owners: Integers,
     slot: int,
     u: Reals,

@@ -6,9 +6,10 @@ import math
 
 from shortlist.arrays import NO_ARM
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import REAL, VOID, Integers, Reals
+from shortlist.numerics.linear import dot
+from shortlist.numerics.records import Integers, Reals
 from shortlist.posterior.least_squares import excess_of, factorize, log_determinant
-from shortlist.posterior.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, READY, STATE, State
+from shortlist.posterior.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, READY, State
 
 
 @compiled()
@@ -36,7 +37,7 @@ def missing(state: State, again: Integers) -> int:
     return NO_ARM
 
 
-@compiled(VOID(STATE))
+@compiled(typed=True)
 def set_aside(state: State) -> None:
     """Make the evaluations so far a pilot: its estimate is kept, everything else starts again."""
     factorize(state, 0.0, True)
@@ -49,7 +50,7 @@ def set_aside(state: State) -> None:
     state.clock[READY] = 0
 
 
-@compiled(REAL(STATE, REAL))
+@compiled(typed=True)
 def surprise(state: State, sigma: float) -> float:
     """Ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ² in the norm of (A⁻¹ + Λ⁻¹)⁻¹, Λ the pilot's A and ν its θ̂.
 
@@ -61,8 +62,5 @@ def surprise(state: State, sigma: float) -> float:
         total += excess_of(state, a) * (state.means[a] - state.prior[a])
     rank = state.lean.shape[0]
     for i in range(rank):
-        product = 0.0
-        for k in range(rank):
-            product += state.shifted[i, k] * state.lean[k]
-        total -= product * state.lean[i]
+        total -= dot(state.shifted, i, state.lean) * state.lean[i]
     return state.scalars[LOG_DET] + max(total, 0.0) / (sigma * sigma)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.errors import InvalidFeatures, SingularDesign
-from shortlist.numerics.records import ABSENT, Integers, Reals
-from shortlist.numerics.tall import (
+from shortlist.numerics.blockwise import (
     blocks,
     condition,
     even,
     exponents,
     gram,
+    is_identity,
     squared_norms,
     triangle_of,
-    unlocked,
 )
+from shortlist.numerics.records import ABSENT, Integers, Reals, unlocked
 from shortlist.posterior.lagging import all_variances
-from shortlist.posterior.least_squares import OBSERVE, REFRESH
+from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
 from shortlist.posterior.passes import products
 from shortlist.posterior.pilot import set_aside, surprise
-from shortlist.posterior.rows import row
 from shortlist.posterior.state import (
     ASIDE,
     LAGGING,
@@ -132,7 +131,7 @@ def width_floor(features: Reals, regularization: float = 0.0) -> float:
     >>> width_floor(np.eye(3))
     1e-12
     """
-    if np.array_equal(features, np.eye(*features.shape)) and regularization == 0.0:
+    if regularization == 0.0 and is_identity(features):
         return LEAST_SHARE
     rounding = float(np.finfo(float).eps)
     floor = max(LEAST_SHARE, 16.0 * rounding * condition(features) ** 2)
@@ -194,25 +193,20 @@ class Posterior:
         kept = min(arms, resident)
         layout = WHOLE if kept == arms else ROWS if kept else LAGGING
         tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
-        self.state = State(
-            layout=layout,
+        by_arm = ("pulls", "sums", "means", "arm_scratch", "pilot", "pilot_sums", "prior")
+        self.state = State.zeros(
+            **dict.fromkeys(by_arm, arms),
             features=unlocked(np.ascontiguousarray(features, dtype=np.float64)),
-            pulls=np.zeros(arms, np.int64),
-            sums=np.zeros(arms),
-            means=np.zeros(arms),
             variances=np.full(arms, np.inf),
-            rows=np.zeros((kept, arms)),
-            shifted=np.zeros((tracked, tracked)),
-            factor=np.zeros((rank, rank)),
-            arm_scratch=np.zeros(arms),
-            scratch=np.zeros(rank),
-            pilot=np.zeros(arms, np.int64),
-            pilot_sums=np.zeros(arms),
-            prior=np.zeros(arms),
-            lean=np.zeros(rank),
+            rows=(kept, arms),
+            shifted=(tracked, tracked),
+            factor=(rank, rank),
+            scratch=rank,
+            lean=rank,
             scalars=np.array([regularization, shift, 0.0, 0.0, 0.0, floor]),
             clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
+            layout=layout,
             kept=ABSENT if layout == WHOLE else no_rows(arms, kept, rank),
             lagging=no_lag(arms, rank) if layout == LAGGING else ABSENT,
         )
@@ -324,25 +318,15 @@ class Posterior:
 
 def no_rows(arms: int, kept: int, rank: int) -> KeptRows:
     """Empty room for ``kept`` rows of G."""
-    return KeptRows(
-        slots=np.full(arms, -1, np.int64),
-        owners=np.full(kept, -1, np.int64),
-        used=np.zeros(kept, np.int64),
-        inverse=np.zeros((rank, rank)),
-    )
+    slots, owners = np.full(arms, -1, np.int64), np.full(kept, -1, np.int64)
+    return KeptRows.zeros(slots=slots, owners=owners, used=kept, inverse=(rank, rank))
 
 
 def no_lag(arms: int, rank: int) -> Lagging:
     """Empty room for what bounds estimates that are not kept current."""
-    return Lagging(
-        theta=np.zeros(rank),
-        anchor=np.zeros(rank),
-        deviations=np.zeros(arms),
-        metric=np.zeros((rank, rank)),
-        recent=np.zeros((RECENT, rank)),
-        growths=np.zeros(RECENT),
-        exact_at=np.zeros(arms, np.int64),
-    )
+    recent = {"recent": (RECENT, rank), "growths": RECENT}
+    vectors = {"theta": rank, "anchor": rank, "deviations": arms, "exact_at": arms}
+    return Lagging.zeros(**vectors, **recent, metric=(rank, rank))
 
 
 def keeps_all_rows(arms: int, rank: int) -> bool:

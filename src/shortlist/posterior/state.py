@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shortlist.numerics.records import Integer, Integers, Reals, Record, Table, record_type
+from shortlist.numerics.records import Integer, Integers, Reals, Record, Table
 
 REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE, FLOOR = 0, 1, 2, 3, 4, 5
 OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
@@ -88,6 +88,3 @@ class State(Record):
     noise: Reals
     kept: KeptRows
     lagging: Lagging
-
-
-STATE = record_type(State)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from shortlist.report.reading import Reading
+from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
 from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
 from shortlist.study.answer import best_first
@@ -19,12 +19,12 @@ MOST = 5_000_000  # bytes of names and numbers: of more, those of the first arms
 NUMBERS = 26  # bytes that the numbers of an arm take, about
 
 
-def arms(reading: Reading) -> dict[str, Any]:
+def arms(analysis: Analysis) -> dict[str, Any]:
     """The arms, the best estimated mean first; of very many those around the boundary."""
-    everyone, first, order = reading.study.table(), 0, ""
-    K, m = reading.study.problem.arms, reading.study.problem.m
-    if reading.study.statistic is not None:
-        everyone = best_first(everyone, reading.study.problem)
+    everyone, first, order = analysis.study.table(), 0, ""
+    K, m = analysis.study.problem.arms, analysis.study.problem.m
+    if analysis.study.statistic is not None:
+        everyone = best_first(everyone, analysis.study.problem)
         first = max(0, min(m - ROWS_SHOWN // 2, K - ROWS_SHOWN))
         order = ", best estimated mean first"
     shown = everyone[first : first + ROWS_SHOWN]
@@ -33,8 +33,8 @@ def arms(reading: Reading) -> dict[str, Any]:
     else:
         around = f": those around rank m = {m:,}" if order else ""
         caption = f"Arms {first + 1:,} to {first + len(shown):,} of {K:,}{order}{around}"
-    if reading.late:
-        caption += f", with the {reading.late:,} told after the stop"
+    if analysis.late:
+        caption += f", with the {analysis.late:,} told after the stop"
     places = decimals(shown)
     rows = [
         [

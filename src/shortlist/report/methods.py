@@ -10,8 +10,9 @@ import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
 from shortlist.plans.budget import BudgetBound
+from shortlist.printable import count
+from shortlist.report.analysis import Analysis
 from shortlist.report.citations import NEAREST, REDA, SOFTWARE, Work, algorithm_work, works
-from shortlist.report.reading import Reading
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee import out_of_order
@@ -30,26 +31,28 @@ KINDS = {  # of rules, in the words of the paper
 RULES = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
 
 
-def methods(reading: Reading) -> str:
+def methods(analysis: Analysis) -> str:
     """The text without markup: four paragraphs, each one line.
 
     Examples
     --------
     >>> from shortlist import Study
     >>> study = Study(arms=["a", "b"], m=1, sigma=0.5, algorithm="LUCB", seed=0)
-    >>> print(methods(Reading(study)).split(" (")[0])
+    >>> print(methods(Analysis(study)).split(" (")[0])
     We looked for the best of K = 2 arms by top-m identification with fixed confidence
     """
-    study = reading.study
+    study = analysis.study
     worth = [named(study.shortlist.guarantee)]
-    if reading.warned:
-        worth.append(f"The data spoke against what this assumes: {contradicted(reading.warnings)}.")
+    if analysis.warnings:
+        worth.append(
+            f"The data spoke against what this assumes: {contradicted(analysis.warnings)}."
+        )
     own, *others = (f"{name} {version}" for name, version in software().items())
     tools = [
         f"Computed with {own} ({', '.join(others)}), seed {study.seed}.",
         f"Hash of settings, features and results: {study.fingerprint}.",
     ]
-    paragraphs = (_design(study), _course(reading), worth, tools)
+    paragraphs = (_design(study), _course(analysis), worth, tools)
     return "\n\n".join(" ".join(sentences) for sentences in paragraphs)
 
 
@@ -140,9 +143,9 @@ def _design(study: Study) -> list[str]:
     ]
 
 
-def _course(reading: Reading) -> list[str]:
+def _course(analysis: Analysis) -> list[str]:
     """What was done, sentence by sentence, as far as it was done in this study."""
-    study = reading.study
+    study = analysis.study
     words = _origins(study)
     if out_of_order(study):
         words.append(
@@ -152,21 +155,21 @@ def _course(reading: Reading) -> list[str]:
     kinds = study.all_steps().kinds
     told = np.cumsum(kinds == TAKE)[kinds == REOPEN].tolist()
     if told:
-        after = ", ".join(f"{count:,}" for count in told)
+        after = ", ".join(f"{number:,}" for number in told)
         words.append(
             f"An earlier stop was taken back and the study reopened (after evaluations: {after})."
         )
     if study.done:
-        words.append(f"The study stopped after {_counted(study.answered_at, 'evaluation')}.")
+        words.append(f"The study stopped after {count(study.answered_at, 'evaluation')}.")
     else:
         words.append(
-            f"After {_counted(study.evaluations, 'evaluation')} the study had not stopped: the "
+            f"After {count(study.evaluations, 'evaluation')} the study had not stopped: the "
             "list is a guess."
         )
     words += _audit(study)
-    if reading.late:
+    if analysis.late:
         words.append(
-            f"{_counted(reading.late, 'result')} {_were(reading.late)} told after the stop; the "
+            f"{count(analysis.late, 'result')} {_were(analysis.late)} told after the stop; the "
             "list and what it is worth do not rest on that."
         )
     states = Counter(trial.state for trial in study.trials)
@@ -177,7 +180,7 @@ def _course(reading: Reading) -> list[str]:
         )
     corrected = sum(bool(trial.corrections) for trial in study.trials)
     if corrected:
-        results = _counted(corrected, "result")
+        results = count(corrected, "result")
         words.append(f"{results} {_were(corrected)} corrected after being told.")
     names = [plain(name) for name in study.shortlist.names]
     if 0 < len(names) <= NAMES_LISTED:
@@ -194,9 +197,9 @@ def _audit(study: Study) -> list[str]:
     results = study.audit.results
     if not results:
         return []
-    tested = _counted(len({trial.arm for trial in results}), "arm")
+    tested = count(len({trial.arm for trial in results}), "arm")
     return [
-        f"Before the list was final, {_counted(len(results), 'fresh evaluation')} of {tested} "
+        f"Before the list was final, {count(len(results), 'fresh evaluation')} of {tested} "
         "tested whether the means are linear in the features, and did not reject it at level "
         f"{LEVEL:g}."
     ]
@@ -205,19 +208,19 @@ def _audit(study: Study) -> list[str]:
 def _origins(study: Study) -> list[str]:
     """How the evaluations came to be made."""
     taken = study.taken[: study.answered_at] if study.model.stopped else study.taken
-    count = Counter(trial.cause.origin for trial in taken)
+    causes = Counter(trial.cause.origin for trial in taken)
     first = "the first plan" if makes_plans(study) else "initial pulls"
     beyond = beyond_first_plan(study, taken) if makes_plans(study) else 0
     parts = {
-        f"set beforehand ({first})": count["initial"] - beyond,
+        f"set beforehand ({first})": causes["initial"] - beyond,
         "asked for before the results of the first plan were in": beyond,
-        "chosen in view of the results by then": count["round"] + count["second of a round"],
-        "told without having been asked for": count["unasked"],
-        "made to test linearity": count["audit"],
-        "carried over from an earlier study": count["carried"],
+        "chosen in view of the results by then": causes["round"] + causes["second of a round"],
+        "told without having been asked for": causes["unasked"],
+        "made to test linearity": causes["audit"],
+        "carried over from an earlier study": causes["carried"],
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]
-    words = [f"Of {_counted(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
+    words = [f"Of {count(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
     if not study.done:  # then the guarantee says it
         words += [source.words for source in study.sources]
     aside = study.model.posterior.aside
@@ -231,7 +234,3 @@ def _origins(study: Study) -> list[str]:
 
 def _were(number: int) -> str:
     return "was" if number == 1 else "were"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

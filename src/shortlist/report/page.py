@@ -14,11 +14,11 @@ from markupsafe import Markup
 
 from shortlist._version import __version__
 from shortlist.files.writing import write_file
+from shortlist.report.analysis import Analysis
 from shortlist.report.arms import arms
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods, named, plain
 from shortlist.report.pictures import pictures
-from shortlist.report.reading import Reading
 from shortlist.report.rendering import content_policy, environment
 from shortlist.report.sections import LEVELS, answer, failures, progress, specification, state, utc
 from shortlist.report.tables import ROWS_SHOWN
@@ -50,28 +50,28 @@ def html(study: Study) -> str:
     >>> "&lt;script&gt;" in page
     True
     """
-    reading, problem = Reading(study), study.problem
+    analysis, problem = Analysis(study), study.problem
     script = _own("script.js") + _own("search.js")
     title = f"The {problem.m:,} best of" if problem.m > 1 else "The best of"
     title = f"{title} {problem.arms:,} arms" if study.name == UNNAMED else study.name
     return _template().render(
         study=study,
         problem=problem,
-        reading=reading,
+        analysis=analysis,
         title=title,
         plain_title=plain(title),
         state=state(study),
         answer=answer(study),
         guarantee=named(study.shortlist.guarantee).split(":", 1),
         assumptions=assumptions(study),
-        progress=progress(reading),
-        findings=sorted(reading.findings, key=lambda finding: LEVELS.index(finding.level)),
-        pictures=pictures(reading),
-        arms=arms(reading),
+        progress=progress(analysis),
+        findings=sorted(analysis.findings, key=lambda finding: LEVELS.index(finding.level)),
+        pictures=pictures(analysis),
+        arms=arms(analysis),
         failures=failures(study),
         failed=sum(trial.state == "failed" for trial in study.trials),
         specification=specification(study),
-        methods=methods(reading),
+        methods=methods(analysis),
         works=cited(study),
         rows_shown=ROWS_SHOWN,
         now=utc(time.time()),

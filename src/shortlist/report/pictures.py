@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from shortlist import plot
 from shortlist.plot.figure import load_pyplot
-from shortlist.report.reading import Reading
+from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
 from shortlist.study.view import before_the_rounds
 
@@ -36,32 +36,32 @@ SVG = {"svg.fonttype": "none", "svg.hashsalt": "shortlist"}
 DPI = 150  # of layers drawn as pixels
 
 
-def pictures(reading: Reading) -> dict[str, Any]:
+def pictures(analysis: Analysis) -> dict[str, Any]:
     """A title, a sentence and an SVG element for each picture, and a note on those left out."""
     drawn = []
-    for name, title, shows, draw in _drawings(reading):
+    for name, title, shows, draw in _drawings(analysis):
         try:
             drawn.append((title, shows, svg(draw, label=f"{title}. {shows}", prefix=name)))
         except ImportError as error:
             return {"drawn": [], "note": f"No pictures: {error}"}
     note = ""
-    if reading.study.statistic is None:
+    if analysis.study.statistic is None:
         note = (
             "The means, their intervals and the way to the stop are drawn once the stop is looked "
-            f"for. {before_the_rounds(reading.study)}"
+            f"for. {before_the_rounds(analysis.study)}"
         )
     return {"drawn": drawn, "note": note}
 
 
-def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Figure]]]:
+def _drawings(analysis: Analysis) -> Iterator[tuple[str, str, str, Callable[[], Figure]]]:
     """A name, a title, what is to be seen, and what draws it."""
-    study = reading.study
+    study = analysis.study
     if study.statistic is not None:
         yield (
             "intervals",
             "Means and intervals",
             "The estimated mean of each arm, and what the stop compares.",
-            lambda: plot.intervals(study, history=reading.past),
+            lambda: plot.intervals(study, history=analysis.past),
         )
         yield (
             "stopping",
@@ -69,13 +69,13 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
             "The statistic that must fall to ε, over the evaluations."
             if study.budget is None
             else "How much better the challenger may still be, each time the results were looked at.",
-            lambda: plot.stopping(study, projection=reading.remaining, history=reading.past),
+            lambda: plot.stopping(study, projection=analysis.remaining, history=analysis.past),
         )
         yield (
             "shrinking",
             "Intervals over time",
             "How the intervals shrank as results came in.",
-            lambda: plot.shrinking(study, history=reading.past),
+            lambda: plot.shrinking(study, history=analysis.past),
         )
     if study.trials:
         yield (
@@ -90,7 +90,7 @@ def _drawings(reading: Reading) -> Iterator[tuple[str, str, str, Callable[[], Fi
             "The arms by their features",
             "The arms in the plane in which their features differ most.",
             # Before the stop is looked for there is no past to go through.
-            lambda: plot.plane(study, history=None if study.statistic is None else reading.past),
+            lambda: plot.plane(study, history=None if study.statistic is None else analysis.past),
         )
 
 

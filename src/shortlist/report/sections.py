@@ -12,7 +12,7 @@ import numpy
 
 from shortlist._version import __version__
 from shortlist.printable import count
-from shortlist.report.reading import Reading
+from shortlist.report.analysis import Analysis
 from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
 from shortlist.study.budget import rounded
 from shortlist.study.insight.audit import audit_results
@@ -72,52 +72,48 @@ def answer(study: Study) -> dict[str, Any]:
 
 MEANS = (
     "Each mean is the algorithm's estimate at its last decision: it need not be the average of the "
-    "evaluations of the arm."
+    "evaluations of the arm. "
 )
 
 
 def intervals(study: Study) -> str:
     """What the means and intervals of the shortlist are, and what the stop compares."""
-    words = _intervals(study)
-    return words if study.bound.setting.classical else f"{MEANS} {words}"
-
-
-def _intervals(study: Study) -> str:
-    own = (
-        "Each interval is that of the arm alone: mean ± C σ √(xᵀV⁻¹x), with x its features, V the "
-        "sum of x xᵀ over the evaluations, and C the threshold."
+    classical = study.bound.setting.classical
+    interval = (
+        "mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C "
+        "the threshold"
     )
-    if study.bound.setting.classical:
-        own = (
-            "Each interval is that of the arm alone: mean ± C σ/√N, with N its evaluations and C "
-            "the threshold."
-        )
     if study.bound.reward_range is not None:
-        own = (
-            "Each interval is that of the arm alone: all means q with N kl(mean, q) ≤ C²/2, with N "
-            "its evaluations, kl the relative entropy of two coins and C the threshold."
+        interval = (
+            "all means q with N kl(mean, q) ≤ C²/2, with N its evaluations, kl the relative entropy "
+            "of two coins and C the threshold"
         )
-    own += f" {study.bound.coverage}"
+    elif classical:
+        interval = "mean ± C σ/√N, with N its evaluations and C the threshold"
+    compared = (
+        "The stop compares differences of two means, which are known more precisely. So intervals "
+        "may overlap where the order is settled."
+    )
     if study.bound.engine.setup.alone:
-        return f"{own} The stop compares these intervals."
-    if study.budget is not None:
-        return f"{own} Differences of two means are known more precisely."
+        compared = "The stop compares these intervals."
+    elif study.budget is not None:
+        compared = "Differences of two means are known more precisely."
     return (
-        f"{own} The stop compares differences of two means, which are known more precisely. So "
-        "intervals may overlap where the order is settled."
+        f"{'' if classical else MEANS}Each interval is that of the arm alone: {interval}. "
+        f"{study.bound.coverage} {compared}"
     )
 
 
-def progress(reading: Reading) -> list[tuple[str, Any]]:
+def progress(analysis: Analysis) -> list[tuple[str, Any]]:
     """What was told, is pending, failed and was cancelled, and how long it may still take."""
-    study = reading.study
+    study = analysis.study
     cancelled = sum(trial.state == "cancelled" for trial in study.trials)
     rows: list[tuple[str, Any]] = [("Results processed", f"{study.evaluations:,}")]
     audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{audited:,} of them"))
-    if reading.late:
-        rows.append(("Told after the stop", f"{reading.late:,}; {AFTER_STOP}"))
+    if analysis.late:
+        rows.append(("Told after the stop", f"{analysis.late:,}; {AFTER_STOP}"))
     rows += [
         ("Told, waiting for an earlier one", f"{len(study.waiting):,}"),
         ("Pending", f"{len(study.pending):,}"),
@@ -139,7 +135,7 @@ def progress(reading: Reading) -> list[tuple[str, Any]]:
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:
-        rows.append(("Still to come", str(reading.remaining)))
+        rows.append(("Still to come", str(analysis.remaining)))
     return rows
 
 

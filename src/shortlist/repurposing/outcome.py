@@ -20,6 +20,7 @@ from shortlist.errors import InvalidExpression, InvalidSetting
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import write_file
 from shortlist.printable import printable
+from shortlist.repurposing.expression.assay import check_distinct
 from shortlist.repurposing.screen import SIGMA, DrugScreen
 
 if TYPE_CHECKING:
@@ -216,15 +217,10 @@ def linear_misfit(features: NDArray[np.float64], means: NDArray[np.float64]) -> 
     return float(np.abs(features @ theta - means).max())
 
 
-def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> list[str]:
+def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
     """What the guarantee of a screen's study rests on, sentence by sentence.
 
-    Parameters
-    ----------
-    study : Study
-        Of ``DrugScreen.study``.
-    rewards : array, drugs × patients × walks, optional
-        Of ``DrugScreen.simulate``: with them the misfit of the linear model is told.
+    The rewards, of ``DrugScreen.simulate``, tell the misfit of the linear model.
     """
     problem, setting = study.problem, study.bound.setting
     words = [
@@ -245,26 +241,25 @@ def assumptions(study: Study, rewards: NDArray[np.float64] | None = None) -> lis
         f"Means: they are taken to be linear in {problem.rank} features. Nothing makes a "
         "simulator's means linear"
     )
-    if rewards is not None:
-        means = rewards.mean(axis=(1, 2))
-        # Each patient is simulated as often as any other: only the walks are a sample.
-        spread = rewards.std(axis=2, ddof=1) if rewards.shape[2] > 1 else np.full(1, np.nan)
-        noise = float(np.sqrt((spread**2).mean(axis=-1) / rewards[0].size).max())
-        misfit = linear_misfit(problem.features, means)
+    means = rewards.mean(axis=(1, 2))
+    # Each patient is simulated as often as any other: only the walks are a sample.
+    spread = rewards.std(axis=2, ddof=1) if rewards.shape[2] > 1 else np.full(1, np.nan)
+    noise = float(np.sqrt((spread**2).mean(axis=-1) / rewards[0].size).max())
+    misfit = linear_misfit(problem.features, means)
+    text += (
+        f": the best linear model misses the simulated means (from {means.min():.3f} to "
+        f"{means.max():.3f}, each with a standard error of up to {noise:.3f}) by up to "
+        f"{misfit:.3f}, "
+    )
+    if not misfit > CLEARLY * noise:
+        text += "which is no more than chance explains"
+    elif misfit <= problem.epsilon / CLEARLY:
+        text += "so the assumption does not hold exactly, but by far less than ε"
+    else:
         text += (
-            f": the best linear model misses the simulated means (from {means.min():.3f} to "
-            f"{means.max():.3f}, each with a standard error of up to {noise:.3f}) by up to "
-            f"{misfit:.3f}, "
+            "so the assumption does not hold, and not by far less than "
+            f"ε = {problem.epsilon:g}: do not rely on the guarantee"
         )
-        if not misfit > CLEARLY * noise:
-            text += "which is no more than chance explains"
-        elif misfit <= problem.epsilon / CLEARLY:
-            text += "so the assumption does not hold exactly, but by far less than ε"
-        else:
-            text += (
-                "so the assumption does not hold, and not by far less than "
-                f"ε = {problem.epsilon:g}: do not rely on the guarantee"
-            )
     return [*words, text + ". Without features nothing is assumed about the means (classical)."]
 
 
@@ -320,9 +315,7 @@ def auc(scores: pd.Series[float], hits: pd.Series[bool]) -> float:
 def _labels(scores: pd.Series[float], hits: pd.Series[bool]) -> np.ndarray:
     """Whether each scored drug is a hit."""
     for values, what in ((scores, "scores"), (hits, "hits")):
-        if not values.index.is_unique:
-            twice = values.index[values.index.duplicated()][0]
-            raise InvalidExpression(f"{what}: the drug {twice!r} occurs more than once.")
+        check_distinct(values.index, f"{what}: the drug")
         if values.isna().any():
             raise InvalidExpression(
                 f"{what}: the drug {values.index[values.isna()][0]!r} has none; leave it out."

@@ -1,4 +1,7 @@
-"""The drug screen: a pull simulates one patient under one drug and scores what comes out."""
+"""The drug screen: a pull simulates one patient under one drug and scores what comes out.
+
+This is the paper's "GRN simulator" (Algorithm 2).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.errors import InvalidExpression, InvalidFeatures, InvalidNetwork, unknown_name
+from shortlist.advice import advised
+from shortlist.errors import (
+    InvalidExpression,
+    InvalidFeatures,
+    InvalidNetwork,
+    InvalidSetting,
+    unknown_name,
+)
+from shortlist.numerics.random import run_seed
 from shortlist.problem import checked_seed
+from shortlist.repurposing.expression.assay import check_distinct
 from shortlist.repurposing.expression.profiles import (
     binarize_via_histogram,
     cds2_score,
@@ -22,8 +34,9 @@ from shortlist.repurposing.expression.profiles import (
     to_numbers,
 )
 from shortlist.repurposing.expression.signatures import binary_direction, characteristic_direction
+from shortlist.repurposing.networks.dynamics import Dynamics
 from shortlist.repurposing.networks.network import BooleanNetwork
-from shortlist.repurposing.phenotype import Semantics, Simulator, drawn
+from shortlist.repurposing.phenotype import Semantics
 from shortlist.repurposing.reward_cache import RewardCache
 
 if TYPE_CHECKING:
@@ -34,6 +47,7 @@ if TYPE_CHECKING:
 
 SIGMA = 0.5  # half the range of a score in [0, 1]: such noise is ½-sub-Gaussian (Hoeffding)
 WALKS = "walks 1"  # counted up when the same seed comes to give another walk
+PATIENT, NETWORK, WALK = range(3)  # what is drawn from a pull's seed
 
 
 class DrugScreen:
@@ -104,7 +118,7 @@ class DrugScreen:
         seed: int = 0,
         cache: str | PathLike[str] | None = None,
     ) -> None:
-        _check_names(patients.columns, "the patients", "sample")
+        _check_names(patients.columns, "the patients: the sample")
         self.networks = aligned_networks(network)
         genes = self.networks[0].genes
         self.semantics = semantics or Semantics()
@@ -130,9 +144,10 @@ class DrugScreen:
         self.labels = checked_labels(labels, self.drugs)
         self.full_signatures = checked_full_signatures(full_signatures, self.signatures)
         self._strongest = binary_direction(self.disease, keep=keep).notna()
-        self._simulator = Simulator(
-            self.networks, self.initial, self.signatures, self.differential, self.semantics
-        )
+        self._dynamics = [Dynamics(each, None, self.semantics.update) for each in self.networks]
+        self._places = np.flatnonzero(self.differential.notna())
+        self._wanted = self.differential.to_numpy()[self._places]
+        self._cases: dict[int, tuple[NDArray[np.int8], NDArray[np.int8]]] = {}
         self._cache = None if cache is None else RewardCache(cache, self.fingerprint)
 
     def __repr__(self) -> str:
@@ -172,7 +187,10 @@ class DrugScreen:
         known = None if self._cache is None else self._cache.get(self.drugs[index], seed)
         if known is not None:
             return known
-        reward = self._simulator.reward(index, seed)
+        patient = _drawn(seed, PATIENT) % len(self._case(index)[0])
+        dynamics = self._dynamics[_drawn(seed, NETWORK) % len(self._dynamics)]
+        scores = self._scores(index, [patient], dynamics, seed=_drawn(seed, WALK), workers=1)
+        reward = float(scores[0, 0])
         if self._cache is not None:
             self._cache.put(self.drugs[index], seed, reward)
         return reward
@@ -193,12 +211,52 @@ class DrugScreen:
         workers : int, optional
             Threads; by default one a core. The rewards do not depend on it.
         """
-        return np.stack(
-            [
-                self._simulator.rewards(index, repeats, drawn(self.seed, index), workers)
-                for index in range(len(self.drugs))
+        rewards = []
+        everyone, walks = slice(None), {"repeats": repeats, "workers": workers}
+        for drug in range(len(self.drugs)):
+            seeds = (_drawn(_drawn(self.seed, drug), k) for k in range(len(self.networks)))
+            each = [
+                self._scores(drug, everyone, dynamics, seed=seed, **walks)
+                for dynamics, seed in zip(self._dynamics, seeds, strict=True)
             ]
-        )
+            rewards.append(np.concatenate(each, axis=1))
+        return np.stack(rewards)
+
+    def _case(self, drug: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        """Initial states and clamps of all patients under one drug, patients × genes."""
+        if drug not in self._cases:
+            signature = self.signatures.iloc[:, drug].to_numpy()
+            starts = [
+                self.semantics.start(self.networks[0], self.initial[patient].to_numpy(), signature)
+                for patient in self.initial
+            ]
+            states, clamps = zip(*starts, strict=True)
+            self._cases[drug] = np.stack(states), np.stack(clamps)
+        return self._cases[drug]
+
+    def _scores(
+        self, drug: int, patients: Any, dynamics: Dynamics, **settings: Any
+    ) -> NDArray[np.float64]:
+        """The cosine of D and the last state of walks, patients × walks; 0 if no gene of D is on.
+
+        The settings are those of ``Dynamics.simulate``.
+        """
+        states, clamps = (part[patients] for part in self._case(drug))
+        most = self.semantics.max_steps
+        walks = dynamics.simulate(states, clamps=clamps, max_steps=most, **settings)
+        if self.semantics.unsettled == "error" and not walks.reached.all():
+            raise InvalidSetting(
+                f"a walk under {self.drugs[drug]!r} met no fixed point in {most} steps, so it has "
+                "no score: "
+                + advised(
+                    "leave this drug out with --drugs, or use a network in which states settle.",
+                    "look at attractors(network), raise max_steps, or take the last state with "
+                    "Semantics(unsettled='last').",
+                )
+            )
+        last = walks.states[..., self._places].astype(np.float64)
+        norm = np.sqrt(self._wanted.sum() * np.maximum(last.sum(axis=2), 1.0))
+        return np.asarray(last @ self._wanted / norm)
 
     def rewards(self, repeats: int = 10) -> pd.DataFrame:
         """Mean rewards, drugs × patients, over ``repeats`` walks of each network.
@@ -271,6 +329,12 @@ class DrugScreen:
         return pd.Series(scores, name="baseline")
 
 
+def _drawn(seed: int, purpose: int) -> int:
+    """A seed for one purpose, derived from another seed."""
+    with np.errstate(over="ignore"):
+        return int(run_seed(np.uint64(seed), purpose))
+
+
 def aligned_networks(
     network: BooleanNetwork | Sequence[BooleanNetwork],
 ) -> tuple[BooleanNetwork, ...]:
@@ -307,7 +371,7 @@ def aligned_networks(
 
 def checked_signatures(signatures: pd.DataFrame, genes: Sequence[str]) -> pd.DataFrame:
     """Binary signatures on the network's genes, every drug with a value for one of them."""
-    _check_names(signatures.columns, "the signatures", "drug")
+    _check_names(signatures.columns, "the signatures: the drug")
     if signatures.shape[1] < 2:
         raise InvalidExpression(
             f"the signatures: {signatures.shape[1]} drugs; expected at least 2 to choose among."
@@ -332,8 +396,8 @@ def checked_full_signatures(full: pd.DataFrame | None, signatures: pd.DataFrame)
     """Real-valued signatures on the network's genes; by default the binary ones as −1 and 1."""
     if full is None:
         return 2.0 * signatures - 1.0
-    _check_names(full.columns, "the full signatures", "drug")
-    _check_names(full.index, "the full signatures", "gene")
+    _check_names(full.columns, "the full signatures: the drug")
+    _check_names(full.index, "the full signatures: the gene")
     names = [str(drug) for drug in full.columns]
     table = pd.DataFrame(to_numbers(full, "the full signatures"), full.index, names)
     if not set(names) & set(signatures.columns):
@@ -348,7 +412,7 @@ def checked_features(features: pd.DataFrame | None, signatures: pd.DataFrame) ->
     """Features × drugs, the drugs in order; by default the signatures, with 0.5 for nothing."""
     if features is None:
         return signatures.fillna(0.5)
-    _check_names(features.columns, "the features", "drug")
+    _check_names(features.columns, "the features: the drug")
     table = features.set_axis([str(drug) for drug in features.columns], axis=1)
     missing = [drug for drug in signatures.columns if drug not in table]
     if missing:
@@ -376,7 +440,7 @@ def checked_labels(
     """
     given = pd.Series({} if labels is None else labels, dtype=object)
     given.index = given.index.map(str).rename(None)
-    _check_names(given.index, "the labels", "drug")
+    _check_names(given.index, "the labels: the drug")
     for drug, label in given.items():
         if drug not in drugs:
             raise unknown_name("drug in the labels", drug, _few(drugs))
@@ -388,11 +452,8 @@ def checked_labels(
     return given.reindex(list(drugs)).astype(float).fillna(0.0).rename("label")
 
 
-def _check_names(names: pd.Index, where: str, what: str) -> None:
-    names = names.map(str)
-    if not names.is_unique:
-        twice = names[names.duplicated()][0]
-        raise InvalidExpression(f"{where}: the {what} {twice!r} occurs more than once: rename one.")
+def _check_names(names: pd.Index, what: str) -> None:
+    check_distinct(names.map(str), what, ": rename one")
 
 
 def _few(drugs: Sequence[str], shown: int = 12) -> list[str]:

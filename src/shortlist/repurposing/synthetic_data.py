@@ -32,8 +32,7 @@ class Module(NamedTuple):
     switch: tuple[str, str]
     up: tuple[str, ...]
     down: tuple[str, ...]
-    healthy: int
-    """The value of the switch in health; in disease it is the other."""
+    healthy: int  # the value of the switch in health; in disease it is the other
 
     @property
     def genes(self) -> tuple[str, ...]:
@@ -75,13 +74,10 @@ class DataSet:
         for number, network in enumerate(self.networks, 1):
             paths.append(folder / f"network{number}.bnet")
             write(network, paths[-1])
-        for name in ("patients", "controls", "signatures", "full_signatures", "features"):
-            paths.append(folder / f"{name}.csv")
-            write_file(paths[-1], getattr(self, name).to_csv(index_label="gene").encode())
-        paths.append(folder / "labels.csv")
-        labels = self.labels.to_csv(header=["label"], index_label="drug")
-        write_file(paths[-1], labels.encode())
-        return paths
+        tables = ("patients", "controls", "signatures", "full_signatures", "features")
+        texts = {name: getattr(self, name).to_csv(index_label="gene") for name in tables}
+        texts["labels"] = self.labels.to_csv(header=["label"], index_label="drug")
+        return paths + [write_file(folder / f"{k}.csv", v.encode()) for k, v in texts.items()]
 
 
 def synthetic(

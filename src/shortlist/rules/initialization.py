@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from shortlist.numerics.tall import WHOLE, blocks, squared_norms
+from shortlist.numerics.blockwise import WHOLE, blocks, is_identity, squared_norms
 
 Features = NDArray[np.float64]
 
@@ -113,5 +113,7 @@ def weakest_direction(features: Features, initial: NDArray[np.int64]) -> float:
     """
     if len(initial) < features.shape[1]:
         return 0.0
+    if is_identity(features):  # K may be so large that to find eigenvalues takes minutes
+        return float(np.bincount(initial, minlength=len(features)).min())
     values = np.linalg.eigvalsh(features[initial].T @ features[initial])
     return float(values[0]) if values[0] > 1e-12 * values[-1] else 0.0

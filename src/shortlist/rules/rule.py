@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from importlib import import_module
+from typing import Annotated, Any, cast
 
 import numba
 import numpy as np
@@ -62,6 +63,7 @@ RETURNED: dict[str, str] = {
     "reward": "a result, a number",
 }
 POINTERS: dict[str, Any] = {kind: Address(s) for kind, s in SIGNATURES.items()}
+Reward = Annotated[Callable[..., float], POINTERS["reward"]]
 
 OWN = -1  # the number of a rule that is called by its address
 
@@ -122,15 +124,26 @@ class Rule:
 
     def interpreted(self) -> Rule:
         """The same rule run by the Python interpreter: the reference for the compiled one."""
-        return Rule(
-            self.kind,
-            self.name,
-            self.summary,
-            self.py_func,
-            self.py_func,
-            self.needs,
-            self.traits,
-        )
+        return replace(self, function=self.py_func, number=OWN)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name where it is this package's; else by what makes it.
+
+        An address of compiled code would mean nothing in another process.
+        """
+        module = self.py_func.__module__
+        if module.startswith("shortlist.") and _named(module, self.name) is self:
+            return _named, (module, self.name)
+        given = self.summary, self.function, self.needs, self.traits, self.number
+        return _remade, (self.kind, self.name, *given)
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name, None)
+
+
+def _remade(kind: str, name: str, summary: str, function: Any, *rest: Any) -> Rule:
+    return Rule(kind, name, summary, function, getattr(function, "py_func", function), *rest)
 
 
 REGISTRY: dict[str, dict[str, Rule]] = {kind: {} for kind in SIGNATURES}  # those with a number

@@ -1,6 +1,6 @@
 """The statistic that stops the search once it is at most ε (Section 3.1 of the paper).
 
-The comparison with ε is in ``engine/loop.py``. With many arms ``engine/many_arms/round.py`` computes the
+The comparison with ε is in ``engine/round.py``. With many arms ``engine/many_arms/round.py`` computes the
 same statistics from the arms that matter.
 """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from shortlist.advice import advised
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting
+from shortlist.noise import GIVEN
 from shortlist.numerics.jit import compiled
 from shortlist.rules.rule import Rule, rule
 
@@ -30,6 +31,7 @@ EACH_SIDE = (
     "If what the guarantee assumes is true, no arm's mean is below its lower bound, at all times at "
     "once, with probability at least {level}, and none above its upper bound, with the same."
 )
+LINEAR = f"{GIVEN} and the means are linear in the features"
 BY_DIFFERENCES = (
     "The bounds of an arm show how precise its own estimate is. No proof says how often they hold "
     "its mean: the guarantee rests on differences of two arms."
@@ -119,10 +121,6 @@ class Threshold:
     def summary(self) -> str:
         """What it is, in one line."""
         return self.rule.summary
-
-    def with_regularization(self, own: Callable[[float], float]) -> Threshold:
-        """The formula with a λ_V of its own, whatever the posterior's."""
-        return replace(self, own_regularization=own)
 
     def constants(self, setting: Setting) -> Reals:
         """The constants that the compiled function is given."""
@@ -329,7 +327,7 @@ THRESHOLDS: dict[str, Threshold] = {
             self_normalized,
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + INFLATION],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            assumptions=LINEAR,
             source="Jedra and Proutière 2020",
             coverage=ALL_AT_ONCE,
             needs_span=True,
@@ -343,7 +341,7 @@ THRESHOLDS: dict[str, Threshold] = {
             levels,
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + LEVELS_INFLATION],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            assumptions=LINEAR,
             source="after Jedra and Proutière 2020; proof: docs/thresholds.md of shortlist",
             coverage=ALL_AT_ONCE,
             needs_span=True,
@@ -355,7 +353,7 @@ THRESHOLDS: dict[str, Threshold] = {
             pilot,
             lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            assumptions=LINEAR,
             source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
             coverage="After the pilot: " + ALL_AT_ONCE[0].lower() + ALL_AT_ONCE[1:],
             needs_span=True,
@@ -367,8 +365,7 @@ THRESHOLDS: dict[str, Threshold] = {
             determinant,
             lambda s, ridge: [math.log(1.0 / s.delta), _bias(s, ridge)],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian, the means are linear in the features and "
-            "‖θ‖ ≤ S",
+            assumptions=f"{GIVEN}, the means are linear in the features and ‖θ‖ ≤ S",
             source="Abbasi-Yadkori et al. 2011",
             coverage=ALL_AT_ONCE,
             needs_S=True,
@@ -385,8 +382,7 @@ THRESHOLDS: dict[str, Threshold] = {
                 s.longest**2 / (ridge * s.dimension),
             ],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian, the means are linear in the features and "
-            "‖θ‖ ≤ S",
+            assumptions=f"{GIVEN}, the means are linear in the features and ‖θ‖ ≤ S",
             source="equation (2) of the paper",
             coverage=ALL_AT_ONCE,
             needs_S=True,
@@ -397,7 +393,7 @@ THRESHOLDS: dict[str, Threshold] = {
             lucb1,
             lambda s, ridge: [math.log(5.0 * s.arms / (4.0 * s.delta))],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian",
+            assumptions=GIVEN,
             source="Kalyanakrishnan et al. 2012",
             coverage=EACH_SIDE,
             broken=_one_by_one,
@@ -406,7 +402,7 @@ THRESHOLDS: dict[str, Threshold] = {
             two_arms,
             lambda s, ridge: [2.0 * deviation(0.5 * math.log(s.m * (s.arms - s.m) / s.delta))],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian",
+            assumptions=GIVEN,
             source="Kaufmann and Koolen 2021",
             coverage=ALL_AT_ONCE,
             needs_span=True,
@@ -420,7 +416,7 @@ THRESHOLDS: dict[str, Threshold] = {
                 float(s.arms),
             ],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian",
+            assumptions=GIVEN,
             source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
             needs_span=True,
             broken=_classical,
@@ -429,7 +425,7 @@ THRESHOLDS: dict[str, Threshold] = {
             all_arms,
             lambda s, ridge: [s.arms * deviation(math.log(1.0 / s.delta) / s.arms), s.arms],
             proven=True,
-            assumptions="the noise is σ-sub-Gaussian and the means are linear in the features",
+            assumptions=LINEAR,
             source="Kaufmann and Koolen 2021",
             coverage=ALL_AT_ONCE,
             needs_span=True,

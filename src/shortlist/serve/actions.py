@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +26,12 @@ if TYPE_CHECKING:
 
 MOST_TRIALS = 1536  # of one request: the wells of the largest plate that is made
 TRIES = 5  # to tell what others tell at the same time
+Told = dict[str, list[int]]  # numbers of trials: those "taken" now, and those "known" before
 
 
-@dataclass(frozen=True)
-class Done:
-    """What was done now, and what had been done before: numbers of trials."""
-
-    now: list[int]
-    before: list[int]
-
-
-def naming(study: Study) -> AbstractContextManager[None]:
+def naming(study: Study, *, is_json: bool = False) -> AbstractContextManager[None]:
     """Within it, advice is given as commands about this study: pages are not read in Python."""
-    return in_shell(from_here(study.storage) or "STUDY", study.name)
+    return in_shell(from_here(study.storage) or "STUDY", study.name, is_json=is_json)
 
 
 def state(study: Study) -> dict[str, Any]:
@@ -117,10 +109,10 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
         for row in rows:
             check_names(row, needed=["trial", "value"])
         done = tell_results(study, [(row["trial"], row["value"]) for row in rows])
-    return {"taken": done.now, "known": done.before, **state(study)}
+    return {**done, **state(study)}
 
 
-def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]]) -> Done:
+def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]]) -> Told:
     """Tell results that nobody asked for; those told before, by their keys, are left alone."""
     checked = []
     for arm, value, key in results:
@@ -129,8 +121,9 @@ def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]])
         checked.append((arm, checked_value(value), key))
     study.refresh()
     before = len(study.trials)
-    numbers = [trial.number for trial in study.tell_unasked(checked)]
-    return Done([n for n in numbers if n >= before], [n for n in numbers if n < before])
+    numbers = dict.fromkeys(trial.number for trial in study.tell_unasked(checked))
+    taken = [number for number in numbers if number >= before]
+    return {"taken": taken, "known": [number for number in numbers if number < before]}
 
 
 def read_file(study: Study, file: str, data: bytes, measured_again: bool) -> PlateResults:
@@ -163,8 +156,8 @@ def tell_file(study: Study, file: object, text: object, measured_again: object) 
     told = read_file(study, file, data, measured_again)
     results = unasked_results(study, told)
     done = tell_unasked(study, results) if results else tell_results(study, told.results)
-    known = [*told.known, *done.before]
-    report = {"taken": done.now, "known": known, "blank": told.blank, "left": told.left}
+    known = [*told.known, *done["known"]]
+    report = {"taken": done["taken"], "known": known, "blank": told.blank, "left": told.left}
     return {**report, **state(study)}
 
 
@@ -173,7 +166,7 @@ def unasked_results(study: Study, told: PlateResults) -> list[tuple[str, float, 
     return [(study.problem.names[arm], value, key) for arm, value, key in told.unasked]
 
 
-def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Done:
+def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Told:
     """Tell results of trials, by number; those told before with the same value are left alone."""
     values = {_number(study, trial): checked_value(value) for trial, value in results}
     if len(values) < len(results):
@@ -183,7 +176,7 @@ def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Done
         known = [
             number
             for number, value in values.items()
-            if (trial := study.trials[number]).state == "told" and trial.value == value
+            if (trial := study.trials[number]).state == "told" and trial.was_told(value)
         ]
         fresh = {number: value for number, value in values.items() if number not in known}
         _check_open(study, list(fresh), "told")
@@ -193,7 +186,7 @@ def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Done
         except TrialClosed:  # somebody told one of these just now: look again
             if last:
                 raise
-    return Done(list(fresh), known)
+    return {"taken": list(fresh), "known": known}
 
 
 def fail(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
+import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -36,12 +36,13 @@ from shortlist.errors import (
 from shortlist.printable import count, plain
 from shortlist.serve import actions, pages
 from shortlist.serve.follower import Follower
-from shortlist.serve.guard import API, LARGEST, PAGE, Guard
+from shortlist.serve.guard import API, PAGE, Guard
 from shortlist.study.insight.summary import trial_numbers
 from shortlist.study.plate import write_plate
 from shortlist.study.view import more_than_needed
 
 if TYPE_CHECKING:
+    from shortlist.study.plate import PlateResults
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
@@ -51,6 +52,8 @@ OFFERED = (
     "there are GET /api/status and POST /api/ask, /api/tell, /api/fail and /api/cancel, and the page "
     "at the address that `shortlist serve` printed."
 )
+SHOWN, SHOWN_ROWS = 16, 250_000  # files, and rows of all, that are kept until they are confirmed
+DIGITS = 18  # of the number of a trial
 # The first class that fits counts.
 CONFLICT = 409
 STATUS: tuple[tuple[type[ShortlistError], int], ...] = (
@@ -98,6 +101,7 @@ class _Served:
     def __init__(self, load: Callable[[], Study]) -> None:
         self._study = load()
         self._follower = Follower(load)
+        self._shown: dict[str, tuple[pages.Sent, list[dict[str, Any]]]] = {}  # the oldest first
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="study")
 
     def starlette(self) -> Starlette:
@@ -135,9 +139,9 @@ class _Served:
         self._thread.shutdown()
         self._study.close()
 
-    async def _do(self, act: Callable[[Study], Result]) -> Result:
+    async def _do(self, act: Callable[[Study], Result], *, is_json: bool = False) -> Result:
         def named(study: Study) -> Result:
-            with actions.naming(study):
+            with actions.naming(study, is_json=is_json):
                 return act(study)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, named, self._study)
@@ -152,7 +156,7 @@ class _Served:
     async def act(self, action: Action, request: Request) -> Response:
         """Ask, tell, fail or cancel."""
         given = _read_json(await request.body())
-        done = await self._do(lambda study: action(study, given))
+        done = await self._do(lambda study: action(study, given), is_json=True)
         return JSONResponse(plain(done))
 
     # The page
@@ -206,26 +210,52 @@ class _Served:
 
     async def preview(self, request: Request) -> Response:
         """What a plate would tell; nothing is told."""
-        async with request.form(max_files=1, max_part_size=LARGEST) as form:
+        async with request.form(max_files=1) as form:
             upload, again = form.get("plate"), _text(form, "measured_again") == "yes"
             if isinstance(upload, UploadFile) and upload.filename:
                 file, data = Path(upload.filename).name or "plate.csv", await upload.read()
-            else:  # one that was looked at before comes back with the form
-                file, data = _text(form, "file"), _bytes(_text(form, "data"))
-        if not file:
-            raise InvalidInput("no file was chosen: choose the measured plate.")
-        sent = pages.Sent(file, data, again)
+            elif again:  # one that was shown before
+                file, data = self._recalled(form)[0][:2]
+            else:
+                raise InvalidInput("no file was chosen: choose the measured plate.")
+        sent = pages.Sent(file, data, again, secrets.token_hex(8))
+
+        def read(study: Study) -> tuple[PlateResults, list[dict[str, Any]]]:
+            told = actions.read_file(study, file, data, again)
+            return told, pages.results_of(study, told)
+
         try:
-            told = await self._do(lambda study: actions.read_file(study, file, data, again))
+            told, results = await self._do(read)
         except ToldBefore as error:
+            self._keep(sent, [])
             page = pages.told_before(self._study, sent, error if again else error.found)
             return HTMLResponse(page, CONFLICT)
+        self._keep(sent, results)
         return HTMLResponse(pages.preview(self._study, sent, told))
+
+    def _keep(self, sent: pages.Sent, results: list[dict[str, Any]]) -> None:
+        """Keep a file that is shown: sent back by a form, a large one would be too large."""
+        self._shown[sent.key] = sent, results
+        while len(self._shown) > 1 and (
+            len(self._shown) > SHOWN
+            or sum(len(rows) for _, rows in self._shown.values()) > SHOWN_ROWS
+        ):
+            del self._shown[next(iter(self._shown))]
+
+    def _recalled(self, form: FormData) -> tuple[pages.Sent, list[dict[str, Any]]]:
+        """The file that a form is about, and its results."""
+        kept = self._shown.get(_text(form, "shown"))
+        if kept is None:
+            raise InvalidInput(
+                "the file is no longer kept here: others were shown since, or the server was started "
+                "anew. Nothing was told; choose the file again."
+            )
+        return kept
 
     async def tell(self, request: Request) -> Response:
         """Tell what was shown and is confirmed."""
-        async with request.form(max_part_size=LARGEST) as form:
-            given = {"results": _read_json(_text(form, "results").encode())}
+        async with request.form() as form:
+            given = {"results": self._recalled(form)[1]}
         done = await self._do(lambda study: actions.tell(study, given))
         known = f", {len(done['known'])} known already" if done["known"] else ""
         return self._message("Told", f"{count(len(done['taken']), 'result')} recorded{known}.")
@@ -275,14 +305,10 @@ def _trials(form: FormData) -> list[int]:
     numbers = _text(form, "trials").replace(",", " ").split()
     if not numbers or not all(word.isascii() and word.isdecimal() for word in numbers):
         raise InvalidInput("name the trials by their numbers, such as 12 17: nothing was changed.")
-    return [int(word[:18]) for word in numbers]
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        raise InvalidInput("the file did not come back as it was sent: choose it again.") from None
+    for word in numbers:
+        if len(word) > DIGITS:
+            raise UnknownTrial(f"there is no trial {word[:40]}: nothing was changed.")
+    return [int(word) for word in numbers]
 
 
 def _text(form: FormData, name: str) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ShortlistError
 from shortlist.printable import plain
-from shortlist.report.reading import Reading
+from shortlist.report.analysis import Analysis
 from shortlist.serve.actions import naming
-from shortlist.serve.course import Track
 from shortlist.serve.pages import live
+from shortlist.serve.statistic_chart import StatisticHistory
 from shortlist.study.insight.summary import status_report
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Follower:
     def __init__(self, load: Callable[[], Study]) -> None:
         self._load = load
         self._study: Study | None = None
-        self._track = Track()
+        self._statistics = StatisticHistory()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looking: asyncio.Task[None] | None = None
         self._latest: Snapshot | None = None
@@ -107,9 +107,9 @@ class Follower:
             if self._latest is not None and self._latest.changes == study.changes:
                 return self._latest
             with naming(study):
-                reading = Reading(study)
-                html = live(reading, self._track)
-                status = status_report(study, reading.remaining, reading.findings)
+                analysis = Analysis(study)
+                html = live(analysis, self._statistics)
+                status = status_report(study, analysis.remaining, analysis.findings)
             return Snapshot(study.changes, html, plain(status))  # NaN is no JSON
         finally:
             now = time.monotonic()

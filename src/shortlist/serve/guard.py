@@ -86,13 +86,13 @@ class Guard:
 
     def _stranger(self, headers: Headers) -> Response | None:
         host, origin = headers.get("host", ""), headers.get("origin")
-        if _name(f"//{host}") not in self._names:
+        if _host(f"//{host}", with_port=False) not in self._names:
             return refused(
                 f"this server is not called {host[:100]!r}. Use the address that `shortlist serve` "
                 "printed, or start it with --allow and that name.",
                 403,
             )
-        if origin is not None and urlsplit_netloc(origin) != host.lower():
+        if origin is not None and _host(origin, with_port=True) != host.lower():
             return refused(f"a page of {origin[:100]!r} may not use this server.", 403)
         return None
 
@@ -123,23 +123,11 @@ def refused(words: str, status: int, headers: dict[str, str] | None = None) -> J
     return JSONResponse({"error": words, "kind": "Refused"}, status, headers)
 
 
-def urlsplit_netloc(address: str) -> str | None:
-    """The host and the port of an address; None if it has none, or cannot be read.
-
-    Examples
-    --------
-    >>> urlsplit_netloc("http://127.0.0.1:8765"), urlsplit_netloc("null")
-    ('127.0.0.1:8765', None)
-    """
+def _host(address: str, *, with_port: bool) -> str | None:
+    """The host of an address, such as 127.0.0.1:8765; None if it has none, or cannot be read."""
     try:
-        return urlsplit(address).netloc.lower() or None
-    except ValueError:
-        return None
-
-
-def _name(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
+        parts = urlsplit(address)
+        return (parts.netloc.lower() if with_port else parts.hostname) or None
     except ValueError:
         return None
 

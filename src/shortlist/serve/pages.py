@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import secrets
 from collections.abc import Sequence
 from functools import cache
@@ -17,13 +15,14 @@ from markupsafe import Markup
 from shortlist._version import __version__
 from shortlist.plot.figure import number as plain_number
 from shortlist.printable import count
+from shortlist.report.analysis import Analysis
 from shortlist.report.methods import named, plain
-from shortlist.report.reading import Reading
 from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import Table, decimals, number
 from shortlist.serve.actions import MOST_TRIALS, unasked_results
-from shortlist.serve.course import Track, course
+from shortlist.serve.statistic_chart import StatisticHistory, statistic_chart
+from shortlist.study.answer import best_first
 from shortlist.study.insight.summary import study_words, trial_numbers
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ PREVIEWED = 500  # lines of a plate
 BAR = 200.0  # the width of an interval's box
 
 
-def live(reading: Reading, track: Track) -> str:
+def live(analysis: Analysis, statistics: StatisticHistory) -> str:
     """What of a page changes with its study: the body without the forms.
 
     Examples
@@ -45,31 +44,28 @@ def live(reading: Reading, track: Track) -> str:
     >>> from shortlist import Study
     >>> study = Study(arms=["<script>", "b"], m=1, sigma=0.5, seed=0)
     >>> _ = study.ask()
-    >>> "<script>" in live(Reading(study), Track())
+    >>> "<script>" in live(Analysis(study), StatisticHistory())
     False
     """
-    study = reading.study
+    study = analysis.study
     pending = study.pending
-    return (
-        _templates()
-        .get_template("live.html")
-        .render(
-            study=study,
-            problem=study.problem,
-            reading=reading,
-            title=plain(study.name),
-            state=state(study),
-            words=study_words(study),
-            arms=_arms(study),
-            intervals=intervals(study),
-            guarantee=named(study.shortlist.guarantee).split(":", 1),
-            course=course(reading, track.points(reading)),
-            number=plain_number,
-            progress=[row for row in progress(reading) if row[0] != "Told after the stop"],
-            findings=sorted(reading.findings, key=lambda finding: LEVELS.index(finding.level)),
-            open=_open(study, pending),
-            unlisted=len(pending) - OPEN,
-        )
+    return _render(
+        "live.html",
+        study=study,
+        problem=study.problem,
+        analysis=analysis,
+        title=plain(study.name),
+        state=state(study),
+        words=study_words(study),
+        arms=_arms(study),
+        intervals=intervals(study),
+        guarantee=named(study.shortlist.guarantee).split(":", 1),
+        chart=statistic_chart(analysis, statistics.points(analysis)),
+        number=plain_number,
+        progress=[row for row in progress(analysis) if row[0] != "Told after the stop"],
+        findings=sorted(analysis.findings, key=lambda finding: LEVELS.index(finding.level)),
+        open=_open(study, pending),
+        unlisted=len(pending) - OPEN,
     )
 
 
@@ -78,8 +74,8 @@ def _arms(study: Study) -> list[dict[str, Any]]:
     answer = study.shortlist
     if not answer.names:
         return []
-    rest = study.table()
-    rest = rest[~rest["name"].isin(answer.names)].sort_values("mean", ascending=False)
+    table = study.table()
+    rest = best_first(table[~table["name"].isin(answer.names)], study.problem)
     shown = pd.concat([answer.table[:LISTED].assign(listed=True), rest[:NEXT].assign(listed=False)])
     places = decimals(shown)
     low, high = shown["lower"].min(), shown["upper"].max()
@@ -126,47 +122,45 @@ def _open(study: Study, pending: Sequence[Trial]) -> Table:
 
 def page(study: Study, changes: int, body: str, problem: str) -> str:
     """The whole page, with forms."""
-    return (
-        _templates()
-        .get_template("page.html")
-        .render(
-            title=study.name,
-            plain_title=plain(study.name),
-            changes=changes,
-            live=shown(body, problem),
-            key=f"page {secrets.token_hex(8)}",
-            most=MOST_TRIALS,
-            version=__version__,
-        )
+    return _render(
+        "page.html",
+        title=study.name,
+        plain_title=plain(study.name),
+        changes=changes,
+        live=shown(body, problem),
+        key=f"page {secrets.token_hex(8)}",
+        most=MOST_TRIALS,
+        version=__version__,
     )
 
 
 def shown(body: str, problem: str) -> Markup:
     """The part that changes, below what keeps it from changing."""
-    template = _templates().get_template("problem.html")
-    return Markup(template.render(problem=problem, body=Markup(body)))  # noqa: S704 - it is escaped
+    return Markup(_render("problem.html", problem=problem, body=Markup(body)))  # noqa: S704 - it is escaped
 
 
 def message(study: Study, title: str, words: str, *, plate: str = "", bad: bool = False) -> str:
     """The answer to a form: a few words, and the way back."""
-    return (
-        _templates()
-        .get_template("message.html")
-        .render(study=study.name, title=title, words=words, plate=plate, bad=bad)
-    )
+    return _render("message.html", study=study.name, title=title, words=words, plate=plate, bad=bad)
 
 
 class Sent(NamedTuple):
-    """A file that was uploaded, and whether its results were measured again."""
+    """A file that was uploaded, and whether its results were measured again.
+
+    The server keeps it under the key, by which the forms below it name it.
+    """
 
     file: str
     data: bytes
     measured_again: bool
+    key: str
 
-    @property
-    def returned(self) -> str:
-        """What it holds, as a form sends it back."""
-        return base64.b64encode(self.data).decode()
+
+def results_of(study: Study, told: PlateResults) -> list[dict[str, Any]]:
+    """The results of a file as ``actions.tell`` takes them."""
+    return [{"trial": trial, "value": value} for trial, value in told.results] + [
+        {"arm": arm, "value": value, "key": key} for arm, value, key in unasked_results(study, told)
+    ]
 
 
 def preview(study: Study, sent: Sent, told: PlateResults) -> str:
@@ -180,30 +174,23 @@ def preview(study: Study, sent: Sent, told: PlateResults) -> str:
     if unasked:
         trials = [[arm, repr(value), key] for arm, value, key in unasked[:PREVIEWED]]
         columns = {"Arm": "name", "Value": "number", "Key": "quoted"}
-    results = [{"trial": trial, "value": value} for trial, value in told.results] + [
-        {"arm": arm, "value": value, "key": key} for arm, value, key in unasked
-    ]
-    return (
-        _templates()
-        .get_template("preview.html")
-        .render(
-            study=study.name,
-            sent=sent,
-            listed=Table(f"{count(len(results), 'result')} of {sent.file}.", columns, trials),
-            results=results,
-            unlisted=len(results) - PREVIEWED,
-            known=told.known,
-            blank=_numbers(study, told.blank),
-            left=_numbers(study, told.left),
-            body=json.dumps(results),
-        )
+    results = results_of(study, told)
+    return _render(
+        "preview.html",
+        study=study.name,
+        sent=sent,
+        listed=Table(f"{count(len(results), 'result')} of {sent.file}.", columns, trials),
+        results=results,
+        unlisted=len(results) - PREVIEWED,
+        known=told.known,
+        blank=_numbers(study, told.blank),
+        left=_numbers(study, told.left),
     )
 
 
 def told_before(study: Study, sent: Sent, words: object) -> str:
     """That a file repeats or contradicts what was told, and the question what it is."""
-    template = _templates().get_template("told_before.html")
-    return template.render(study=study.name, sent=sent, words=str(words))
+    return _render("told_before.html", study=study.name, sent=sent, words=str(words))
 
 
 def _numbers(study: Study, trials: Sequence[int]) -> str:
@@ -215,6 +202,10 @@ def asset(name: str) -> bytes:
     own = files("shortlist.serve").joinpath(name).read_bytes()
     shared = files("shortlist.report").joinpath(name)
     return shared.read_bytes() + own if name.endswith(".css") else own
+
+
+def _render(template: str, /, **values: Any) -> str:
+    return _templates().get_template(template).render(**values)
 
 
 @cache

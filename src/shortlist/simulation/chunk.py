@@ -13,34 +13,24 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.designs.direction import Designs
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import AnyEngine, Runs, joined
-from shortlist.engine.engine import Engine
 from shortlist.noise import first_of_each
 from shortlist.numerics.random import run_seeds
-from shortlist.numerics.tall import unlocked
+from shortlist.numerics.records import unlocked
 from shortlist.problem import Problem
-from shortlist.rules.registry import RULES
+from shortlist.rules import rewards
 from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import THRESHOLDS
-from shortlist.simulation import rewards
 from shortlist.study.insight.audit import chosen_arms, judge, sample_of
 
 Bytes = NDArray[np.uint8]
 
-KNOWN: dict[str, dict[str, Rule]] = {
-    **RULES,
-    "threshold": {name: threshold.rule for name, threshold in THRESHOLDS.items()},
-    "reward": {each.name: each for each in (rewards.gaussian, rewards.bernoulli, rewards.recorded)},
-}
-SENT = [field.name for field in fields(Engine) if field.name not in ("rules", "design")]
 KEPT = 8  # engines that a worker remembers, with the designs they have solved
 SALT = 0x61756469  # the audit's rewards are others than the run's
 
@@ -89,12 +79,7 @@ class Chunk:
         )
 
     def __reduce__(self) -> tuple[Callable[..., Chunk], tuple[Any, ...]]:
-        engine: Any = self.engine
-        if isinstance(engine, Engine):
-            parts = {name: getattr(engine, name) for name in SENT}
-            engine = parts, {kind: _word(rule) for kind, rule in engine.rules.items()}
-        rest = self.parameters, self.seeds, self.max_samples, self.token, self.problem
-        return _received, (engine, _word(self.reward), *rest)
+        return _received, tuple(getattr(self, field.name) for field in fields(self))
 
 
 def chunks_of(
@@ -107,12 +92,12 @@ def chunks_of(
 ) -> list[Chunk]:
     """One chunk for each share of the seeds; one a run where σ is estimated by every run."""
 
-    def chunks(bound: AlgorithmOnProblem, engine: AnyEngine, shares: list[Any]) -> list[Chunk]:
+    def chunks(bound: AlgorithmOnProblem, shares: list[Any]) -> list[Chunk]:
         rest = max_samples, uuid4().hex, bound.problem if audit else None
-        return [Chunk(engine, reward, parameters, seeds, *rest) for seeds in shares]
+        return [Chunk(bound.engine, reward, parameters, seeds, *rest) for seeds in shares]
 
     if not bound.problem.noise.is_open:
-        return chunks(bound, bound.engine, shares)
+        return chunks(bound, shares)
     initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
     if not bound.engine.setup.parts:
         initial = np.sort(initial)  # a plan is simulated arm by arm
@@ -121,50 +106,21 @@ def chunks_of(
         drawn = rewards.first_rewards(reward, parameters, int(seed), initial)
         replicates = first_of_each(initial, drawn, wanted)
         assert replicates is not None
-        found = bound.estimated(replicates)
-        engine = found.engine
-        if isinstance(engine, Engine) and isinstance(bound.engine, Engine):
-            engine = replace(engine, design=bound.engine.design)  # solved once for all
-        made += chunks(found, engine, [np.array([seed])])
+        made += chunks(bound.estimated(replicates), [np.array([seed])])
     return made
 
 
-def _received(sent: Any, word: Any, *rest: Any) -> Chunk:
-    """The chunk that was sent; its engine is kept for the next one of the same token.
+def _received(engine: AnyEngine, *rest: Any) -> Chunk:
+    """The chunk that was sent, with the engine of the first one of its token.
 
     So designs are solved once a process, and rules compiled once.
     """
-    token = rest[3]
-    engine = _engines.get(token)
-    if engine is None:
-        engine = cast(AnyEngine, sent)
-        if isinstance(sent, tuple):
-            parts, words = sent
-            rules = {kind: _rule(kind, word) for kind, word in words.items()}
-            design = Designs(parts["setup"].features, parts["setup"].noise).of
-            engine = Engine(rules=rules, design=design, **parts)
+    chunk = Chunk(engine, *rest)
+    if chunk.token not in _engines:
         for old in list(_engines)[: 1 - KEPT]:
             _engines.pop(old, None)
-        _engines[token] = engine
-    return Chunk(engine, _rule("reward", word), *rest)
-
-
-def _word(rule: Rule) -> Any:
-    """What is sent for a rule: its name, or what makes it if it is the user's own.
-
-    An address of compiled code would mean nothing in another process.
-    """
-    if KNOWN[rule.kind].get(rule.name) is rule:
-        return rule.name
-    return rule.name, rule.summary, rule.function, rule.needs, rule.traits, rule.number
-
-
-def _rule(kind: str, word: Any) -> Rule:
-    if isinstance(word, str):
-        return KNOWN[kind][word]
-    name, summary, function, needs, traits, number = word
-    py_func = getattr(function, "py_func", function)
-    return Rule(kind, name, summary, function, py_func, needs, traits, number)
+        _engines[chunk.token] = engine
+    return replace(chunk, engine=_engines[chunk.token])
 
 
 class Sender:

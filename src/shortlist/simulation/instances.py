@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
-from shortlist.numerics.tall import WHOLE, gram, least_squares
+from shortlist.numerics.blockwise import WHOLE, gram, least_squares
 from shortlist.problem import Problem, checked_seed
+from shortlist.rules import rewards as models
 from shortlist.rules.rule import Rule
-from shortlist.simulation import rewards as models
 
 FITS = 1e-8  # a residual below this share of the means counts as an exact linear model
 

@@ -19,7 +19,7 @@ from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import column_name
 from shortlist.noise import Noise
-from shortlist.numerics.tall import blocks
+from shortlist.numerics.blockwise import blocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guide import Guided
@@ -58,6 +58,8 @@ class Definition:
         audit: object = True,
     ) -> Definition:
         """The definition of a study of this problem; checks the lease and the flag."""
+        if not isinstance(audit, bool | np.bool_):  # and nothing that only looks like it
+            raise InvalidSetting(f"audit must be True or False, got {audit!r}.")
         choices = {
             "m": problem.m,
             "sigma": problem.noise.written,
@@ -68,7 +70,7 @@ class Definition:
             "threshold": None if threshold is None else _threshold_name(find_threshold(threshold)),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
-            "audit": _checked_flag("audit", audit),
+            "audit": bool(audit),
         }
         if problem.minimizes:  # settings without it maximize, and their digest is an older one's
             choices["direction"] = problem.direction
@@ -234,21 +236,6 @@ def checked_seconds(
         bounds = "from 0 on" if zero else "above 0, or None"
         raise InvalidSetting(f"{name} must be a number of seconds {bounds}, got {value!r}.")
     return float(value)
-
-
-def _checked_flag(name: str, value: object) -> bool:
-    """True or False, and nothing that only looks like it.
-
-    Examples
-    --------
-    >>> _checked_flag("audit", "no")
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.InvalidSetting: audit must be True or False, got 'no'.
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
 
 
 def _described(algorithm: Algorithm) -> dict[str, Any]:

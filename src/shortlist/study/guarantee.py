@@ -13,7 +13,6 @@ from shortlist.printable import count
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import (
-    Finding,
     advice,
     contradicted,
     departure,
@@ -64,7 +63,7 @@ def worth(study: View, error: float | None = None) -> Worth:
     if warnings:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
-        names = _named(warnings)
+        names = ", ".join(finding.name for finding in warnings)
         doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
         return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
@@ -115,10 +114,6 @@ def _unfinished(study: View, claim: str) -> Worth:
     return Worth(badge, level, words)
 
 
-def _named(findings: list[Finding]) -> str:
-    return ", ".join(finding.name for finding in findings)
-
-
 def conditions(study: View) -> list[tuple[str, str]]:
     """What else the guarantee rests on: a word and a sentence for each condition.
 
@@ -135,57 +130,28 @@ def conditions(study: View) -> list[tuple[str, str]]:
     ['Failures']
     """
     taken, until = _answer(study)
-    found = []
-    if out_of_order(study):
-        found.append(
-            (
-                "Order",
-                "Some results were processed before others that had been asked for earlier. So how "
-                "long an evaluation takes must not depend on its value.",
-            )
-        )
     unasked = sum(trial.cause.origin == "unasked" for trial in taken)
-    if unasked:
-        found.append(
-            (
-                "Unrequested data",
-                f"Results told without having been asked for: {unasked:,}. Whether and when they "
-                "were told did not depend on their values.",
-            )
-        )
     carried = sum(trial.cause.origin == "carried" for trial in taken)
-    if carried:
-        found.append(
-            (
-                "Carried over",
-                f"Results carried over from an earlier study: {carried:,}, all that it had, each "
-                "arm's in their order. What an arm gives does not depend on which study asks."
-                + "".join(f" {source.words}" for source in study.sources),
-            )
-        )
     corrected = sum(bool(trial.corrections) for trial in taken)
-    if corrected:
-        found.append(
-            (
-                "Corrections",
-                f"Results corrected after they had been told: {corrected:,}. The values now are "
-                "those that were measured, and a result would have been corrected whatever its "
-                "right value was.",
-            )
-        )
     lost = sum(
         trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
         for trial in study.trials
     )
-    if lost:
-        found.append(
-            (
-                "Failures",
-                f"Failed or cancelled: {lost:,}; no value was made up for these. Whether an "
-                "evaluation fails does not depend on the value that it would have had.",
-            )
-        )
-    return found
+    sentences = {
+        ("Order", out_of_order(study)): "Some results were processed before others that had been "
+        "asked for earlier. So how long an evaluation takes must not depend on its value.",
+        ("Unrequested data", unasked): "Results told without having been asked for: "
+        f"{unasked:,}. Whether and when they were told did not depend on their values.",
+        ("Carried over", carried): f"Results carried over from an earlier study: {carried:,}, all "
+        "that it had, each arm's in their order. What an arm gives does not depend on which study "
+        "asks." + "".join(f" {source.words}" for source in study.sources),
+        ("Corrections", corrected): f"Results corrected after they had been told: {corrected:,}. "
+        "The values now are those that were measured, and a result would have been corrected "
+        "whatever its right value was.",
+        ("Failures", lost): f"Failed or cancelled: {lost:,}; no value was made up for these. "
+        "Whether an evaluation fails does not depend on the value that it would have had.",
+    }
+    return [(word, sentence) for (word, number), sentence in sentences.items() if number]
 
 
 def ending(study: View) -> str:

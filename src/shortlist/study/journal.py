@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import logging
 import numbers
 import struct
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +30,13 @@ from shortlist.engine.follow import LOOK, REOPEN, TAKE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
+from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.storage.forking import keep_whole
-from shortlist.study.storage.process import has_ended, worker
+from shortlist.study.storage.worker import has_ended, worker
 from shortlist.study.trial import (
-    ORIGINS,
     Cause,
     Correction,
     Origin,
@@ -56,7 +57,7 @@ Result = TypeVar("Result")
 ROW = (
     *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
     *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
-    *("opened", "closed", "key"),
+    *("opened", "closed", "key", "other_keys"),
 )
 CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
@@ -64,13 +65,11 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 ONE_CHANGE = struct.Struct("<4qd")
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED = range(8)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
-PLACES = {origin: place for place, origin in enumerate(ORIGINS, 1)}
-EVENTS: dict[Event, int] = {
-    **{"renewed": RENEWED, "reopened": REOPENED, "corrected": CORRECTED},
-    "carried": CARRIED,
-}
+PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
+KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED)
+EVENTS: dict[Event, int] = dict(zip(get_args(Event), KINDS, strict=True))
 SEEDS_AT_ONCE = 64
-LONGEST_MARK = 150  # characters
+LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 NEVER = int(np.iinfo(np.int64).max)
 
 
@@ -123,7 +122,7 @@ class Checkpoint(NamedTuple):
     state: str
 
 
-class Known(NamedTuple):
+class KnownState(NamedTuple):
     """What a process knows of a study: how many changes and trials, and which trials are open."""
 
     changes: int
@@ -144,7 +143,7 @@ class Transaction:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def news(self, known: Known) -> tuple[Sequence[Row], list[Logged]]:
+    def news(self, known: KnownState) -> tuple[Sequence[Row], list[Logged]]:
         """The trials changed since then, by number, and the events since."""
         return [], []
 
@@ -180,7 +179,7 @@ class Storage:
         return []
 
     def transaction(
-        self, *, writing: bool, known: Callable[[], Known] | None = None
+        self, *, writing: bool, known: Callable[[], KnownState] | None = None
     ) -> AbstractContextManager[Transaction]:
         """A transaction, to write in or only to read.
 
@@ -204,7 +203,7 @@ class Ledger:
         self.changes = 0
         self.taken: list[Trial] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
-        self.keyed: dict[str, Trial] = {}  # the trials that were told with a key, by it
+        self.keyed: dict[str, Trial] = {}  # the trials that have keys, by each of them
         self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
         self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self._hash = hashlib.blake2b(settings, digest_size=16)
@@ -260,8 +259,9 @@ class Ledger:
         for trial, before in reversed(touched):
             put_back(trial, before)
         for trial in self.trials[trials:]:
-            if trial.key is not None:
-                self.keyed.pop(trial.key, None)
+            for key in trial.keys:
+                if self.keyed.get(key) is trial:
+                    del self.keyed[key]
         del self.trials[trials:], self.taken[taken:], self._events[events:]
         self._moves, self._reopened = moves[:moved], reopened[:times]
         self.seconds, unsettled, digest, self.changes = others
@@ -282,6 +282,7 @@ class Ledger:
         expires: float | None = None,
         in_turn: bool = False,
         key: str | None = None,
+        other_keys: tuple[str, ...] = (),
     ) -> Trial:
         """A new pending trial."""
         self.changes += 1
@@ -293,7 +294,7 @@ class Ledger:
         trial = make_trial(
             *(number, arm, self._names[arm], seeds[number - first]),
             *("pending", None, None, at, None, expires, worker, process, in_turn),
-            *(cause, self.changes, None, key, ()),
+            *(cause, self.changes, None, key, other_keys, ()),
         )
         self._enter(trial)
         self._note(_asked(trial), number, arm, _besides(trial))
@@ -332,18 +333,13 @@ class Ledger:
 
     def correct(self, trial: Trial, value: float, reason: str, at: float, worker: str) -> Logged:
         """Put a told result right; what it was stays in the log."""
-        self.changes += 1
-        event = Logged(self.changes, "corrected", trial.number, at, worker, value, reason)
-        self._log(event)
+        event = self._log("corrected", trial.number, at, worker, value, reason)
         self._apply(event)
         return event
 
     def note_source(self, source: Source, at: float, worker: str) -> Logged:
         """Keep from which study results are carried over."""
-        self.changes += 1
-        event = Logged(self.changes, "carried", NO_ARM, at, worker, None, source.written)
-        self._log(event)
-        return event
+        return self._log("carried", NO_ARM, at, worker, None, source.written)
 
     def _apply(self, event: Logged) -> None:
         """Give a trial the value of a correction."""
@@ -361,10 +357,21 @@ class Ledger:
         set_field(trial, "corrections", (*trial.corrections, correction))
         self.has_news = self.is_rewritten = True
 
-    def _log(self, event: Logged) -> None:
-        arm = NO_ARM if event.trial == NO_ARM else self.trials[event.trial].arm
+    def _log(
+        self,
+        kind: Event,
+        trial: int,
+        at: float,
+        worker: str,
+        value: float | None = None,
+        reason: str | None = None,
+    ) -> Logged:
+        self.changes += 1
+        event = Logged(self.changes, kind, trial, at, worker, value, reason)
+        arm = NO_ARM if trial == NO_ARM else self.trials[trial].arm
         self._events.append(event)
-        self._note(EVENTS[event.kind], event.trial, arm, event.value or 0.0)
+        self._note(EVENTS[kind], trial, arm, value or 0.0)
+        return event
 
     def renew(
         self, trial: Trial, worker: str, process: str | None, expires: float | None, at: float
@@ -374,16 +381,11 @@ class Ledger:
         set_field(trial, "worker", worker)
         set_field(trial, "process", process)
         set_field(trial, "expires_at", expires)
-        self.changes += 1
-        event = Logged(self.changes, "renewed", trial.number, at, worker)
-        self._log(event)
-        return event
+        return self._log("renewed", trial.number, at, worker)
 
     def reopen(self, at: float, worker: str) -> Logged:
         """Count that the stop was taken back."""
-        self.changes += 1
-        event = Logged(self.changes, "reopened", NO_ARM, at, worker)
-        self._log(event)
+        event = self._log("reopened", NO_ARM, at, worker)
         self._reopened.append(self.changes)
         self.has_news = True
         return event
@@ -391,8 +393,8 @@ class Ledger:
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
         self.unsettled[trial.number] = trial
-        if trial.key is not None:
-            self.keyed[trial.key] = trial
+        for key in trial.keys:  # what was told here with a key of a copy stays known by it
+            self.keyed.setdefault(key, trial)
         if trial.cause.origin == "second of a round":
             self.seconds = self.seconds[1:]
             self._moves.append((trial.opened, -1))
@@ -432,7 +434,8 @@ class Ledger:
                 raise DamagedStorage(f"trial {number} (arm {arm}) does not belong where it stands.")
             new = number == len(self.trials)
             seed = seeds[number - known] if new else self.trials[number].seed
-            fields = (*row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop :])
+            keys = () if row[-1] is None else tuple(json.loads(row[-1]))
+            fields = (*row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys)
             trial = Trial(number, arm, self._names[arm], seed, *fields)
             _check_state(trial, len(self._names))
             if new:
@@ -530,6 +533,38 @@ class Ledger:
         again.take_over([trial.row for trial in self.trials], self._events, self.changes)
         return again.settle()
 
+    def copies_of(
+        self, trials: Sequence[Trial], mark: str, own_mark: str
+    ) -> tuple[dict[int, Trial], dict[int, Trial]]:
+        """What is here of the trials of the study with this mark, by their numbers.
+
+        First their copies, and the trials of this study that they are copies of. Then results that
+        were told to both with the same key. Two files may have the same name: keys of a file are
+        those of the same results only if arm and value agree in every row that both studies have.
+        """
+        here = {key_of_trial(own_mark, own.number): own for own in self.trials}
+        copies: dict[int, Trial] = {}
+        files: dict[str, list[tuple[Trial, Trial]]] = {}
+        for trial in trials:
+            by_number = key_of_trial(mark, trial.number), trial.carried_from
+            for key in dict.fromkeys((by_number[0], *trial.keys)):
+                own = here.get(key) or self.keyed.get(key)
+                if own is None:
+                    continue
+                if key in here or key in by_number:
+                    copies.setdefault(trial.number, own)
+                else:
+                    row = ROW_KEY.fullmatch(key)
+                    files.setdefault(row[1] if row else key, []).append((trial, own))
+        same: dict[int, Trial] = {}
+        for pairs in files.values():
+            if all(
+                own.name == trial.name and not set(own.told_values).isdisjoint(trial.told_values)
+                for trial, own in pairs
+            ):
+                same |= {trial.number: own for trial, own in pairs}
+        return copies, same
+
     def find(self, trial: Trial | int | None) -> Trial:
         """The trial meant by itself or by its number."""
         number = trial.number if isinstance(trial, Trial) else trial
@@ -559,10 +594,10 @@ def _asked(trial: Trial) -> int:
 
 
 def _besides(trial: Trial) -> float:
-    """What an opening has in its digest besides: the second arm of its round, or its key."""
-    if trial.key is None:
+    """What an opening has in its digest besides: the second arm of its round, or its keys."""
+    if not trial.keys:
         return trial.cause.second
-    digest = hashlib.blake2b(trial.key.encode(), digest_size=6).digest()
+    digest = hashlib.blake2b("\n".join(trial.keys).encode(), digest_size=6).digest()
     return -2.0 - int.from_bytes(digest, "big")  # exact, and no arm
 
 
@@ -590,13 +625,22 @@ def checked_key(key: object) -> str | None:
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was changed.
+
+    What says that a result was measured again is not counted:
+
+    >>> len(checked_key("k" * 200 + AGAIN))
+    216
     """
     if key is None:
         return None
-    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not is_text(key):
+    if (
+        not isinstance(key, str)
+        or not 1 <= len(key.removesuffix(AGAIN)) <= LONGEST_KEY
+        or not is_text(key)
+    ):
         shown = repr(key)[:100]
         raise InvalidInput(
-            f"key must be a text of 1 to 200 characters, got {shown}: nothing was changed."
+            f"key must be a text of 1 to {LONGEST_KEY} characters, got {shown}: nothing was changed."
         )
     return key
 
@@ -778,9 +822,9 @@ class Journal:
                 self._at_work = False
         return result
 
-    def _known(self) -> Known:
+    def _known(self) -> KnownState:
         pending = [trial.number for trial in self._ledger.pending]
-        return Known(self._ledger.changes, len(self._ledger.trials), pending)
+        return KnownState(self._ledger.changes, len(self._ledger.trials), pending)
 
     def _catch_up(self, transaction: Transaction, stored: Checkpoint) -> bool:
         """Take in what others have done; whether there was anything."""
@@ -911,7 +955,7 @@ class Journal:
                         f"study.correct({known.number}, {value!r}, reason=…)",
                     )
                     raise TrialClosed(
-                        f"the key {known.key!r} was told before as trial {known.number}, with value "
+                        f"the key {key!r} was told before as trial {known.number}, with value "
                         f"{known.value!r} for arm {known.name!r}, and now comes with {value!r} for "
                         f"arm {self._definition.names[arm]!r}: nothing was told. Give a new result a "
                         f"key of its own; {right} corrects a wrong one."
@@ -924,19 +968,30 @@ class Journal:
         return self.change(act)
 
     def _open_closed(
-        self, transaction: Transaction, arm: int, origin: Origin, key: str | None
+        self,
+        transaction: Transaction,
+        arm: int,
+        origin: Origin,
+        key: str | None,
+        other_keys: tuple[str, ...] = (),
     ) -> Trial:
         """A trial that is closed in the same transaction."""
-        trial = self._ledger.open(arm, Cause(origin), transaction.now, worker(), key=key)
+        who = worker()
+        trial = self._ledger.open(
+            arm, Cause(origin), transaction.now, who, key=key, other_keys=other_keys
+        )
         transaction.insert([trial])
         return trial
 
-    def carry(self, trials: Sequence[Trial], taken: Sequence[Trial], source: Source) -> list[Trial]:
+    def carry(
+        self, trials: Sequence[Trial], taken: Sequence[Trial], source: Source, own_mark: str
+    ) -> list[Trial]:
         """Copy the trials of another study, all or none, each once; returns those told, in order.
 
         In a study without trials every copy keeps its number: what has no result is then copied as
-        cancelled. Corrections come too, also of what was copied before. ``taken`` are those of the
-        ``trials`` that were processed, in that order.
+        cancelled. Corrections come too, also of what was copied before, but not those of a result
+        that was told to both studies. ``taken`` are those of the ``trials`` that were processed, in
+        that order. ``own_mark`` is this study's.
         """
         arms = {name: arm for arm, name in enumerate(self._definition.names)}
         processed = {trial.number for trial in taken}
@@ -945,27 +1000,31 @@ class Journal:
 
         def act(transaction: Transaction) -> list[Trial]:
             ledger = self._ledger
-            keeps_numbers, known, before = not ledger.trials, set(ledger.keyed), ledger.changes
+            keeps_numbers, before = not ledger.trials, ledger.changes
+            known, same = ledger.copies_of(ended, source.mark, own_mark)
             copies: dict[int, Trial] = {}
             for trial in copied:
                 is_told, failed = trial.number in processed, trial.state == "failed"
                 key = key_of_trial(source.mark, trial.number) if is_told or failed else None
-                if key in known or (key is None and not keeps_numbers):
+                has_one = trial.number in known or trial.number in same
+                if has_one or (key is None and not keeps_numbers):
                     continue
-                copy = self._open_closed(transaction, arms[trial.name], "carried", key)
+                arm, others = arms[trial.name], trial.keys if key else ()
+                copy = self._open_closed(transaction, arm, "carried", key, others)
                 copies[trial.number] = copy
                 if failed:
                     self.close(transaction, copy, "failed", reason=trial.reason)
                 elif not is_told:
                     words = f"{trial.state} in {source.name!r} when its results were carried over"
                     self.close(transaction, copy, "cancelled", reason=words)
-            told = []
+            told, all_copies = [], same | known | copies
             for trial in taken:
-                copy = ledger.keyed[key_of_trial(source.mark, trial.number)]
+                copy = all_copies[trial.number]
                 if trial.number in copies:
                     self.close(transaction, copy, "told", value=trial.first_value)
                 told.append(copy)
-                for each in trial.later_corrections(copy):
+                is_copy = trial.number in known or trial.number in copies
+                for each in trial.later_corrections(copy) if is_copy else ():
                     right = each.value, each.reason
                     transaction.note(ledger.correct(copy, *right, transaction.now, worker()))
             if ledger.changes > before:
@@ -1000,13 +1059,15 @@ class Journal:
 
         return self.change(act)
 
-    def cancel(self, trials: list[Trial]) -> None:
-        """End those of the trials that are pending."""
+    def give_up(self, trials: list[Trial], *, cancel: bool) -> None:
+        """Cancel those that are pending, or give them back, to be asked for again at once."""
 
         def act(transaction: Transaction) -> None:
             for trial in map(self._ledger.find, trials):
-                if trial.state == "pending":
+                if trial.state == "pending" and cancel:
                     self.close(transaction, trial, "cancelled")
+                elif trial.state == "pending":
+                    self._renew(transaction, trial, trial.worker, None, transaction.now)
 
         self.change(act)
 
@@ -1028,16 +1089,6 @@ class Journal:
             LOGGER.debug("trial %d (%s) %s%s", trial.number, trial.name, state, words)
         transaction.update(trial, self._ledger.changes)
 
-    def release(self, trials: list[Trial]) -> None:
-        """Give back trials that nobody evaluates any more, to be asked for again at once."""
-
-        def act(transaction: Transaction) -> None:
-            for trial in map(self._ledger.find, trials):
-                if trial.state == "pending":
-                    self._renew(transaction, trial, trial.worker, None, transaction.now)
-
-        self.change(act)
-
     def _renew(
         self,
         transaction: Transaction,
@@ -1052,11 +1103,7 @@ class Journal:
 
     def reopen(self) -> None:
         """Take a stop back."""
-
-        def act(transaction: Transaction) -> None:
-            transaction.note(self._ledger.reopen(transaction.now, worker()))
-
-        self.change(act)
+        self.change(lambda change: change.note(self._ledger.reopen(change.now, worker())))
 
     def correct(
         self, trial: Trial | int, value: float, reason: str, arm: int | None = None

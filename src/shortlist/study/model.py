@@ -7,12 +7,12 @@ import platform
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.decision import Decision, decision_of
+from shortlist.engine.contract import Decision, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
     INITIALIZED,
@@ -26,13 +26,8 @@ from shortlist.engine.follow import (
 from shortlist.noise import first_of_each
 from shortlist.posterior.state import FLOOR, LAGGING
 
-
-class Decided(NamedTuple):
-    """What a round decided, as ``decision_of`` reads it: arms, numbers, whether to stop."""
-
-    pair: list[int]
-    figures: list[float]
-    stop: bool
+# What a round decided, as ``decision_of`` reads it: arms, numbers, whether to stop.
+Decided = tuple[list[int], list[float], bool]
 
 
 class Model:
@@ -93,7 +88,7 @@ class Model:
                 pair, figures = self.round.pair, self.round.figures
                 if isinstance(pair, np.ndarray):
                     pair, figures = pair.tolist(), figures.tolist()
-                self.decided = Decided(pair, figures, self.stopped)
+                self.decided = pair, figures, self.stopped
                 if self.stopped:
                     at_stop()
 

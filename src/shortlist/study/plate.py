@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.advice import command, shell_word
+from shortlist.advice import command, option, shell_word
 from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
 from shortlist.printable import iso
+from shortlist.study import AGAIN, ROW_KEY
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -21,19 +22,16 @@ if TYPE_CHECKING:
 NEEDED = ("trial", "arm", "value")
 LONGEST_NAME = 150  # characters of a file's name in the keys of its rows
 FEWEST_ALIKE = 2  # rows: that a single result comes again is likely enough
-AGAIN = ", measured again"  # ends the key of a result that was told before and measured again
-ROW_KEY = re.compile(  # of a row without a key of its own
-    rf"(.*), (?:row|trial) ([0-9]+)({AGAIN})?", re.DOTALL
-)
 NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of them
 
 
 @dataclass(frozen=True)
-class Row:
+class PlateRow:
     """A line of a file of results; ``value`` is as written, and blank until there is a result.
 
-    ``trial`` is None, and ``key`` is set, in a file that names arms and values only. ``state`` is
-    that of a trial in an exported file, and blank in a plate.
+    ``trial`` is None, and ``key`` is set, in a file that names arms and values only; ``own_key``
+    says whether the file has the key in a column. ``state`` is that of a trial in an exported file,
+    and blank in a plate.
     """
 
     line: int
@@ -43,6 +41,7 @@ class Row:
     study: str
     state: str = ""
     key: str = ""
+    own_key: bool = False
 
 
 class PlateResults(NamedTuple):
@@ -58,11 +57,6 @@ class PlateResults(NamedTuple):
     blank: list[int]
     unasked: list[tuple[int, float, str]]
     left: list[int]
-
-
-def study_digest(study: Study) -> str:
-    """A digest of a study's name and problem, which does not change with its results."""
-    return study.mark.rpartition("-")[2]
 
 
 def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
@@ -85,7 +79,7 @@ def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> 
     return text if text.isascii() else "\ufeff" + text
 
 
-def read_plate(file: Path, data: bytes | None = None) -> list[Row]:
+def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
     """Read a file of results; the columns that it does not know are notes.
 
     A plate and an exported file have the columns trial, arm and value; others have arm (or name)
@@ -129,7 +123,7 @@ def read_plate(file: Path, data: bytes | None = None) -> list[Row]:
     return rows
 
 
-def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[Row]:
+def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[PlateRow]:
     """The lines of a file that names arms and values only; each is known by its row in it."""
     arm = "arm" if "arm" in titles else "name"
     for title in (arm, "value", "key"):
@@ -145,7 +139,8 @@ def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[Row]:
                 "identifies one result: change one of them."
             )
         seen[key] = line
-        rows.append(Row(line, None, cell[arm], cell["value"], "", key=key))
+        own_key = bool(cell.get("key"))
+        rows.append(PlateRow(line, None, cell[arm], cell["value"], "", key=key, own_key=own_key))
     return rows
 
 
@@ -158,7 +153,7 @@ def _cells(file: Path, line: int, titles: list[str], cells: list[str]) -> dict[s
     return dict(zip(titles, [*cells, *[""] * len(titles)], strict=False))
 
 
-def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
+def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> PlateRow:
     cell = _cells(file, line, titles, cells)
     number = NUMBER.fullmatch(cell["trial"])
     if number is None:
@@ -167,11 +162,11 @@ def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> Row:
             "the number that was asked for, or drop the line."
         )
     about = cell.get("study", ""), cell.get("state", "").lower()
-    return Row(line, int(number[1]), cell["arm"], cell["value"], *about)
+    return PlateRow(line, int(number[1]), cell["arm"], cell["value"], *about)
 
 
 def match(
-    file: Path, rows: list[Row], study: Study, *, measured_again: bool = False
+    file: Path, rows: list[PlateRow], study: Study, *, measured_again: bool = False
 ) -> PlateResults:
     """The results of a file for a study; the first line that does not fit is an error.
 
@@ -189,7 +184,7 @@ def match(
         [row.value for row in filled], lambda k: f"{file}, line {filled[k].line}"
     )
     values = dict(zip(filled, numbers, strict=True))
-    keyed = {trial.key: trial for trial in study.trials if trial.key is not None}
+    keyed = study.keyed
     matched = PlateResults([], [], [], [], [])
     if any(row.trial is None or row.state for row in rows) and not _is_own(rows, values, study):
         _match_unasked(file, values, study, keyed, measured_again, matched)
@@ -259,12 +254,12 @@ def _check_value(where: str, value: float, study: Study) -> None:
         raise InvalidInput(f"{where}: {error}") from None
 
 
-def _is_own(rows: list[Row], values: dict[Row, float], study: Study) -> bool:
+def _is_own(rows: list[PlateRow], values: dict[PlateRow, float], study: Study) -> bool:
     """Whether a study exported this file itself; one without a mark must hold its very results."""
     if any(row.study for row in rows):
         return any(_is_same(row.study, study.mark) for row in rows if row.study)
 
-    def is_ours(row: Row) -> bool:
+    def is_ours(row: PlateRow) -> bool:
         if row.trial is None or row.trial >= len(study.trials):
             return False
         trial = study.trials[row.trial]
@@ -276,9 +271,9 @@ def _is_own(rows: list[Row], values: dict[Row, float], study: Study) -> bool:
 
 def _match_unasked(
     file: Path,
-    values: dict[Row, float],
+    values: dict[PlateRow, float],
     study: Study,
-    keyed: dict[str, Trial],
+    keyed: Mapping[str, Trial],
     measured_again: bool,
     matched: PlateResults,
 ) -> None:
@@ -316,45 +311,64 @@ def _match_unasked(
             matched.unasked.append((arm, value, key if measured_again else plain))
 
 
-def _differs(where: str, known: Trial, row: Row, value: float, measured_again: bool) -> ToldBefore:
-    again = "put it in a file of another name" if measured_again else "add --measured-again"
+def _differs(
+    where: str, known: Trial, row: PlateRow, value: float, measured_again: bool
+) -> ToldBefore:
+    if not measured_again:
+        again = f"add {option('measured-again')}"
+    elif row.own_key:
+        again = "give the row another key"
+    elif row.study and row.state:  # known by the trial of the study that exported it
+        one = f"--arm {shell_word(known.name)} --value={value!r}"
+        again = f"{command('tell', one)} tells it"
+    else:
+        again = "put it in a file of another name"
+    place = "needs a key of its own" if row.own_key else "belongs on a new row"
     return ToldBefore(
         f"{where}: this row was told before, as trial {known.number} with {known.value!r} for "
         f"{known.name!r}, and is {value!r} for {row.arm!r} here.",
         f"If it was mistyped, {_correction(known, value)} corrects it. If it was measured again, "
-        f"{again}. A new result belongs on a new row.",
+        f"{again}. A new result {place}.",
     )
 
 
-def _moved(where: str, known: Trial, row: Row) -> ToldBefore:
+def _moved(where: str, known: Trial, row: PlateRow) -> ToldBefore:
     return ToldBefore(
         f"{where}: this row was told before for {known.name!r}, as trial {known.number}, and is for "
         f"{row.arm!r} here.",
-        "Nothing was told. Rows seem to have been inserted or moved: put new results at the end of "
-        "the file, or into a file of their own.",
+        "Nothing was told. "
+        + (
+            "A key identifies one result: give a new one a key of its own."
+            if row.own_key
+            else "Rows seem to have been inserted or moved: put new results at the end of the file, or "
+            "into a file of their own."
+        ),
     )
 
 
 def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
     """Raise where the new rows of a file are those of a file that was told under another name."""
-    told: dict[tuple[str, str | None], dict[int, Trial]] = {}
-    for trial in study.trials:
-        found = ROW_KEY.fullmatch(trial.key or "")
+    told: dict[tuple[str, str | None], dict[str, Trial]] = {}
+    for known, trial in study.keyed.items():
+        found = ROW_KEY.fullmatch(known)
         if found is not None and trial.state == "told":
-            told.setdefault((found[1], found[3]), {})[int(found[2])] = trial
+            told.setdefault((found[1], found[3]), {})[found[2]] = trial
     files = {name for name, _ in told}
-    mine: dict[int, tuple[int, float]] = {}
+    mine: dict[str, tuple[int, float]] = {}
     for arm, value, key in matched.unasked:
         found = ROW_KEY.fullmatch(key)
         if found is None or found[1] in files:  # rows with keys of their own; a file that has grown
             return
-        mine[int(found[2])] = arm, value
+        mine[found[2]] = arm, value
     for (name, _), rows in told.items():
         shared = mine.keys() & rows.keys()
         if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
             continue
         if all(mine[n][0] == rows[n].arm and rows[n].was_told(mine[n][1]) for n in shared):
-            again = command("tell", f"{shell_word(str(file))} --measured-again")
+            flag = option("measured-again")
+            again = command("tell", f"{shell_word(str(file))} {flag}")
+            if not flag.startswith("--"):
+                again = f"the same request with {flag}"
             raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
                 "before: the same arms and values, row by row.",
@@ -384,12 +398,13 @@ def _closed(where: str, trial: Trial, value: float) -> ToldBefore:
         return ToldBefore(
             f"{which} was told {trial.value!r} before and is {value!r} here.",
             f"If {trial.value!r} is wrong, {_correction(trial, value)} corrects it. If {value!r} is a "
-            "second measurement, add --measured-again: then every value that differs is told as new.",
+            f"second measurement, add {option('measured-again')}: then every value that differs is "
+            "told as new.",
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return ToldBefore(
         f"{which} is {trial.state}{reason} and has the value {value!r} here.",
-        "Leave it blank. If it was measured after all, add --measured-again, or use "
+        f"Leave it blank. If it was measured after all, add {option('measured-again')}, or use "
         f"{command('tell', '--arm NAME --value X')}.",
     )
 

@@ -32,6 +32,7 @@ from shortlist.errors import (
 )
 from shortlist.noise import Noise
 from shortlist.plans.guide import Guided
+from shortlist.printable import quoted
 from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
@@ -48,7 +49,7 @@ from shortlist.study.insight.health import (
 )
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
-from shortlist.study.journal import Journal, Source, checked_key, key_of_trial
+from shortlist.study.journal import Journal, Source, checked_key
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
@@ -192,7 +193,7 @@ class Study(View):
         )
         self._begin(problem, definition, chosen, wide)
         if not self.bound.setting.classical:
-            warn_of_features(problem, stacklevel=3)
+            warn_of_features(problem)
         if storage is None:
             self.name = "study" if name is None else name
             return
@@ -414,15 +415,15 @@ class Study(View):
                 "study.tell_unasked(results)",
             )
             raise InvalidInput(
-                f"the study {other.name!r} has results of {', '.join(map(repr, lacking[:5]))}"
-                f"{' …' if len(lacking) > 5 else ''}, which this study does not know: nothing was "
-                f"told. Add these arms, or tell the results of the others alone: {way}."
+                f"the study {other.name!r} has results of {quoted(lacking, 5)}, which this study "
+                "does not know: nothing was told. Add these arms, or tell the results of the others "
+                f"alone: {way}."
             )
         for value in {value for trial in other.taken for value in trial.told_values}:
             checked_value(value, self.bound)
         # In the order in which they came: whether one counts must be known before its value.
         source = Source(other.mark, ending(other))
-        told = self._journal.carry(other.trials, other.taken, source)
+        told = self._journal.carry(other.trials, other.taken, source, self.mark)
         self._warn()
         if different := self.differing(other):
             warn_caller(GuaranteeInDoubt(differences(different, other.name)))
@@ -444,9 +445,9 @@ class Study(View):
         >>> new.carry_over(old)[0].value
         0.7
         """
-        keys = {key_of_trial(other.mark, trial.number): trial for trial in other.taken}
-        pairs = [(own, keys[own.key]) for own in self.taken if own.key in keys]
-        return [(own, there) for own, there in pairs if own.value != there.value]
+        here, _ = self._journal.ledger.copies_of(other.taken, other.mark, self.mark)
+        pairs = [(here.get(there.number), there) for there in other.taken]
+        return [(own, there) for own, there in pairs if own and own.value != there.value]
 
     def _keep_in(self, kept: StoredStudy) -> None:
         self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -13,20 +14,12 @@ from shortlist.arrays import NO_ARM
 from shortlist.errors import TrialError
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
-    from shortlist.engine.decision import Decision
+    from shortlist.engine.contract import Decision
     from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]
-Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried"]
 # In this order: their places enter the fingerprints of stored studies.
-ORIGINS: tuple[Origin, ...] = (
-    "initial",
-    "round",
-    "second of a round",
-    "unasked",
-    "audit",
-    "carried",
-)
+Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried"]
 
 
 class Cause(NamedTuple):
@@ -77,6 +70,7 @@ class _Fields:
     opened: int = field(default=0, repr=False)  # the change of the study that opened it
     closed: int | None = field(default=None, repr=False)  # and the one that closed it
     key: str | None = field(default=None, repr=False)
+    other_keys: tuple[str, ...] = field(default=(), repr=False)
     corrections: tuple[Correction, ...] = field(default=(), repr=False)
 
 
@@ -111,7 +105,10 @@ class Trial(_Fields):
     in_turn : bool
         Whether its result waits for those asked for before it.
     key : str or None
-        What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others.
+        What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others; of a copy,
+        the trial of another study that it is a copy of.
+    other_keys : tuple of str
+        Of a copy: the keys of that trial.
     corrections : tuple of Correction
         How ``value`` was corrected after it was told, the first one first: was, value, reason, at,
         worker.
@@ -158,6 +155,11 @@ class Trial(_Fields):
         return notebook.table(shown, [row])
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """All that tells this result from others."""
+        return self.other_keys if self.key is None else (self.key, *self.other_keys)
+
+    @property
     def carried_from(self) -> str | None:
         """The trial of another study that this is a copy of, such as "screen-93a1e6bc, trial 7"."""
         return self.key if self.cause.origin == "carried" else None
@@ -188,7 +190,8 @@ class Trial(_Fields):
         """The trial as it is stored (``journal.ROW``)."""
         fields = (self.number, self.arm, self.state, self.first_value, self.reason, self.asked_at)
         rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
-        return (*fields, *rest, *self.cause, self.opened, self.closed, self.key)
+        keys = json.dumps(self.other_keys) if self.other_keys else None
+        return (*fields, *rest, *self.cause, self.opened, self.closed, self.key, keys)
 
 
 FIELDS = tuple(each.name for each in fields(_Fields))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -81,6 +81,11 @@ class View:
     def trials(self) -> Trials:
         """Every trial so far, by number."""
         return Trials(self._journal.ledger.trials)
+
+    @property
+    def keyed(self) -> Mapping[str, Trial]:
+        """The trials that have keys, by each of them."""
+        return self._journal.ledger.keyed
 
     @property
     def pending(self) -> list[Trial]:
@@ -261,7 +266,7 @@ def needed_now(study: View, trials: Sequence[Trial]) -> int:
     # Those of an audit are asked for first, and are no part of a plan.
     audits = sum(trial.cause.origin == "audit" for trial in trials)
     earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
-    lacking = study.bound.engine.until_look(study.round) - earlier - len(study.waiting)
+    lacking = study.round.until_look - earlier - len(study.waiting)
     return min(max(lacking, 0) + audits, len(trials))
 
 
@@ -302,7 +307,7 @@ def next_look(study: View) -> str:
     >>> next_look(study)
     'It checks again when 9 more are in.'
     """
-    left = study.bound.engine.until_look(study.round)
+    left = study.round.until_look
     return f"It checks again when {left:,} more are in." if left > 1 else ""
 
 

@@ -9,6 +9,8 @@ from shortlist.engine.many_arms import challengers
 from shortlist.engine.many_arms.candidates import first_top_means, update_top_means
 from shortlist.engine.many_arms.state import REFERENCES
 from shortlist.engine.many_arms.upper_bounds import update_references
+from shortlist.engine.round import make_round
+from shortlist.numerics.records import ABSENT
 from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 
 
@@ -16,15 +18,14 @@ from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 def test_the_largest_gap_index_outside_is_found_round_after_round(seed: int) -> None:
     arms = Arms.made(0, seed=seed)
     state, memory = arms.state, arms.memory
-    candidates, inside = np.zeros(M, np.int64), np.zeros(60, np.bool_)
+    now = make_round(60, 0, M, ABSENT, np.zeros((0, 0)), memory, by_time=False)
+    candidates, inside = now.arm_heap, now.inside
     first_top_means.interpret(state, candidates, M, inside, KEY)
-    found, gaps = np.zeros(60, np.int64), np.zeros(60)
+    found, gaps = now.challengers, now.outside_gaps
     for _ in range(15):
         update_top_means.interpret(state, memory, candidates, M, inside, KEY)
         update_references.interpret(state, memory, candidates, M, inside, SCALE)
-        challengers.find_challengers.interpret(
-            state, memory, candidates, M, inside, SCALE, found, gaps, KEY
-        )
+        challengers.find_challengers.interpret(state, now, M, SCALE, KEY)
         indices = arms.gaps[np.ix_(~inside, inside)]
         assert gaps[inside].max() == pytest.approx(indices.max(), abs=1e-9)
         j = np.flatnonzero(inside)[np.argmax(gaps[inside])]

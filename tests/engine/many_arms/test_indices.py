@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shortlist.engine.many_arms import indices
-from shortlist.engine.round import make_round
+from shortlist.engine.round import LAST_B, LAST_C, make_round
 from shortlist.numerics.order import mark_best
 from shortlist.numerics.records import ABSENT
 from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
@@ -42,14 +42,14 @@ def test_the_challenger_and_the_greedy_arm_are_those_of_all_arms(rows: int) -> N
     arms = Arms.made(rows)
     state = arms.state
     now = make_round(60, 0, M, ABSENT, np.zeros((0, 0)), arms.memory, by_time=False)
-    b = c = -1
     for _ in range(10):
         mark_best.interpret(state.means, 1.0, M, KEY, now.arm_heap, now.inside)
         now.arm_heap[:] = np.flatnonzero(now.inside)
-        indices.find_challengers_by_rows.interpret(state, now, M, SCALE, KEY, b, c)
+        indices.find_challengers_by_rows.interpret(state, now, M, SCALE, KEY)
         largest = arms.gaps[np.ix_(~now.inside, now.inside)].max()
         b = int(now.arm_heap[np.argmax(now.outside_gaps[now.arm_heap])])
         c = int(now.challengers[b])
+        now.pair[LAST_B], now.pair[LAST_C] = b, c
         assert now.outside_gaps[b] == pytest.approx(largest, abs=1e-9)
         assert arms.gaps[c, b] == pytest.approx(largest, abs=1e-9)
         rows_of = np.array([arms.posterior.row(each) for each in (b, c)])

@@ -20,11 +20,11 @@ from shortlist.engine.engine import Engine
 from shortlist.engine.many_arms.state import REFERENCES, SCALE
 from shortlist.engine.settings import may_skip_arms
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import INTEGER, REALS, VOID, Address
+from shortlist.numerics.records import Reals
 from shortlist.posterior.lagging import drift, shrinkage
-from shortlist.posterior.least_squares import OBSERVE, OBSERVES
+from shortlist.posterior.least_squares import OBSERVE, Observe
 from shortlist.posterior.posterior import Posterior
-from shortlist.posterior.state import STATE
+from shortlist.posterior.state import State
 
 Array = NDArray[np.float64]
 
@@ -512,8 +512,8 @@ def test_a_hundred_thousand_arms_are_pulled_as_plain_numpy_pulls_them(
 # Drift
 
 
-@compiled(VOID(STATE, Address(OBSERVES), INTEGER, REALS))
-def pull_by_turns(state, observe, rounds, means):
+@compiled(typed=True)
+def pull_by_turns(state: State, observe: Observe, rounds: int, means: Reals) -> None:
     for t in range(rounds):
         arm = (t * t + t // 3) % means.shape[0]
         observe(state, arm, means[arm] + 0.3 * ((t % 7) - 3.0))

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import binom
-from typer.testing import CliRunner
 
 import shortlist
+from command_line import run
 from misspecified import lying
 from nearly_linear import LIAR, LIE
 from shortlist import MisLid, errors
 from shortlist.catalog.names import find_algorithm
-from shortlist.cli.app import app
 from shortlist.plans.mislid import algorithm as mislid
 from shortlist.problem import Problem
+from shortlist.report.analysis import Analysis
 from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
 from shortlist.report.page import html
-from shortlist.report.reading import Reading
 from shortlist.report.sections import specification
 from shortlist.simulation.instances import Instance
 
@@ -205,7 +204,7 @@ def test_guarantee_and_reports_name_c() -> None:
     assert "no mean is further than c = 0.15 from linear in the features" in words
     assert "within c = 0.15 of θ·x" in dict(assumptions(study))["Model"]
     assert dict(specification(study))["Misspecification, c"] == "0.15"
-    written = methods(Reading(study))
+    written = methods(Analysis(study))
     assert "linear in them to within c = 0.15" in written
     assert "Tirinzoni" in written
     page = html(study)
@@ -290,23 +289,23 @@ def test_a_screen_file_takes_a_misspecification(tmp_path: Path) -> None:
     base = 'features = "features.csv"\nm = 3\nsigma = 0.3\nseed = 1\n'
     screen = tmp_path / "screen.toml"
     screen.write_text(base + "misspecification = 0.15\n")
-    made = CliRunner().invoke(app, ["new", str(screen)])
+    made = run("new", screen)
     assert made.exit_code == 0, made.output
     assert "MisLid (c = 0.15)" in made.output
     assert shortlist.Study.load(tmp_path / "screen.db").bound.name == "MisLid (c = 0.15)"
     screen.write_text(base + 'misspecification = 0.15\nalgorithm = "LUCB"\n')
-    refused = CliRunner().invoke(app, ["new", str(screen)])
+    refused = run("new", screen)
     assert refused.exit_code != 0
     for bad in ("-0.1", "inf", "nan", "true", '"0.1"'):
         screen.write_text(base + f'name = "bad"\nmisspecification = {bad}\n')
-        refused = CliRunner().invoke(app, ["new", str(screen)])
+        refused = run("new", screen)
         assert refused.exit_code == 2, bad
         assert "misspecification must be a number" in " ".join(refused.output.split())
     screen.write_text(base + 'name = "bad"\nalgorithm = "MisLid"\n')
-    refused = CliRunner().invoke(app, ["new", str(screen)])
+    refused = run("new", screen)
     assert "needs the key misspecification" in " ".join(refused.output.split())
 
 
 def test_the_list_of_algorithms_names_it() -> None:
-    listed = CliRunner().invoke(app, ["algorithms"]).output
+    listed = run("algorithms").output
     assert f"{MisLid.summary}\n" in listed

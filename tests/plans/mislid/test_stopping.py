@@ -12,13 +12,13 @@ from scipy.stats import binom
 from nearly_linear import LIAR, LIE, classical_answer, draw, linear_answer, pairs
 from shortlist.arrays import NO_ARM
 from shortlist.numerics.quadratic import nearest, workspace
+from shortlist.plans.mislid.alternative import model_weight
 from shortlist.plans.mislid.stopping import (
     PRIOR_SHARE,
     Evidence,
     Known,
     LikelihoodRatio,
     PairBounds,
-    model_weight,
     noise_bound,
 )
 from shortlist.plans.strategy import ReducedProblem
@@ -105,10 +105,14 @@ def test_reliance_is_what_the_estimate_owes_to_the_model() -> None:
     own = np.zeros(10)
     own[2], own[7] = 1.0, -1.0
     np.testing.assert_allclose(x.T @ s, x[2] - x[7], atol=1e-12)
-    assert model_weight(now.known, 2, 7) == pytest.approx(np.abs(s - own).sum())
+    assert model_weight(now.known.pulls, now.known.gram, 2, 7) == pytest.approx(
+        np.abs(s - own).sum()
+    )
     single = pulls * (x @ inverse @ x[2])
     single[2] -= 1.0
-    assert model_weight(now.known, 2, -1) == pytest.approx(np.abs(single).sum())
+    assert model_weight(now.known.pulls, now.known.gram, 2, -1) == pytest.approx(
+        np.abs(single).sum()
+    )
     assert isinstance(now.known, Known)
 
 

@@ -15,9 +15,8 @@ from shortlist.repurposing.networks.abstract_network import abstract
 from shortlist.repurposing.networks.logic import evaluate, genes_of
 from shortlist.repurposing.networks.network import (
     BooleanNetwork,
-    strong_components,
+    components,
     terminal_components,
-    weak_components,
 )
 from shortlist.repurposing.networks.regulation import Regulation
 
@@ -86,19 +85,21 @@ def test_components_against_a_naive_closure(ways: list[list[int]]) -> None:
 
     reach = closure(graph)
     strong = {tuple(sorted(b for b in reach[a] if a in reach[b])) for a in graph}
-    found = strong_components(graph)
+    found = components(graph, "strong")
     assert set(found) == strong
     assert len(found) == len(strong)
     for earlier, later in itertools.combinations(found, 2):
         assert later[0] not in reach[earlier[0]]
     assert set(terminal_components(graph)) == {c for c in strong if reach[c[0]] == set(c)}
     both = {n: [*ways[n], *(m for m in graph if n in ways[m])] for n in graph}
-    assert set(weak_components(graph)) == {tuple(sorted(group)) for group in closure(both).values()}
+    assert set(components(graph, "weak")) == {
+        tuple(sorted(group)) for group in closure(both).values()
+    }
 
 
 def test_a_long_chain_is_no_recursion() -> None:
     chain = {i: [i + 1] if i < 20_000 else [] for i in range(20_001)}
-    assert len(strong_components(chain)) == 20_001
+    assert len(components(chain, "strong")) == 20_001
 
 
 def test_components_with_a_perturbed_gene() -> None:

@@ -16,9 +16,9 @@ import shortlist
 from audited import BELL, DOSE, FEATURES, LINE, study_of
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
+from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.report.page import html
-from shortlist.report.reading import Reading
 from shortlist.study.definition import Definition
 from shortlist.study.guarantee import worth
 from shortlist.study.insight.audit import audit_size, chosen_arms
@@ -320,7 +320,7 @@ def test_mislid_is_tested_within_its_misspecification():
     with pytest.warns(LinearityRejected, match="within c = 0.05 of linear"):
         bent = finished(2.0 * BELL[::4], features=features, epsilon=0.1, m=2, algorithm=mislid)
     assert "not within c = 0.05 of linear" in study_words(bent)
-    assert "not within c = 0.05 of linear" in methods(Reading(bent))
+    assert "not within c = 0.05 of linear" in methods(Analysis(bent))
 
 
 # Going on

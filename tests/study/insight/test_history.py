@@ -15,7 +15,6 @@ import shortlist
 from drawn_studies import ONCE, X, measured, name_of, study, tell_some, texts
 from shortlist import plot
 from shortlist.arrays import NO_ARM
-from shortlist.engine.decision import differences
 from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_look
 from tests.plot.conftest import closed_figures  # noqa: F401 - closes them after every test
@@ -156,7 +155,7 @@ def test_a_trial_given_back_after_the_stop_is_no_reopening() -> None:
         trial = batch.pop(0)
         s.tell(trial, measured(trial.number, 0.1)(trial))
     stop, pending = s.shortlist.evaluations, s.pending
-    s._journal.release(pending[:2])
+    s._journal.give_up(pending[:2], cancel=False)
     for trial in pending[:2]:
         s.tell(trial, 5.0)
     assert s.evaluations == stop + 2
@@ -253,8 +252,23 @@ def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> No
     c = NO_ARM if algorithm == "LinGIFA" else look.c
     engine = s.bound.engine
     scale = engine.threshold(s.posterior, s.round) * engine.setup.sigma
-    indices = engine.rules["indices"]  # type: ignore[attr-defined]
-    columns = differences(indices, s.posterior, scale, s.round, look.boundary, c)
+    means, b, inside = s.posterior.means, look.boundary, np.flatnonzero(s.round.inside)
+
+    def column(j: int) -> np.ndarray:
+        filled = np.empty(len(means))
+        given = means, s.posterior.variances, s.posterior.row(j)
+        engine.rules["indices"](j, *given, scale, filled)  # type: ignore[attr-defined]
+        return filled
+
+    every = range(len(means))
+    columns = means - means[b], np.array([-column(i)[b] for i in every]), column(b)
+    if c == NO_ARM:
+        for each in columns:
+            each[b] = np.nan
+    else:
+        columns[0][inside] = means[c] - means[inside]
+        columns[1][inside] = -column(c)[inside]
+        columns[2][inside] = [column(j)[c] for j in inside]
     found = look.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
     assert np.abs(np.nan_to_num(found - np.array(columns))).max() < 1e-13
     assert np.array_equal(np.isnan(found), np.isnan(columns))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.engine.engine import normal
 from shortlist.numerics.linear import solve_lower
 from shortlist.numerics.random import seed_stream
+from shortlist.rules.rewards import gaussian
 from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
 from shortlist.study.insight import remaining as module
@@ -297,11 +297,11 @@ def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
     assert not study.done
     told, means = study.evaluations, study.posterior.means.copy()
     played = study.bound.engine.replicate(
-        normal,
+        gaussian,
         np.vstack([means, np.zeros(len(means))]),
         np.array([study.seed], np.uint64),
         10**5,
-        origin=study.posterior,
+        origin=(study.posterior, study.round),
     )
     while not study.done:
         trial = study.ask()

@@ -33,8 +33,8 @@ from shortlist.study.running import run as evaluation
 from shortlist.study.running.objective import evaluate_trial
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.run import WAITING
+from shortlist.study.running.untold_results import read_untold
 from shortlist.study.trial import Trial
-from shortlist.study.untold import read_untold
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]

@@ -264,9 +264,11 @@ TAMPERED = {
     "a lost trial": "DELETE FROM shortlist_trials WHERE number = 60",
     "the last trial": "DELETE FROM shortlist_trials WHERE number = 121",
     "all trials": "DELETE FROM shortlist_trials",
+    "another key of a trial": "UPDATE shortlist_trials SET other_keys = '[\"r\"]' WHERE number = 7",
     "an added trial": """INSERT INTO shortlist_trials SELECT study, 122, arm, state, value, reason,
         asked_at, closed_at, expires_at, worker, process, in_turn, origin, b, c, gap, statistic,
-        second, opened, closed, touched, key, opened_by, closed_by
+        second, opened, closed, touched, key, opened_by, closed_by,
+        other_keys
         FROM shortlist_trials WHERE number = 60""",
     "a text for a value": "UPDATE shortlist_trials SET value = 'one' WHERE number = 60",
     "a turn": "UPDATE shortlist_trials SET in_turn = 1 - in_turn WHERE number = 121",

@@ -53,15 +53,39 @@ def test_an_older_file_is_migrated(
         assert schema.stored_version(connection) == now + 1
 
 
+def written(folder: Path, fixture: str) -> Path:
+    """A file of studies that an earlier version wrote."""
+    path = folder / "study.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((FIXTURES / fixture).read_text())
+    connection.execute(f"PRAGMA application_id = {opening.APPLICATION_ID}")
+    connection.close()
+    return path
+
+
+def test_a_continuation_written_by_version_5_is_carried_to_once(tmp_path: Path) -> None:
+    """Its copies are known by the trials they are copies of alone, and not by the keys of those."""
+    path = written(tmp_path, "studies_version_5.sql")
+    old, new = (shortlist.Study.load(path, name) for name in ("old", "new"))
+    assert old.fingerprint == "5fb39e82d0a0e43cdca16750950efc13"
+    assert new.fingerprint == "37f28559697d41242c6b675acd2fb745"
+    assert new.trials[1].keys == (f"{old.mark}, trial 1",)
+    old.tell(arm="cedar", value=0.75, key="r.csv, row 2")
+    for _ in range(2):
+        assert [trial.number for trial in new.carry_over(old)] == [0, 1, 2]
+    assert (
+        shortlist.Study.load(path, "new").tell(arm="cedar", value=0.75, key="r.csv, row 2")
+        == (new.trials[2])
+    )
+    assert new.evaluations == 3
+    check_replay(shortlist.Study.load(path, "new"))
+
+
 def test_studies_written_by_version_2_go_on_as_they_would_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written by the version before keys and numbered transactions, with all kinds of changes."""
-    path = tmp_path / "study.db"
-    connection = sqlite3.connect(path)
-    connection.executescript((FIXTURES / "studies_version_2.sql").read_text())
-    connection.execute(f"PRAGMA application_id = {opening.APPLICATION_ID}")
-    connection.close()
+    path = written(tmp_path, "studies_version_2.sql")
     for _ in range(2):
         study, stopped = (shortlist.Study.load(path, name) for name in ("study", "stopped"))
         assert study.fingerprint == "2ebb2669dec3cf1d56f6d8936da8f805"
@@ -87,7 +111,8 @@ def test_a_server_of_version_2_is_brought_up_to_date(new_storage: NewStorage) ->
     study.run(result, max_evaluations=20, progress=False)
     with study._journal.storage._connected(writing=True) as connection:
         for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
-                        "trials DROP COLUMN closed_by", "events DROP COLUMN made_by",
+                        "trials DROP COLUMN closed_by", "trials DROP COLUMN other_keys",
+                        "events DROP COLUMN made_by",
                         "events DROP COLUMN value", "events DROP COLUMN reason",
                         "studies DROP COLUMN columns"):  # fmt: skip
             connection.execute(sqlalchemy.text(f"ALTER TABLE shortlist_{dropped}"))

@@ -22,9 +22,8 @@ from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert, mark_anew, mark_best
 from shortlist.numerics.records import Integers, Reals
 from shortlist.posterior.lagging import drift, mean_of, renew_means
-from shortlist.posterior.least_squares import apply
+from shortlist.posterior.least_squares import apply, row
 from shortlist.posterior.passes import SCANNED, inner
-from shortlist.posterior.rows import row
 from shortlist.posterior.state import FLOOR, ROWS, WHOLE, State
 from shortlist.rules.indices import paired_index, square_of
 

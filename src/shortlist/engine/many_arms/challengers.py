@@ -20,7 +20,6 @@ from shortlist.engine.many_arms.upper_bounds import (
 from shortlist.engine.round import ROUNDING, Round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert
-from shortlist.numerics.records import Integers, Reals
 from shortlist.posterior.lagging import drift, mean_of
 from shortlist.posterior.passes import SCANNED
 from shortlist.posterior.state import FLOOR, OBSERVED, State
@@ -28,10 +27,9 @@ from shortlist.rules.indices import paired_index, square_of
 
 
 @compiled()
-def note_challenger(
-    i: int, j: int, gap: float, challengers: Integers, gaps: Reals, key: np.uint64
-) -> None:
+def note_challenger(now: Round, i: int, j: int, gap: float, key: np.uint64) -> None:
     """Make arm i the challenger of j if its gap index is the largest so far."""
+    challengers, gaps = now.challengers, now.outside_gaps
     best = challengers[j]
     if best == NO_ARM or gap > gaps[j]:
         challengers[j] = i
@@ -42,22 +40,13 @@ def note_challenger(
 
 @compiled(inline=False)
 def compare_with_candidates(
-    state: State,
-    memory: Memory,
-    candidates: Integers,
-    m: int,
-    i: int,
-    scale: float,
-    best: float,
-    challengers: Integers,
-    gaps: Reals,
-    key: np.uint64,
+    state: State, now: Round, m: int, i: int, scale: float, best: float, key: np.uint64
 ) -> float:
     """Compute B_ij of arm i and every candidate j, its products being in ``block``; the largest so far."""
-    mean = mean_of(state, i)
+    memory, mean = now.memory, mean_of(state, i)
     largest = -np.inf
     for k in range(m):
-        j = candidates[k]
+        j = now.arm_heap[k]
         place = memory.places[j]
         both = state.variances[i] + memory.variances[place]
         square = square_of(both, memory.block[place], state.scalars[FLOOR])
@@ -65,41 +54,26 @@ def compare_with_candidates(
         largest = max(largest, gap)
         if gap >= best:
             best = gap
-            note_challenger(i, j, gap, challengers, gaps, key)
+            note_challenger(now, i, j, gap, key)
     insert(memory.strongest_gaps, memory.strongest, largest, i, key)
     return best
 
 
 @compiled(inline=False)
-def find_challengers(
-    state: State,
-    memory: Memory,
-    candidates: Integers,
-    m: int,
-    inside: np.ndarray,
-    scale: float,
-    challengers: Integers,
-    gaps: Reals,
-    key: np.uint64,
-) -> None:
+def find_challengers(state: State, now: Round, m: int, scale: float, key: np.uint64) -> None:
     """Find the largest B_ij over j ∈ J and i ∉ J.
 
-    ``gaps`` and ``challengers`` are right for the candidates that attain it; for others the gap may be
-    too small.
+    ``outside_gaps`` and ``challengers`` are right for the candidates that attain it; for others the gap
+    may be too small.
     """
-    means, deviations, width_bounds, figures = (
-        state.means,
-        state.lagging.deviations,
-        memory.width_bounds,
-        memory.figures,
-    )
-    arms, now = means.shape[0], state.clock[OBSERVED]
-    ratio, moved = scale / figures[SCALE], drift(state)
+    memory, candidates, inside = now.memory, now.arm_heap, now.inside
+    means, deviations, width_bounds = state.means, state.lagging.deviations, memory.width_bounds
+    arms, ratio, moved = means.shape[0], scale / memory.figures[SCALE], drift(state)
     ahead, size = -np.inf, 0.0
     for k in range(m):
         place = memory.places[candidates[k]]
-        challengers[candidates[k]] = NO_ARM
-        gaps[candidates[k]] = -np.inf
+        now.challengers[candidates[k]] = NO_ARM
+        now.outside_gaps[candidates[k]] = -np.inf
         ahead = max(ahead, ratio * memory.anchors[place] - memory.means[place])
         size = max(size, abs(memory.means[place]))
     best = -np.inf
@@ -114,9 +88,7 @@ def find_challengers(
         if i != NO_ARM and not inside[i]:
             renew_if_old(state, i)
             tighten(state, memory, i)
-            best = compare_with_candidates(
-                state, memory, candidates, m, i, scale, best, challengers, gaps, key
-            )  # fmt: skip
+            best = compare_with_candidates(state, now, m, i, scale, best, key)
     for first in range(0, arms, SCANNED):
         end = min(first + SCANNED, arms)
         least = best - ahead - ROUNDING * (abs(best) + size)
@@ -125,7 +97,9 @@ def find_challengers(
         for i in range(first, end):
             if inside[i] or means[i] + moved * deviations[i] + ratio * width_bounds[i] < least:
                 continue
-            if state.lagging.exact_at[i] == now and is_among(memory.past_strongest, i):
+            if state.lagging.exact_at[i] == state.clock[OBSERVED] and is_among(
+                memory.past_strongest, i
+            ):
                 continue
             mean = mean_of(state, i)
             if mean + ratio * width_bounds[i] < least:
@@ -134,15 +108,13 @@ def find_challengers(
             renew_if_old(state, i)
             if mean + ratio * tighten(state, memory, i) < least:
                 continue
-            best = compare_with_candidates(
-                state, memory, candidates, m, i, scale, best, challengers, gaps, key
-            )  # fmt: skip
+            best = compare_with_candidates(state, now, m, i, scale, best, key)
             least = best - ahead - ROUNDING * (abs(best) + size)
     if best == -np.inf:  # no gap index is a number
         c = 0
         while inside[c]:
             c += 1
-        note_challenger(c, candidates[0], best, challengers, gaps, key)
+        note_challenger(now, c, candidates[0], best, key)
 
 
 @compiled(inline=False)

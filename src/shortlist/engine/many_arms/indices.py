@@ -12,11 +12,11 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM, Reals
 from shortlist.engine.many_arms.state import Memory
-from shortlist.engine.round import ROUNDING, Round
+from shortlist.engine.round import LAST_B, LAST_C, ROUNDING, Round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, insert
+from shortlist.posterior.least_squares import row
 from shortlist.posterior.passes import SCANNED
-from shortlist.posterior.rows import row
 from shortlist.posterior.state import FLOOR, TICK, State
 from shortlist.rules.indices import paired_index, square_of
 from shortlist.rules.selection import reduction
@@ -139,7 +139,7 @@ def update_lists_by_rows(
 
 @compiled(inline=False)
 def find_challengers_by_rows(
-    state: State, now: Round, m: int, scale: float, key: np.uint64, b: int, c: int
+    state: State, now: Round, m: int, scale: float, key: np.uint64
 ) -> None:
     """Find the largest B_ij over j ∈ J and i ∉ J, starting from B_cb of the last round.
 
@@ -149,6 +149,7 @@ def find_challengers_by_rows(
     means, variances, inside = state.means, state.variances, now.inside
     square_scale, floor = scale * scale, state.scalars[FLOOR]
     best = -np.inf
+    b, c = now.pair[LAST_B], now.pair[LAST_C]
     if b != NO_ARM and inside[b] and not inside[c]:
         best = gap_in_row(state, row(state, b), c, b, scale)
     for k in range(m):

@@ -1,11 +1,10 @@
-"""The round of ``loop.decide`` with many arms, most of which are skipped."""
+"""The round of ``engine.round.decide`` with many arms, most of which are skipped."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.loop import begin_round
 from shortlist.engine.many_arms.candidates import (
     first_top_means,
     update_smallest_gaps,
@@ -20,19 +19,18 @@ from shortlist.engine.many_arms.indices import (
 )
 from shortlist.engine.many_arms.selection import greedy_arm, largest_variance_at_refresh
 from shortlist.engine.many_arms.state import EPOCH, REFERENCES
-from shortlist.engine.many_arms.upper_bounds import clear_references, is_current, update_references
+from shortlist.engine.many_arms.upper_bounds import clear_references, update_references
 from shortlist.engine.round import (
     ARM,
-    DECIDE,
     GAP,
     LAST_B,
     LAST_C,
     QUEUED,
-    ROUND,
     STATISTIC,
     B,
     C,
     Round,
+    begin_round,
     design_slot,
 )
 from shortlist.engine.settings import (
@@ -46,7 +44,6 @@ from shortlist.engine.settings import (
     MTH_GAPS,
     PULL,
     SELECTION_RULE,
-    SETTINGS,
     STOP,
     STOPPING_RULE,
     Settings,
@@ -54,11 +51,10 @@ from shortlist.engine.settings import (
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before, mark_best
 from shortlist.numerics.random import round_key
-from shortlist.numerics.records import BOOLEAN, KEY
 from shortlist.posterior.lagging import mean_of, variance_of
+from shortlist.posterior.least_squares import row
 from shortlist.posterior.passes import inner
-from shortlist.posterior.rows import row
-from shortlist.posterior.state import FLOOR, OBSERVED, REFRESHED, STATE, TICK, State
+from shortlist.posterior.state import FLOOR, OBSERVED, REFRESHED, TICK, State
 from shortlist.rules.ambiguous import mth_gap
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired_index, square_of
@@ -79,63 +75,6 @@ def begin(state: State, now: Round) -> None:
     memory.figures[:] = 0.0
     memory.figures[EPOCH] = state.clock[REFRESHED]
     largest_variance_at_refresh(state, memory)
-
-
-@compiled(inline=False)
-def compare_lagging(
-    state: State,
-    now: Round,
-    m: int,
-    scale: float,
-    key: np.uint64,
-    challenger_key: np.uint64,
-    with_mth_gaps: bool,
-) -> None:
-    """Find J(t) by the largest means, and what the choice of b and c reads, where no row is kept.
-
-    J(t) is listed in ``arm_heap`` and marked in ``inside``.
-    """
-    memory, candidates, inside = now.memory, now.arm_heap, now.inside
-    anew = not is_current(state, memory)
-    if anew:
-        begin(state, now)
-        first_top_means(state, candidates, m, inside, key)
-    else:
-        update_top_means(state, memory, candidates, m, inside, key)
-    update_references(state, memory, candidates, m, inside, scale)
-    if with_mth_gaps:
-        update_lists(state, memory, 0, int(memory.figures[REFERENCES]), m, scale, challenger_key)
-        list_challengers(now, m)
-    else:
-        find_challengers(
-            state, memory, candidates, m, inside, scale, now.challengers, now.outside_gaps,
-            challenger_key,
-        )  # fmt: skip
-
-
-@compiled(inline=False)
-def compare_rows(
-    state: State,
-    now: Round,
-    m: int,
-    scale: float,
-    key: np.uint64,
-    challenger_key: np.uint64,
-    with_mth_gaps: bool,
-    by_gaps: bool,
-) -> None:
-    """The same where rows of G are kept; J(t) may also be by the smallest m-th gap."""
-    since = state.clock[TICK]
-    if by_gaps:
-        update_smallest_gaps(state, now, m, scale, key, challenger_key)
-    else:
-        mark_best(state.means, 1.0, m, key, now.arm_heap, now.inside)
-    if with_mth_gaps:
-        update_lists_by_rows(state, now, m, scale, challenger_key, since)
-        list_challengers(now, m)
-    else:
-        last_b, last_c = now.pair[LAST_B], now.pair[LAST_C]
-        find_challengers_by_rows(state, now, m, scale, challenger_key, last_b, last_c)
 
 
 @compiled(inline=False)
@@ -173,7 +112,7 @@ def ends(now: Round, settings: Settings, gap: float, statistic: float) -> bool:
     return bool(settings.flags & CHECK_STOP and statistic <= settings.epsilon)
 
 
-@compiled(BOOLEAN(STATE, ROUND, SETTINGS, KEY))
+@compiled(typed=True)
 def choose_pair(state: State, now: Round, settings: Settings, seed: np.uint64) -> bool:
     """Choose b_t and c_t from the lists of this round; returns whether they stop the search."""
     m, numbers, t = settings.m, settings.numbers, state.clock[OBSERVED]
@@ -187,7 +126,7 @@ def choose_pair(state: State, now: Round, settings: Settings, seed: np.uint64) -
     return ends(now, settings, gap, statistic)
 
 
-@compiled(BOOLEAN(STATE, ROUND, SETTINGS, KEY))
+@compiled(typed=True)
 def select_by_rule(state: State, now: Round, settings: Settings, key: np.uint64) -> bool:
     """Choose a_t by a rule that reads no rows of G; False where a design is needed first."""
     b, c = now.pair[B], now.pair[C]
@@ -211,7 +150,7 @@ def end_round(now: Round, settings: Settings) -> int:
     return PULL
 
 
-@compiled(DECIDE)
+@compiled(typed=True)
 def decide_by_rows(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
     """One round where rows of G are kept."""
     m, flags, pair, t = settings.m, settings.flags, now.pair, state.clock[OBSERVED]
@@ -221,9 +160,16 @@ def decide_by_rows(state: State, now: Round, settings: Settings, seed: np.uint64
         gap = gap_in_row(state, row(state, j), pair[LAST_C], j, scale)
         if ends(now, settings, gap, gap):
             return STOP
-    key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
-    by_gaps = settings.numbers[CANDIDATES_RULE] == SMALLEST_GAP
-    compare_rows(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0, by_gaps)
+    key, challenger_key, since = round_key(seed, t, 0), round_key(seed, t, 2), state.clock[TICK]
+    if settings.numbers[CANDIDATES_RULE] == SMALLEST_GAP:
+        update_smallest_gaps(state, now, m, scale, key, challenger_key)
+    else:
+        mark_best(state.means, 1.0, m, key, now.arm_heap, now.inside)
+    if flags & MTH_GAPS:
+        update_lists_by_rows(state, now, m, scale, challenger_key, since)
+        list_challengers(now, m)
+    else:
+        find_challengers_by_rows(state, now, m, scale, challenger_key)
     if choose_pair(state, now, settings, seed):
         return STOP
     key = round_key(seed, t, 3)
@@ -234,7 +180,7 @@ def decide_by_rows(state: State, now: Round, settings: Settings, seed: np.uint64
     return end_round(now, settings)
 
 
-@compiled(DECIDE)
+@compiled(typed=True)
 def decide_lagging(state: State, now: Round, settings: Settings, seed: np.uint64) -> int:
     """One round where no row is kept and the estimates of the arms are not all current."""
     m, flags, pair, t = settings.m, settings.flags, now.pair, state.clock[OBSERVED]
@@ -248,7 +194,18 @@ def decide_lagging(state: State, now: Round, settings: Settings, seed: np.uint64
         if ends(now, settings, gap, gap):
             return STOP
     key, challenger_key = round_key(seed, t, 0), round_key(seed, t, 2)
-    compare_lagging(state, now, m, scale, key, challenger_key, flags & MTH_GAPS != 0)
+    memory, candidates, inside = now.memory, now.arm_heap, now.inside
+    if memory.figures[EPOCH] != state.clock[REFRESHED]:
+        begin(state, now)
+        first_top_means(state, candidates, m, inside, key)
+    else:
+        update_top_means(state, memory, candidates, m, inside, key)
+    update_references(state, memory, candidates, m, inside, scale)
+    if flags & MTH_GAPS:
+        update_lists(state, memory, 0, int(memory.figures[REFERENCES]), m, scale, challenger_key)
+        list_challengers(now, m)
+    else:
+        find_challengers(state, now, m, scale, challenger_key)
     if choose_pair(state, now, settings, seed):
         return STOP
     key = round_key(seed, t, 3)

@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.arrays import NO_ARM
 from shortlist.engine import settings
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import Grid, Integers, Reals, Record, Table, record_type
+from shortlist.numerics.records import Grid, Integers, Reals, Record, Table
 from shortlist.posterior.passes import SCANNED
 from shortlist.posterior.posterior import keeps_all_rows
 
@@ -64,9 +64,6 @@ class Memory(Record):
     figures: Reals
 
 
-MEMORY = record_type(Memory)
-
-
 @compiled()
 def rows_read(m: int, arms: int) -> int:
     """How many of the high arms have a row that is read for all arms."""
@@ -100,11 +97,9 @@ def forget(memory: Memory) -> None:
 
 def make_memory(arms: int, rank: int, m: int, rows: int, *, by_gaps: bool) -> Memory:
     """An empty memory for that many arms, ``rows`` of which have a row of G."""
-    return (
-        memory_with_rows(arms, rank, m, rows, by_gaps=by_gaps)
-        if rows
-        else memory_without_rows(arms, rank, m)
-    )
+    if not rows:
+        return memory_without_rows(arms, rank, m)
+    return memory_with_rows(arms, rank, m, rows, by_gaps=by_gaps)
 
 
 def memory_without_rows(arms: int, rank: int, m: int) -> Memory:

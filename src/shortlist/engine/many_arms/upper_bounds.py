@@ -18,13 +18,13 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many_arms.state import EPOCH, REFERENCES, SCALE, SPENT, Memory
+from shortlist.engine.many_arms.state import REFERENCES, SCALE, SPENT, Memory
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals
 from shortlist.posterior.lagging import mean_of, renew_variance
 from shortlist.posterior.least_squares import apply
 from shortlist.posterior.passes import SCANNED, inner, products_of_quarters
-from shortlist.posterior.state import FLOOR, OBSERVED, RECENT, REFRESHED, State
+from shortlist.posterior.state import FLOOR, OBSERVED, RECENT, State
 from shortlist.rules.indices import paired_index, square_of
 
 GUARD = 1e-9  # of ‖x_i‖² + ‖x_j‖²: far above what rounding does to ‖x_i − x_j‖²
@@ -239,12 +239,6 @@ def tighten(state: State, memory: Memory, i: int) -> float:
     figures[SPENT] += figures[REFERENCES]
     memory.width_bounds[i] = most
     return most
-
-
-@compiled(inline=False)
-def is_current(state: State, memory: Memory) -> bool:
-    """Whether the bounds belong to this run, and to V since its last refresh."""
-    return memory.figures[EPOCH] == state.clock[REFRESHED]
 
 
 @compiled(inline=False)

@@ -23,7 +23,7 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.contrasts import MOST_ARMS
+from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
 from shortlist.plans.mislid.stopping import Boundary, Evidence, LikelihoodRatio, PairBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy

@@ -19,26 +19,19 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.linear import solve_factor
+from shortlist.numerics.linear import dot, solve_factor
 from shortlist.numerics.quadratic import (
     FAINT,
     Workspace,
     factorize_weighted,
-    inner,
     nearest,
     workspace,
 )
 from shortlist.numerics.records import (
-    INTEGER,
-    MASK,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
+    Mask,
     Reals,
     Record,
     Table,
-    record_type,
 )
 from shortlist.posterior.state import LEAST_SHARE
 from shortlist.rules.indices import square_of
@@ -56,9 +49,6 @@ class WeightedFit(Record):
     factor: Table
 
 
-WEIGHTED_FIT = record_type(WeightedFit)
-
-
 @dataclass(frozen=True, eq=False)
 class Alternatives(Record):
     """Scratch and the answer: the pair (i, j) with the price of its gap, and the alternative."""
@@ -69,23 +59,16 @@ class Alternatives(Record):
     means: Reals
 
 
-ALTERNATIVES = record_type(Alternatives)
-
-
 def alternatives(arms: int, rank: int) -> Alternatives:
     """Scratch for so many arms."""
-    fit = WeightedFit(
-        weights=np.zeros(arms),
-        fitted=np.zeros(arms),
-        column=np.zeros(rank),
-        gram=np.zeros((arms, arms)),
-        bounds=np.zeros((arms, arms)),
-        factor=np.zeros((rank, rank)),
+    square, factor = (arms, arms), (rank, rank)
+    fit = WeightedFit.zeros(
+        weights=arms, fitted=arms, column=rank, gram=square, bounds=square, factor=factor
     )
     return Alternatives(fit, workspace(arms, rank), np.zeros(3), np.zeros(arms))
 
 
-@compiled(VOID(TABLE, REALS, REALS, WEIGHTED_FIT))
+@compiled(typed=True)
 def fit_weighted(features: Table, weights: Reals, means: Reals, fit: WeightedFit) -> None:
     """Fill in G and the fitted means under these weights."""
     arms, rank = features.shape
@@ -101,28 +84,38 @@ def fit_weighted(features: Table, weights: Reals, means: Reals, fit: WeightedFit
             column[k] = features[a, k]
         solve_factor(fit.factor, column)
         for b in range(a + 1):
-            gram[a, b] = gram[b, a] = inner(features, b, column)
+            gram[a, b] = gram[b, a] = dot(features, b, column)
     for a in range(arms):
         fit.fitted[a] = 0.0
         for b in range(arms):
             fit.fitted[a] += gram[a, b] * w[b] * means[b]
 
 
-@compiled(REAL(REAL, REALS, INTEGER, INTEGER, WEIGHTED_FIT))
-def model_loss(c: float, means: Reals, i: int, j: int, fit: WeightedFit) -> float:
-    """(s − e_i + e_j)ᵀμ − c‖s − e_i + e_j‖₁ for the s of least squares: its loss by η."""
-    size = 0.0
-    for a in range(means.shape[0]):
-        share = fit.weights[a] * (fit.gram[a, i] - fit.gram[a, j])
+@compiled(typed=True)
+def model_weight(weights: Reals, gram: Table, i: int, j: int) -> float:
+    """‖s − e_i + e_j‖₁, s of least squares: how much of the estimate rests on the model.
+
+    That of μ_i alone for j = −1.
+    """
+    total = 0.0
+    for a in range(weights.shape[0]):
+        share = weights[a] * (gram[a, i] if j < 0 else gram[a, i] - gram[a, j])
         if a == i:
             share -= 1.0
         elif a == j:
             share += 1.0
-        size += abs(share)
+        total += abs(share)
+    return total
+
+
+@compiled(typed=True)
+def model_loss(c: float, means: Reals, i: int, j: int, fit: WeightedFit) -> float:
+    """(s − e_i + e_j)ᵀμ − c‖s − e_i + e_j‖₁ for the s of least squares: its loss by η."""
+    size = model_weight(fit.weights, fit.gram, i, j)
     return fit.fitted[i] - fit.fitted[j] - (means[i] - means[j]) - c * size
 
 
-@compiled(REAL(REAL, REALS, INTEGER, INTEGER, REAL, WEIGHTED_FIT))
+@compiled(typed=True)
 def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, fit: WeightedFit) -> float:
     """A lower bound on an alternative's distance, by the best s₁ + q(e_i − e_j − s₁), 0 ≤ q ≤ 1."""
     gap = means[i] - means[j] + slack
@@ -140,13 +133,13 @@ def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, fit: We
     return 0.5 * seen * seen / (linear + q * q * rest)
 
 
-@compiled(REAL(TABLE, REAL, REALS, REALS, MASK, REAL, ALTERNATIVES))
+@compiled(typed=True)
 def closest(
     features: Table,
     c: float,
     weights: Reals,
     means: Reals,
-    inside: np.ndarray,
+    inside: Mask,
     slack: float,
     found: Alternatives,
 ) -> float:

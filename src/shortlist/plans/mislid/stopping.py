@@ -32,22 +32,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM, Integers, Mask
+from shortlist.arrays import NO_ARM, Integers
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.quadratic import nearest, workspace
 from shortlist.numerics.records import (
-    INTEGER,
-    MASK,
-    REAL,
-    TABLE,
-    VOID,
+    Mask,
     Real,
     Reals,
     Record,
     Table,
-    record_type,
 )
-from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
+from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted, model_weight
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.posterior.posterior import width_floor
 from shortlist.rules.indices import square_of
@@ -83,9 +78,6 @@ class Known(Record):
     fitted: Reals
 
 
-KNOWN = record_type(Known)
-
-
 @dataclass(frozen=True, eq=False)
 class Widths(Record):
     """How wide the bounds are; infinite where they are not to be used.
@@ -102,25 +94,7 @@ class Widths(Record):
     floor: Real
 
 
-WIDTHS = record_type(Widths)
-
-
-@compiled(REAL(KNOWN, INTEGER, INTEGER))
-def model_weight(known: Known, i: int, j: int) -> float:
-    """‖s − e_i + e_j‖₁: how much of the estimate rests on the model; of μ_i alone for j = −1."""
-    total, gram = 0.0, known.gram
-    for a in range(known.pulls.shape[0]):
-        share = gram[a, i] if j < 0 else gram[a, i] - gram[a, j]
-        share *= known.pulls[a]
-        if a == i:
-            share -= 1.0
-        elif a == j:
-            share += 1.0
-        total += abs(share)
-    return total
-
-
-@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
+@compiled(typed=True)
 def two_arm_level(known: Known, widths: Widths, i: int, j: int) -> float:
     """ln(n/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ), of the mixture for two arms."""
     rho = widths.prior
@@ -128,18 +102,18 @@ def two_arm_level(known: Known, widths: Widths, i: int, j: int) -> float:
     return widths.two_arms + 0.5 * own
 
 
-@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
+@compiled(typed=True)
 def linear_bound(known: Known, widths: Widths, i: int, j: int) -> float:
     """An upper bound on μ_i − μ_j, by least squares."""
     if math.isinf(widths.linear):
         return np.inf
     gram = known.gram
     square = max(square_of(gram[i, i] + gram[j, j], gram[i, j], widths.floor), 0.0)
-    bias = widths.misspecification * model_weight(known, i, j)
+    bias = widths.misspecification * model_weight(known.pulls, known.gram, i, j)
     return known.fitted[i] - known.fitted[j] + bias + widths.linear * math.sqrt(square)
 
 
-@compiled(REAL(KNOWN, WIDTHS, INTEGER, INTEGER))
+@compiled(typed=True)
 def two_arm_bound(known: Known, widths: Widths, i: int, j: int) -> float:
     """An upper bound on μ_i − μ_j, by the two arms' own averages."""
     if math.isinf(widths.two_arms):
@@ -150,10 +124,8 @@ def two_arm_bound(known: Known, widths: Widths, i: int, j: int) -> float:
     return known.averages[i] - known.averages[j] + width
 
 
-@compiled(VOID(KNOWN, WIDTHS, MASK, MASK, TABLE))
-def fill_bounds(
-    known: Known, widths: Widths, over: np.ndarray, under: np.ndarray, bounds: Table
-) -> None:
+@compiled(typed=True)
+def fill_bounds(known: Known, widths: Widths, over: Mask, under: Mask, bounds: Table) -> None:
     """B_ij, the smaller bound, of every i marked in ``over`` and every other j of ``under``."""
     for i in range(over.shape[0]):
         if over[i]:
@@ -221,7 +193,8 @@ class Evidence(ABC):
     def model_widths(self, linear: float) -> Reals:
         """How far each mean may be from its estimate, by least squares with width ``linear``."""
         known = self.known
-        bias = np.array([model_weight(known, a, NO_ARM) for a in range(len(self.means))])
+        given, arms = (known.pulls, known.gram), range(len(self.means))
+        bias = np.array([model_weight(*given, a, NO_ARM) for a in arms])
         off = np.abs(known.fitted - self.means)
         noise = linear * np.sqrt(np.maximum(np.diagonal(known.gram), 0.0))
         with np.errstate(over="ignore"):

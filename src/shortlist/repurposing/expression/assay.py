@@ -18,21 +18,11 @@ class DuplicatedGenes(UserWarning):
 
 
 class Assay(NamedTuple):
-    """Expression with its annotation.
+    """Expression with its annotation."""
 
-    Attributes
-    ----------
-    expression : DataFrame
-        Numbers, genes × samples; NaN where the file has none.
-    genes : DataFrame
-        What the file says of each gene; no column if nothing.
-    samples : DataFrame
-        What it says of each sample.
-    """
-
-    expression: pd.DataFrame
-    genes: pd.DataFrame
-    samples: pd.DataFrame
+    expression: pd.DataFrame  # numbers, genes × samples; NaN where the file has none
+    genes: pd.DataFrame  # what the file says of each gene; no column if nothing
+    samples: pd.DataFrame  # what it says of each sample
 
 
 def make_assay(
@@ -56,11 +46,7 @@ def make_assay(
         raise InvalidExpression(
             f"{source}: {len(genes)} genes × {len(samples)} samples; there is nothing to read."
         )
-    if not samples.index.is_unique:
-        twice = samples.index[samples.index.duplicated()][0]
-        raise InvalidExpression(
-            f"{source}: the sample {twice!r} occurs more than once; rename one of them."
-        )
+    check_distinct(samples.index, f"{source}: the sample", "; rename one of them")
     if np.isinf(values).any():
         gene, sample = np.argwhere(np.isinf(values))[0]
         raise InvalidExpression(
@@ -84,6 +70,13 @@ def make_assay(
         genes.set_index(names)[keep].rename_axis(index=None),
         samples.rename_axis(index=None),
     )
+
+
+def check_distinct(names: pd.Index, what: str, remedy: str = "") -> None:
+    """Raise for the first name that occurs twice; ``what`` comes before it."""
+    if not names.is_unique:
+        twice = names[names.duplicated()][0]
+        raise InvalidExpression(f"{what} {twice!r} occurs more than once{remedy}.")
 
 
 def _first_of_each(names: pd.Index, source: object) -> NDArray[np.bool_]:
@@ -136,6 +129,6 @@ def rename_genes(
     return expression.set_axis(names, axis=0)[_first_of_each(names, "the expression")]
 
 
-def annotation(ids: Sequence[str], fields: Mapping[str, object] | None = None) -> pd.DataFrame:
-    """A table of annotation under its ids."""
-    return pd.DataFrame(dict(fields or {}), index=pd.Index(list(ids), dtype=object))
+def annotation(names: Sequence[str], fields: Mapping[str, object] | None = None) -> pd.DataFrame:
+    """A table of annotation, under the names of what it describes."""
+    return pd.DataFrame(dict(fields or {}), index=pd.Index(list(names), dtype=object))

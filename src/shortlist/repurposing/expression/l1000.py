@@ -22,24 +22,13 @@ PLATES = ("rna_plate", "det_plate")  # two releases, two names
 
 
 class Selection(NamedTuple):
-    """The profiles that a drug's signature is made of.
-
-    Attributes
-    ----------
-    drug, cell, plate : str
-        The drug, the cell line of its highest TAS, and the ``brew_prefix`` of its highest
-        ``distil_ss`` there.
-    signature : str
-        The ``sig_id`` that has it.
-    treated, controls : tuple of str
-        Ids of Level 3 profiles, all of that plate.
-    """
+    """The profiles that a drug's signature is made of."""
 
     drug: str
-    cell: str
-    plate: str
-    signature: str
-    treated: tuple[str, ...]
+    cell: str  # the cell line of its highest TAS
+    plate: str  # the ``brew_prefix`` of its highest ``distil_ss`` there
+    signature: str  # the ``sig_id`` that has it
+    treated: tuple[str, ...]  # ids of Level 3 profiles, all of that plate
     controls: tuple[str, ...]
 
 

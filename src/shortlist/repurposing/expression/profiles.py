@@ -13,6 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
+from shortlist.printable import few
+from shortlist.repurposing.expression.assay import check_distinct
 
 BINS = 20
 FEW = 5  # a bin with this many genes or fewer is noise
@@ -49,12 +51,8 @@ def to_numbers(expression: pd.DataFrame, what: str) -> NDArray[np.float64]:
 
 
 def _check_genes(genes: pd.Index, what: str) -> None:
-    if not genes.is_unique:
-        twice = genes[genes.duplicated()][0]
-        raise InvalidExpression(
-            f"{what}: the gene {twice!r} occurs more than once; keep one row, as the paper does "
-            "with the first: x[~x.index.duplicated()]."
-        )
+    remedy = "; keep one row, as the paper does with the first: x[~x.index.duplicated()]"
+    check_distinct(genes, f"{what}: the gene", remedy)
 
 
 def quantile_normalize(expression: pd.DataFrame) -> pd.DataFrame:
@@ -186,8 +184,7 @@ def cosine_score(x: pd.Series[float], y: pd.Series[float]) -> float:
 
 
 def _few(genes: Iterable[object]) -> str:
-    names = [str(gene) for gene in genes]
-    return (", ".join(names[:3]) + (" …" if len(names) > 3 else "")) or "no gene"
+    return few(map(str, genes), 3) or "no gene"
 
 
 def binarize_via_histogram(profile: pd.Series[float]) -> pd.Series[float]:

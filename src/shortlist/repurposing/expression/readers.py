@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
 from shortlist.files.arrow import read_frame, require_pyarrow
-from shortlist.files.guard import read_guarded
-from shortlist.files.limits import room_for
+from shortlist.files.reader_process import read_matrix
 from shortlist.repurposing.expression.assay import Assay, annotation, make_assay
 from shortlist.repurposing.expression.profiles import to_numbers
 from shortlist.repurposing.expression.text import (
@@ -99,40 +98,18 @@ def _read_hdf5(
         raise ImportError(
             "reading GCTX and AnnData files needs h5py: pip install 'shortlist[expression]'."
         )
-    matrix = np.empty((0, 0))
-
-    def take(words: dict[str, Any], block: NDArray[Any]) -> None:
-        nonlocal matrix
-        if "shape" in words:
-            matrix = room_for(path, words["shape"], InvalidExpression)
-        else:
-            matrix[words["first"] : words["first"] + len(block)] = block
-
-    answer = read_guarded(
-        f"shortlist.files.hdf5:{layout}",
-        {"source": str(path), **request},
-        source=path,
-        error=InvalidExpression,
-        path=path,
-        take=take,
-    )
-    return answer, matrix
+    function = f"shortlist.files.hdf5:{layout}"
+    request["source"] = str(path)
+    return read_matrix(function, request, source=path, error=InvalidExpression, path=path)
 
 
 def read_gctx(
     path: str | PathLike[str], *, samples: Iterable[str] | None = None, symbols: str | None = None
 ) -> Assay:
-    """A GCTX file, or some samples of it; needs the extra ``expression``.
+    """A GCTX file, or some samples of it by their ids, in that order.
 
-    Parameters
-    ----------
-    path : path
-        HDF5. Level 3 of L1000 has more than a million samples: choose some.
-    samples : iterable of str, optional
-        Ids of samples; the result has their order. By default all.
-    symbols : str, optional
-        The field of ``/0/META/ROW`` that names the genes; without it, their ids do. The L1000
-        files have ids alone: see ``rename_genes``.
+    Level 3 of L1000 has more than a million samples: choose some. ``symbols`` is a field of
+    ``/0/META/ROW``; the L1000 files have ids alone: see ``rename_genes``.
     """
     wanted = None if samples is None else [str(sample) for sample in samples]
     answer, matrix = _read_hdf5(path, "gctx", samples=wanted, matrix=True)
@@ -145,17 +122,10 @@ def gctx_annotation(path: str | PathLike[str]) -> tuple[pd.DataFrame, pd.DataFra
 
 
 def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
-    """An AnnData file: its ``X``, turned so that genes are rows; needs the extra ``expression``.
+    """An AnnData file (0.7 or later): its ``X``, turned so that genes are rows.
 
-    Files of anndata 0.7 or later are read. For an AnnData object in memory, ``adata.to_df().T`` is
-    the expression.
-
-    Parameters
-    ----------
-    path : path
-        HDF5.
-    symbols : str, optional
-        The column of ``var`` that names the genes; without it, ``var_names`` do.
+    ``symbols`` is a column of ``var``; without it, ``var_names`` name the genes. For an AnnData
+    object in memory, ``adata.to_df().T`` is the expression.
     """
     answer, matrix = _read_hdf5(path, "h5ad")
     values = matrix if answer["turned"] else matrix.T
@@ -180,8 +150,4 @@ def read_parquet(path: str | PathLike[str]) -> Assay:
 
 
 def _annotations(answer: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    genes, samples = answer["genes"], answer["samples"]
-    return (
-        annotation(genes["names"], genes["fields"]),
-        annotation(samples["names"], samples["fields"]),
-    )
+    return annotation(**answer["genes"]), annotation(**answer["samples"])

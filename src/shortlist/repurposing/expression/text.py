@@ -29,10 +29,10 @@ VERSIONS = {"#1.2": 2, "#1.3": 4}  # how many counts line 2 has
 BEGIN, END = "!series_matrix_table_begin", "!series_matrix_table_end"
 
 
-def first_bytes(path: str | PathLike[str], count: int = 512) -> bytes:
+def first_bytes(path: str | PathLike[str]) -> bytes:
     """The beginning of a file, after decompression if it is compressed by gzip."""
     with _damage(path), _open(path) as file:
-        return file.read(count)
+        return file.read(512)
 
 
 @contextmanager
@@ -158,8 +158,7 @@ class Rows:
 def read_csv(path: str | PathLike[str]) -> Assay:
     """A text table: gene names in the first column, then one column per sample, named by line 1.
 
-    Cells are separated by tabs, commas or semicolons, whichever of these line 1 has. The file may
-    be compressed by gzip.
+    Cells are separated by tabs, commas or semicolons, whichever of these line 1 has.
     """
     with open_text(path) as file:
         header = file.readline()
@@ -198,13 +197,7 @@ def read_csv(path: str | PathLike[str]) -> Assay:
 def read_gct(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
     """A GCT file: a version, the counts, the names, then the table, all separated by tabs.
 
-    Parameters
-    ----------
-    path : path
-        Text, or text compressed by gzip.
-    symbols : str, optional
-        The field that names the genes (in version 1.2 the only one is ``Description``); without
-        it, their ids do.
+    The only field that may name the genes (``symbols``) is ``Description`` in version 1.2.
     """
     with open_text(path) as file:
         lines = ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(file, 1))

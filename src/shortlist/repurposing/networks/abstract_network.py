@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from shortlist.errors import InvalidNetwork
-from shortlist.repurposing.networks.network import BooleanNetwork, strong_components
+from shortlist.repurposing.networks.network import BooleanNetwork, gene_components
 from shortlist.repurposing.networks.regulation import Regulation, find_regulation
 
 DIRECTIVES = {
@@ -106,23 +106,13 @@ class AbstractNetwork:
             )
         return BooleanNetwork.from_regulations(regulations, self.perturbations)
 
-    def components(self, containing: Iterable[str] | None = None) -> list[tuple[str, ...]]:
+    def components(self, containing: Collection[str] | None = None) -> list[tuple[str, ...]]:
         """Strongly connected components over all possible edges, as ``BooleanNetwork`` has them."""
-        targets: dict[str, list[str]] = {gene: [] for gene in self.genes}
-        for edge in self.edges:
-            targets[edge.source].append(edge.target)
-        wanted = None if containing is None else set(containing)
-        return [c for c in strong_components(targets) if wanted is None or wanted & set(c)]
+        return gene_components(self.genes, self.edges, containing)
 
 
 def abstract(network: BooleanNetwork) -> AbstractNetwork:
-    """A Boolean network as an abstract one without choice, if rules of RE:IN give its functions.
-
-    Raises
-    ------
-    InvalidNetwork
-        For the first gene whose function is none of the rules'.
-    """
+    """A Boolean network as an abstract one without choice; raise unless rules of RE:IN give it."""
     rules: dict[str, tuple[int, ...]] = {}
     edges: list[PossibleEdge] = []
     for gene, function in network.functions.items():

@@ -287,12 +287,9 @@ def walk_many(
 class Walk(NamedTuple):
     """The end of a walk."""
 
-    state: NDArray[np.uint8]
-    """The last state, in the order of the genes."""
-    steps: int
-    """How many moves it took."""
-    reached: bool
-    """Whether the last state is a fixed point."""
+    state: NDArray[np.uint8]  # the last state, in the order of the genes
+    steps: int  # how many moves it took
+    reached: bool  # whether the last state is a fixed point
 
 
 class Walks(NamedTuple):
@@ -416,30 +413,14 @@ class Dynamics:
         steps = np.empty(runs, dtype=np.int64)
         reached = np.empty(runs, dtype=np.bool_)
         key = np.uint64(checked_seed(seed))
+        update = UPDATES.index(self.update)
+        given = (update, self.instructions, table, held, repeats, max_steps, key)
 
         def part(first: int, last: int) -> None:
-            genes = len(self.network)
-            scratch = Scratch(
-                unstable=np.empty(genes, dtype=np.int64),
-                place=np.empty(genes, dtype=np.int64),
-                stack=np.empty(self.instructions.depth, dtype=np.int64),
-                stream=np.empty(4, dtype=np.uint64),
-            )
-            walk_many(
-                UPDATES.index(self.update),
-                self.instructions,
-                table,
-                held,
-                repeats,
-                max_steps,
-                key,
-                first,
-                last,
-                states,
-                steps,
-                reached,
-                scratch,
-            )
+            unstable, place = np.empty((2, len(self.network)), dtype=np.int64)
+            stack = np.empty(self.instructions.depth, dtype=np.int64)
+            scratch = Scratch(unstable, place, stack, np.empty(4, dtype=np.uint64))
+            walk_many(*given, first, last, states, steps, reached, scratch)
 
         threads = min(workers or os.cpu_count() or 1, runs)
         if threads == 1:

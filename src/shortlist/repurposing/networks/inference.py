@@ -290,24 +290,6 @@ def checked_task(
                 f"edge {edge.source} → {edge.target} must have the sign 1 or -1, got {edge.sign}: "
                 "list an edge of unknown sign twice, once with each."
             )
-    _check_experiments(candidate, experiments, steps)
-    wanted = None if rules is None else set(rules)
-    allowed = {}
-    for gene, own in candidate.rules.items():
-        allowed[gene] = tuple(rule for rule in own if wanted is None or rule in wanted)
-        for rule in allowed[gene]:
-            check_rule(rule)
-        if not allowed[gene]:
-            raise InvalidSetting(
-                f"gene {gene} may have none of the rules that are allowed: allow one of its own "
-                f"({', '.join(map(str, own))})."
-            )
-    return Task(candidate, allowed, steps, update, checked_seed(seed), deadline)
-
-
-def _check_experiments(
-    candidate: AbstractNetwork, experiments: Sequence[Experiment], steps: int
-) -> None:
     if not experiments:
         raise InvalidSetting("inference needs at least one experiment, got none.")
     names = [experiment.name for experiment in experiments]
@@ -327,6 +309,18 @@ def _check_experiments(
                     f"experiment {experiment.name} names gene {gene!r}, which is none of the "
                     f"candidate's {len(candidate.genes)} genes: leave it out, or add it to both."
                 )
+    wanted = None if rules is None else set(rules)
+    allowed = {}
+    for gene, own in candidate.rules.items():
+        allowed[gene] = tuple(rule for rule in own if wanted is None or rule in wanted)
+        for rule in allowed[gene]:
+            check_rule(rule)
+        if not allowed[gene]:
+            raise InvalidSetting(
+                f"gene {gene} may have none of the rules that are allowed: allow one of its own "
+                f"({', '.join(map(str, own))})."
+            )
+    return Task(candidate, allowed, steps, update, checked_seed(seed), deadline)
 
 
 def answer_set_program() -> str:

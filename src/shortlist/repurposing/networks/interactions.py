@@ -6,6 +6,7 @@ correlation of its two genes, and leaves the direction to inference.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
@@ -15,10 +16,12 @@ import numpy as np
 import pandas as pd
 
 from shortlist.errors import InvalidExpression, InvalidNetwork, InvalidSetting
+from shortlist.printable import few
 from shortlist.repurposing.expression.profiles import check_expression
 from shortlist.repurposing.expression.text import open_text
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork, PossibleEdge
 from shortlist.repurposing.networks.formats.text import at_line
+from shortlist.repurposing.networks.network import gene_components
 
 SCORE = "combined_score"
 NO_CORRELATION = 1e-12  # a correlation this small has the sign of its rounding error
@@ -209,10 +212,10 @@ def sign_interactions(
         )
     if len(signed) < len(listed):
         missing = [gene for gene in genes if gene not in standard]
-        few = f" ({', '.join(missing[:3])}{' …' if len(missing) > 3 else ''})" if missing else ""
+        named = f" ({few(missing, 3)})" if missing else ""
         warnings.warn(
             f"{len(listed) - len(signed)} of {len(listed)} interactions get no sign and are left "
-            f"out: {len(missing)} of their genes{few} are not in the expression data or do not "
+            f"out: {len(missing)} of their genes{named} are not in the expression data or do not "
             "vary there, or the correlation is zero.",
             UnsignedInteractions,
             stacklevel=2,
@@ -258,12 +261,6 @@ def candidate_network(
                 f"the perturbed gene {gene!r} has no interaction with a sign, so nothing can be "
                 "learnt from its experiment: leave it out, or lower the minimum score."
             )
-    candidate = AbstractNetwork({gene: tuple(rules) for gene in genes}, tuple(edges), marks)
-    if not marks:
-        return candidate
-    kept = {gene for component in candidate.components(marks) for gene in component}
-    return AbstractNetwork(
-        {gene: own for gene, own in candidate.rules.items() if gene in kept},
-        tuple(edge for edge in edges if edge.source in kept),
-        marks,
-    )
+    kept = set(itertools.chain(*gene_components(genes, edges, marks or None)))
+    allowed = {gene: tuple(rules) for gene in genes if gene in kept}
+    return AbstractNetwork(allowed, tuple(e for e in edges if e.source in allowed), marks)

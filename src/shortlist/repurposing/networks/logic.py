@@ -32,7 +32,7 @@ class Printed:
     __slots__ = ()
 
     def __str__(self) -> str:
-        return to_text(cast(Expression, self))
+        return _text(replace(cast(Expression, self), Gene), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,13 @@ class Not(Printed):
 
 @dataclass(frozen=True, slots=True)
 class AtLeast(Printed):
-    """1 where at least ``count`` of the parts are 1; "and" if that is all, "or" if it is one."""
+    """1 where at least ``count`` of the parts are 1; "and" if that is all, "or" if it is one.
+
+    Examples
+    --------
+    >>> print(AtLeast(2, (Gene("A"), Gene("B"), Gene("C"))))
+    A & B | A & C | B & C
+    """
 
     count: int
     parts: tuple[Expression, ...]
@@ -197,29 +203,18 @@ def substitute(expression: Expression, values: Mapping[str, int]) -> Expression:
     return replace(expression, lambda n: Constant(int(values[n])) if n in values else Gene(n))
 
 
-def to_text(expression: Expression, symbols: tuple[str, str, str] = ("!", " & ", " | ")) -> str:
-    """Print an expression with the symbols for not, and, or.
-
-    Examples
-    --------
-    >>> print(to_text(AtLeast(2, (Gene("A"), Gene("B"), Gene("C")))))
-    A & B | A & C | B & C
-    """
-    return _text(replace(expression, Gene), symbols, 0)
-
-
-def _text(expression: Expression, symbols: tuple[str, str, str], tightness: int) -> str:
+def _text(expression: Expression, tightness: int) -> str:
     if isinstance(expression, Constant):
         return str(expression.value)
     if isinstance(expression, Gene):
         return expression.name
     if isinstance(expression, Not):
-        return symbols[0] + _text(expression.part, symbols, 2)
+        return "!" + _text(expression.part, 2)
     count, parts = expression.count, expression.parts
     if 1 < count < len(parts):
-        return _text(without_thresholds(expression), symbols, tightness)
-    level = 0 if count == 1 else 1
-    words = symbols[2 - level].join(_text(part, symbols, level + 1) for part in parts)
+        return _text(without_thresholds(expression), tightness)
+    level, symbol = (0, " | ") if count == 1 else (1, " & ")
+    words = symbol.join(_text(part, level + 1) for part in parts)
     return f"({words})" if tightness > level else words
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -195,15 +195,9 @@ class BooleanNetwork:
             Keep the components with at least one of these, as the paper does with the perturbed
             genes.
         """
-        targets: dict[str, list[str]] = {gene: [] for gene in self.genes}
-        for edge in self.edges():
-            targets[edge.source].append(edge.target)
-        found = strong_components(targets)
-        if containing is None:
-            return found
-        wanted = set(containing)
-        self.require(wanted, "among those that a component must contain")
-        return [component for component in found if wanted & set(component)]
+        wanted = None if containing is None else set(containing)
+        self.require(wanted or (), "among those that a component must contain")
+        return gene_components(self.genes, self.edges(), wanted)
 
     def modules(self) -> list[tuple[str, ...]]:
         """Groups of genes that do not depend on each other once constants have percolated."""
@@ -221,8 +215,8 @@ class BooleanNetwork:
         for gene, function in self.functions.items():
             for name in genes_of(function):
                 dependents[name].append(gene)
-        components = weak_components(dependents)
-        return [BooleanNetwork({g: self.functions[g] for g in part}) for part in components]
+        weak = components(dependents, "weak")
+        return [BooleanNetwork({g: self.functions[g] for g in part}) for part in weak]
 
     def fixed(self, values: Mapping[str, int]) -> BooleanNetwork:
         """The network of the other genes where these have fixed values.
@@ -343,17 +337,15 @@ def _possible_values(function: Expression) -> set[int]:
     return {0, 1}
 
 
-def strong_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
-    """Strongly connected components of a graph, those without a way out first.
-
-    Nodes keep the mapping's order within a component.
-
-    Examples
-    --------
-    >>> strong_components({"A": "B", "B": "CA", "C": "D", "D": ""})
-    [('D',), ('C',), ('A', 'B')]
-    """
-    return _components(successors, "strong")
+def gene_components(
+    genes: Iterable[str], edges: Iterable[Any], containing: Collection[str] | None
+) -> list[tuple[str, ...]]:
+    """The strong components of genes by their edges; if ``containing``, those with one of these."""
+    targets: dict[str, list[str]] = {gene: [] for gene in genes}
+    for edge in edges:
+        targets[edge.source].append(edge.target)
+    found = components(targets, "strong")
+    return [each for each in found if containing is None or not set(containing).isdisjoint(each)]
 
 
 def terminal_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
@@ -366,25 +358,26 @@ def terminal_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple
     """
     return [
         component
-        for component in _components(successors, "strong")
+        for component in components(successors, "strong")
         if set(component).issuperset(after for node in component for after in successors[node])
     ]
 
 
-def weak_components(successors: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
-    """Components of the graph without directions, in the order of their first nodes.
+def components(
+    successors: Mapping[Node, Iterable[Node]], connection: Literal["strong", "weak"]
+) -> list[tuple[Node, ...]]:
+    """Components of a graph; nodes keep the mapping's order within each.
+
+    Strongly connected ones, those without a way out first; or weakly connected ones, which are
+    those of the graph without directions, in the order of their first nodes.
 
     Examples
     --------
-    >>> weak_components({"A": "", "B": "A", "C": ""})
+    >>> components({"A": "B", "B": "CA", "C": "D", "D": ""}, "strong")
+    [('D',), ('C',), ('A', 'B')]
+    >>> components({"A": "", "B": "A", "C": ""}, "weak")
     [('A', 'B'), ('C',)]
     """
-    return _components(successors, "weak")
-
-
-def _components(
-    successors: Mapping[Node, Iterable[Node]], connection: Literal["strong", "weak"]
-) -> list[tuple[Node, ...]]:
     place = {node: i for i, node in enumerate(successors)}
     # SciPy visits successors from the last to the first, and hangs if one is listed twice.
     ahead = [[place[after] for after in dict.fromkeys(ways)][::-1] for ways in successors.values()]

@@ -6,7 +6,6 @@ Before any evaluation they are of the features, later also of S, σ and the line
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 from shortlist import notebook
 from shortlist.advice import advised, command, command_from, setting
 from shortlist.arrays import NO_ARM, Reals
-from shortlist.errors import UnhealthyFeatures
-from shortlist.numerics.tall import (
+from shortlist.errors import UnhealthyFeatures, warn_caller
+from shortlist.features import MOST_WITHOUT
+from shortlist.numerics.blockwise import (
     blocks,
     condition,
     even,
@@ -30,6 +30,7 @@ from shortlist.numerics.tall import (
     sizes,
     squared_norms,
 )
+from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import Rejection, audit_results, rests_on_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
@@ -43,6 +44,9 @@ NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
 EXPRESSED = 1e-8  # what may be left of a constant that the features express
 
 
+Level = Literal["fine", "untested", "note", "warning"]
+# What a check found: the fields of a ``Finding`` after its name.
+Found = tuple[Level, str, str, *tuple[str, ...]]
 _EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
 
 
@@ -66,7 +70,7 @@ class Finding:
     """
 
     name: str
-    level: Literal["fine", "untested", "note", "warning"]
+    level: Level
     words: str
     meaning: str
     file_words: str = field(default="", repr=False)
@@ -111,54 +115,52 @@ def examine_features(problem: Problem) -> list[Finding]:
     offset: fine. The features can express an offset that all means share.
     """
     if problem.is_classical:
-        return [
-            Finding(
-                "rank",
-                "fine",
-                f"There are no features: each of the {problem.arms} arms is a dimension of its own.",
-                "Nothing is assumed about the means, and no arm says anything about another.",
-            )
-        ]
+        return _without_features(
+            f"There are no features: each of the {problem.arms} arms is a dimension of its own."
+        )
     if problem not in _EXAMINED:  # of many arms it takes a second, and an answer is asked for often
-        looks = (_rank, _redundant, _scaling, _norms, _alike, _offset)
-        _EXAMINED[problem] = [look(problem) for look in looks]
+        checks = {
+            **{"rank": _rank, "redundant columns": _redundant, "scaling": _scaling},
+            **{"norms": _norms, "alike": _alike, "offset": _offset},
+        }
+        _EXAMINED[problem] = [Finding(name, *check(problem)) for name, check in checks.items()]
     return list(_EXAMINED[problem])
 
 
-def warn_of_features(problem: Problem, stacklevel: int = 2) -> None:
+def _without_features(words: str) -> list[Finding]:
+    meaning = "Nothing is assumed about the means, and no arm says anything about another."
+    return [Finding("rank", "fine", words, meaning)]
+
+
+def warn_of_features(problem: Problem) -> None:
     """Warn of what contradicts the guarantee; notes stay with ``examine_features``."""
     for finding in examine_features(problem):
         if finding.level == "warning":
-            warnings.warn(str(finding), UnhealthyFeatures, stacklevel=stacklevel)
+            warn_caller(UnhealthyFeatures(str(finding)))
 
 
-def _rank(problem: Problem) -> Finding:
+def _rank(problem: Problem) -> Found:
     words = f"The features have rank {problem.rank} for {problem.arms} arms."
     if problem.rank < problem.arms:
-        return Finding(
-            "rank",
-            "fine",
-            words,
-            "Each arm says something about the others; the guarantee assumes that the means are linear in the "
-            "features.",
+        meaning = (
+            "Each arm says something about the others; the guarantee assumes that the means are "
+            "linear in the features."
         )
-    return Finding(
-        "rank",
-        "note",
-        words,
+        return "fine", words, meaning
+    meaning = (
         "Any means are linear in them: the guarantee assumes nothing about the means, but there is "
         "no structure to use, and no arm says anything about another. To gain from features, "
-        "take fewer than there are arms.",
+        "take fewer than there are arms."
     )
+    return "note", words, meaning
 
 
-def _redundant(problem: Problem) -> Finding:
+def _redundant(problem: Problem) -> Found:
     columns, rank = problem.dimension, problem.rank
     if rank == columns:
         words = f"None of the {columns} columns is a combination of the others."
-        return Finding("redundant columns", "fine", words, "θ is unique.")
-    return Finding(
-        "redundant columns",
+        return "fine", words, "θ is unique."
+    return (
         "note",
         f"{columns - rank} of the {columns} columns can be left out: the rank is {rank}.",
         "Estimates and widths do not change by it, and the guarantee holds. Only the threshold "
@@ -166,7 +168,7 @@ def _redundant(problem: Problem) -> Finding:
     )
 
 
-def _scaling(problem: Problem) -> Finding:
+def _scaling(problem: Problem) -> Found:
     size = sizes(problem.features)
     small, large = int(np.argmin(np.where(size > 0.0, size, np.inf))), int(np.argmax(size))
     with np.errstate(over="ignore"):
@@ -189,7 +191,7 @@ def _scaling(problem: Problem) -> Finding:
         for one, other in pairs
     )
     if ratio <= UNEVEN and uneven <= ILL:
-        return Finding("scaling", "fine", words, "The columns are of comparable size.", file_words)
+        return "fine", words, "The columns are of comparable size.", file_words
     reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
     meaning = (
         "Plain least squares does not mind the size of columns. Thresholds that use S do: their "
@@ -203,10 +205,10 @@ def _scaling(problem: Problem) -> Finding:
             f"condition number is {bent:.1g}. Leave out columns that are nearly combinations of "
             f"others. {meaning}"
         )
-    return Finding("scaling", "warning" if bent > LOST else "note", words, meaning, file_words)
+    return "warning" if bent > LOST else "note", words, meaning, file_words
 
 
-def _norms(problem: Problem) -> Finding:
+def _norms(problem: Problem) -> Found:
     power = int(exponents(problem.features).max())
     if abs(power) > FAR:
         norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(problem.features, -power))), power)
@@ -219,9 +221,8 @@ def _norms(problem: Problem) -> Finding:
         "the median."
     )
     if ratio <= OUTLYING:
-        return Finding("norms", "fine", words, "No arm stands out by its size.")
-    return Finding(
-        "norms",
+        return "fine", words, "No arm stands out by its size."
+    return (
         "note",
         words,
         "Under the linear model its mean is that much larger than others', and its results weigh "
@@ -230,15 +231,14 @@ def _norms(problem: Problem) -> Finding:
     )
 
 
-def _alike(problem: Problem) -> Finding:
-    name, x = "alike", problem.features
+def _alike(problem: Problem) -> Found:
+    x = problem.features
     first = first_like(x)
     again = np.flatnonzero(first != np.arange(len(x)))
     if len(again):
         shared, other = int(first[again[0]]), int(again[0])
         alike = len(again) + len(np.unique(first[again]))
-        return Finding(
-            name,
+        return (
             "note",
             f"{alike} arms have the same features as another, such as "
             f"{problem.names[shared]!r} and {problem.names[other]!r}.",
@@ -248,25 +248,21 @@ def _alike(problem: Problem) -> Finding:
         )
     near, pair, distance = _nearest(x)
     if near == 0:
-        return Finding(
-            name, "fine", "No two arms are nearly alike.", "Distances cost nothing here."
-        )
+        return "fine", "No two arms are nearly alike.", "Distances cost nothing here."
     words = (
         f"{near} arms are nearly like another; the nearest, {problem.names[pair[0]]!r} and "
         f"{problem.names[pair[1]]!r}, differ by {distance:.2g} of the usual distance (columns "
         "brought to the same spread)."
     )
     if distance < TWINS:
-        return Finding(
-            name,
+        return (
             "warning",
             words,
             "That is hardly told from rounding, and widths are not taken to be smaller than rounding "
             "makes them: if both stand at the boundary, the study may never stop. Keep one of them, "
             "or set epsilon above 0.",
         )
-    return Finding(
-        name,
+    return (
         "note",
         words,
         "The guarantee holds. But if two such stand on either side of the boundary, telling them "
@@ -311,13 +307,12 @@ def _spread(x: Reals) -> Reals:
     return np.asarray(np.sqrt(total / len(x)))
 
 
-def _offset(problem: Problem) -> Finding:
+def _offset(problem: Problem) -> Found:
     left = share_left_of_ones(problem.reduced)
     if left < EXPRESSED:
         words = "The features can express an offset that all means share."
-        return Finding("offset", "fine", words, "The results may have any common level.")
-    return Finding(
-        "offset",
+        return "fine", words, "The results may have any common level."
+    return (
         "note",
         f"The features cannot express an offset that all means share: {left:.0%} of it is left.",
         "If the results have a common level, such as a background, the linear model is wrong by it "
@@ -363,16 +358,8 @@ def examine(study: View) -> list[Finding]:
     ['fit']
     """
     if study.bound.setting.classical and not study.problem.is_classical:
-        features = [
-            Finding(
-                "rank",
-                "fine",
-                f"{study.bound.name} verifies without the features."
-                if study.bound.guide
-                else f"{study.bound.name} does not look at the features.",
-                "Nothing is assumed about the means, and no arm says anything about another.",
-            )
-        ]
+        does = "verifies without" if study.bound.guide else "does not look at"
+        features = _without_features(f"{study.bound.name} {does} the features.")
     else:
         features = examine_features(study.problem)
     if study.problem.noise.is_open:
@@ -380,8 +367,9 @@ def examine(study: View) -> list[Finding]:
         later = "There is no answer before they are."
         return [*features, Finding("noise", "untested", words, later)]
     results = _Results.of(study)
-    found = [*features, _norm(study, results), _noise(study, results), _fit(study, results)]
-    return found + _outlying(study)
+    checks = {"S": _norm, "noise": _noise, "fit": _fit}
+    found = [Finding(name, *check(study, results)) for name, check in checks.items()]
+    return [*features, *found, *_outlying(study)]
 
 
 @dataclass(frozen=True)
@@ -500,17 +488,17 @@ def _mistyped(trial: Trial) -> str:
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
-def _norm(study: View, results: _Results) -> Finding:
+def _norm(study: View, results: _Results) -> Found:
     S, threshold = study.problem.S, study.bound.threshold
     if S is None:
         words = "No bound S on ‖θ‖ was claimed."
-        return Finding("S", "fine", words, f"The threshold {threshold.name!r} needs none.")
+        return "fine", words, f"The threshold {threshold.name!r} needs none."
     if not threshold.needs_S:
         words = f"S = {S:g} was claimed, and the threshold {threshold.name!r} does not use it."
-        return Finding("S", "fine", words, "The guarantee does not depend on S.")
+        return "fine", words, "The guarantee does not depend on S."
     if len(results.arms) == 0:
         words = "Nothing has been told yet."
-        return Finding("S", "untested", words, f"S = {S:g} is taken as given.")
+        return "untested", words, f"S = {S:g} is taken as given."
     x = study.bound.engine.setup.features[results.arms]
     values, vectors = np.linalg.eigh((x.T * results.weights) @ x)
     seen = values > 1e-12 * values[-1]
@@ -520,10 +508,9 @@ def _norm(study: View, results: _Results) -> Finding:
     words = f"‖θ̂‖ = {norm:.3g} and S = {S:g}"
     if p >= ALPHA:
         inside = "." if norm <= S else f": more, but within its uncertainty ({_p(p)})."
-        return Finding("S", "fine", words + inside, "The results do not contradict S.")
+        return "fine", words + inside, "The results do not contradict S."
     words += f": no θ of norm at most {S:g} explains the results ({_p(p, 1)})."
-    return Finding(
-        "S",
+    return (
         "warning",
         words,
         f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
@@ -553,21 +540,19 @@ def _least_p(theta: Reals, values: Reals, S: float, sigma: float) -> float:
     return float(chdtrc(len(theta), distance / sigma**2))
 
 
-def _noise(study: View, results: _Results) -> Finding:
+def _noise(study: View, results: _Results) -> Found:
     from scipy.special import chdtr, chdtrc
 
     sigma, degrees = study.problem.sigma, results.replicates
     if study.bound.reward_range is not None:
         low, high = study.bound.reward_range
-        return Finding(
-            "noise",
+        return (
             "fine",
             f"{study.bound.name} does not use σ.",
             f"The guarantee rests on results from {low:g} to {high:g}, and others are refused.",
         )
     if degrees == 0:
-        return Finding(
-            "noise",
+        return (
             "untested",
             "No arm has been evaluated twice yet.",
             f"{study.problem.noise.figure} is taken as given, and the guarantee rests on it.",
@@ -589,7 +574,7 @@ def _noise(study: View, results: _Results) -> Finding:
     )
     if p < ALPHA:
         words += f": too small (χ² = {squares / sigma**2:.4g}, {_p(p, 1)})."
-        return Finding("noise", "warning", words, too_small)
+        return "warning", words, too_small
     if p_worst < ALPHA:
         arm = int(results.arms[again][np.argmin(each)])
         squares_each = (results.squares * results.noise)[again] / (results.counts[again] - 1)
@@ -598,14 +583,13 @@ def _noise(study: View, results: _Results) -> Finding:
             f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} ({_p(p_worst, 1)}, "
             f"as the worst of {len(each)} arms)."
         )
-        return Finding("noise", "warning", words, f"σ must hold for every arm. {too_small}")
+        return "warning", words, f"σ must hold for every arm. {too_small}"
     if study.problem.noise.kind == "estimate" and (unequal := _unequal(study, results)):
         return unequal
     if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:
         share = (spread / sigma) ** 2
         less = f"a σ of {spread:.3g}" if study.problem.noise.each is None else "such smaller σ"
-        return Finding(
-            "noise",
+        return (
             "note",
             words + ": less than half of it.",
             f"The guarantee holds, but at a cost: evaluations grow with σ², and {less} would need "
@@ -615,11 +599,11 @@ def _noise(study: View, results: _Results) -> Finding:
     words += f" ({_p(p)} that chance alone gives as much)."
     if p < HINT:
         meaning = "A hint that σ is too small, and no proof. See whether it goes on. " + ADAPTIVE
-        return Finding("noise", "note", words, meaning)
-    return Finding("noise", "fine", words, "The results do not contradict σ.")
+        return "note", words, meaning
+    return "fine", words, "The results do not contradict σ."
 
 
-def _unequal(study: View, results: _Results) -> Finding | None:
+def _unequal(study: View, results: _Results) -> Found | None:
     """The finding that the arms' noise is not normal with one σ; None if nothing shows it.
 
     By Bartlett's test. Arms whose results are all equal are left out: they may be rounded.
@@ -649,18 +633,18 @@ def _unequal(study: View, results: _Results) -> Finding | None:
         meaning = (
             "The guarantee assumes that it is. No arm was seen to have more noise than that σ."
         )
-        return Finding("noise", "note", words, f"{meaning} {what_to_do} {ADAPTIVE}")
+        return "note", words, f"{meaning} {what_to_do} {ADAPTIVE}"
     meaning = "The guarantee assumes one σ, and does not hold."
-    return Finding("noise", "warning", words, f"{meaning} {what_to_do} {ADAPTIVE}")
+    return "warning", words, f"{meaning} {what_to_do} {ADAPTIVE}"
 
 
-def _fit(study: View, results: _Results) -> Finding:
+def _fit(study: View, results: _Results) -> Found:
     from scipy.special import chdtrc, fdtrc
 
     problem = study.problem
     if study.bound.setting.classical or problem.rank == problem.arms:
         words = "Every arm has a mean of its own: there is no fit to fail."
-        return Finding("fit", "fine", words, "The guarantee assumes nothing about the means.")
+        return "fine", words, "The guarantee assumes nothing about the means."
     if study.audit.rejection is not None:
         return _fit_rejected(study)
     if study.bound.misspecification:
@@ -670,7 +654,7 @@ def _fit(study: View, results: _Results) -> Finding:
     spare, degrees = len(x) - shown, results.replicates
     if spare == 0:
         words = f"The {len(x)} arms evaluated so far show as many dimensions of the features."
-        return Finding("fit", "untested", words, f"Nothing can be said by them. {_when(study)}")
+        return "untested", words, f"Nothing can be said by them. {_when(study)}"
     root = np.sqrt(results.weights)
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
@@ -692,16 +676,15 @@ def _fit(study: View, results: _Results) -> Finding:
             "That is a hint and no proof: of studies in which nothing is wrong, one in twenty shows "
             f"as much. See whether it goes on. {ADAPTIVE}"
         )
-        return Finding("fit", "note", words, meaning)
+        return "note", words, meaning
     if p >= ALPHA:
         words = f"The means of {len(x)} of {problem.arms} arms agree with a linear model ({test})."
         if is_linearity_tested(study):
-            return Finding("fit", "fine", words, passed(study))
-        return Finding("fit", "untested", words, f"The others were not looked at. {_when(study)}")
+            return "fine", words, passed(study)
+        return "untested", words, f"The others were not looked at. {_when(study)}"
     worst = int(np.argmax(np.abs(misses) * root))
     size = math.sqrt(max(squares - spare * noise, 0.0) / float(results.weights.sum()))
-    return Finding(
-        "fit",
+    return (
         "warning",
         f"The means of {len(x)} arms are not linear in the features ({test}): they miss by about "
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
@@ -716,13 +699,13 @@ def _when(study: View) -> str:
     return "The guarantee rests on a linear model, which was not tested."
 
 
-def _fit_rejected(study: View) -> Finding:
+def _fit_rejected(study: View) -> Found:
     words, _, what_to_do = advice(study).partition(" The guarantee assumes that they are. ")
     meaning = f"The guarantee assumes that they are, and does not hold. {what_to_do}"
-    return Finding("fit", "warning", words[0].upper() + words[1:], meaning)
+    return "warning", words[0].upper() + words[1:], meaning
 
 
-def _fit_within(study: View, results: _Results, c: float) -> Finding:
+def _fit_within(study: View, results: _Results, c: float) -> Found:
     """The finding on whether all means can be within c of linear."""
     from scipy.special import chdtrc
 
@@ -731,7 +714,7 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
     x = np.ascontiguousarray(study.problem.reduced[results.arms])
     if not len(x):
         words = "No arm has been evaluated yet."
-        return Finding("fit", "untested", words, f"The guarantee rests on c = {c:g}.")
+        return "untested", words, f"The guarantee rests on c = {c:g}."
     work = workspace(*x.shape)
     nearest(x, c, results.weights, results.means, NO_ARM, NO_ARM, 0.0, work)
     misses = results.means - work.means
@@ -746,10 +729,9 @@ def _fit_within(study: View, results: _Results, c: float) -> Finding:
         meaning = (
             "The results do not contradict c, nor do they show that it is large enough. " + ADAPTIVE
         )
-        return Finding("fit", "fine", words, meaning)
+        return "fine", words, meaning
     worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
-    return Finding(
-        "fit",
+    return (
         "warning",
         f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
         f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
@@ -870,14 +852,25 @@ def remedy(study: View) -> str:
     >>> print(remedy(Study([[1.0], [2.0]], m=1, sigma=0.5))[:62])
     No result is lost. If unsure, continue without features, which
     """
-    c = study.bound.misspecification
+    c, arms = study.bound.misspecification, study.problem.arms
+    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
+    if arms > MOST_WITHOUT:
+        return (
+            f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study cannot "
+            "continue without features. Begin one with other features, in which the means are closer "
+            f"to linear: {carried} gives it the results. Or leave out arms that are known to be bad."
+        )
     within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
     others = [
-        advised(command("with-misspecification", "C"), "study.with_misspecification(c)")
-        + f", if every mean is within {within}",
         advised(command("with-features-as-guide"), "study.with_features_as_guide()")
         + f", if the features are only to help to guess ({setting('trust', 'guide')})",
     ]
+    if arms <= MOST_ARMS:
+        others.insert(
+            0,
+            advised(command("with-misspecification", "C"), "study.with_misspecification(c)")
+            + f", if every mean is within {within}",
+        )
     if any(
         each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
     ):
@@ -886,7 +879,6 @@ def remedy(study: View) -> str:
             "all results share now"
         )
     without = advised(command("without-features"), "study.without_features()")
-    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     return (
         "No result is lost. If unsure, continue without features, which keeps every result and "
         f"assumes nothing about the means: {without}. Other ways: {'; '.join(others)}. {carried} gives "

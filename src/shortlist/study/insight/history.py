@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.decision import Decision
+from shortlist.engine.contract import Decision
 from shortlist.engine.follow import TAKE, Steps
 from shortlist.numerics.records import Reals
 from shortlist.posterior.posterior import Posterior
@@ -201,9 +201,16 @@ class _Replay:
 
     def glance(self, arms: NDArray[np.int64]) -> tuple[pd.DataFrame, Difference]:
         """The rows of some arms as they are now, and the difference that the stop reads."""
-        model = self.model
-        assert model.decision is not None
-        return glance_at(model.bound, model.posterior, model.round, model.decision, arms)
+        model, decision, engine = self.model, self.model.decision, self.model.bound.engine
+        assert decision is not None
+        C = engine.threshold(model.posterior, model.round)
+        table = arm_table(model.bound, model.posterior, C, model.round, arms)
+        _, *gaps = engine.gaps(model.posterior, model.round, decision, outside_only=True)
+        reader = decision.c
+        if engine.setup.stop == "ugape":
+            upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
+            reader = int(np.argsort(-upper, kind="stable")[model.bound.problem.m - 1])
+        return table, Difference(*(float(values[reader]) for values in gaps))
 
     def look(self) -> Look:
         """Means and intervals as they are now, with the pair of the last decision."""
@@ -272,9 +279,6 @@ def _frame(told: Sequence[Trial], figures: Reals, names: tuple[str, ...]) -> pd.
     )
 
 
-GAPS = ("gap", "gap_lower", "gap_upper")
-
-
 @dataclass(frozen=True, eq=False)
 class Look:
     """What the stopping rule read at one moment.
@@ -328,7 +332,7 @@ def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision:
     C = bound.engine.threshold(posterior, now)
     boundary, *gaps = bound.engine.gaps(posterior, now, decision)
     table = arm_table(bound, posterior, C, now)
-    for column, values in zip(GAPS, gaps, strict=True):
+    for column, values in zip(Difference._fields, gaps, strict=True):
         table[column] = values
     return Look(
         evaluation=posterior.observed,
@@ -340,21 +344,3 @@ def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision:
         table=table,
         problem=bound.problem,
     )
-
-
-def glance_at(
-    bound: AlgorithmOnProblem,
-    posterior: Posterior,
-    now: Any,
-    decision: Decision,
-    arms: NDArray[np.int64],
-) -> tuple[pd.DataFrame, Difference]:
-    """The means and intervals of some arms, and the difference that is the statistic."""
-    engine = bound.engine
-    table = arm_table(bound, posterior, engine.threshold(posterior, now), now, arms)
-    _, *gaps = engine.gaps(posterior, now, decision, outside_only=True)
-    reader = decision.c
-    if engine.setup.stop == "ugape":
-        upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
-        reader = int(np.argsort(-upper, kind="stable")[bound.problem.m - 1])
-    return table, Difference(*(float(values[reader]) for values in gaps))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.contract import AnyEngine
+from shortlist.numerics.blockwise import is_identity
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
@@ -109,9 +110,9 @@ class Projection:
             return ""
         also = "" if self.tie is None else f" · {self.tie}"
         if self.evaluations is None:
-            return f"at least {_rounded(self.low)} left{also}"
-        most = BEYOND if self.high is None else _rounded(self.high)
-        return f"about {_rounded(self.evaluations)} left ({_rounded(self.low)} to {most}){also}"
+            return f"at least {two_digits(self.low)} left{also}"
+        most = BEYOND if self.high is None else two_digits(self.high)
+        return f"about {two_digits(self.evaluations)} left ({two_digits(self.low)} to {most}){also}"
 
 
 def remaining(study: View, *, quick: bool = False) -> Projection:
@@ -243,19 +244,19 @@ def _projection(low: float, middle: float, high: float) -> Projection:
     whole = [None if math.isinf(each) else math.ceil(each) for each in (low, middle, high)]
     least = MOST if whole[0] is None else whole[0]
     if whole[1] is None:
-        start = BEYOND if whole[0] is None else f"at least {_rounded(least)}"
+        start = BEYOND if whole[0] is None else f"at least {two_digits(least)}"
         also = "" if whole[0] is None else f", and maybe {BEYOND}"
         words = (
             f"{start} more{also}: the arms at the boundary look alike, and only a larger epsilon "
             "ends that sooner"
         )
         return Projection(None, least, None, words)
-    most = BEYOND if whole[2] is None else _rounded(whole[2])
-    words = f"about {_rounded(whole[1])} more (80 % range: {_rounded(least)} to {most})"
+    most = BEYOND if whole[2] is None else two_digits(whole[2])
+    words = f"about {two_digits(whole[1])} more (80 % range: {two_digits(least)} to {most})"
     return Projection(whole[1], least, whole[2], words)
 
 
-def _rounded(number: int) -> str:
+def two_digits(number: int) -> str:
     """A number rounded to two significant digits."""
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
@@ -306,22 +307,15 @@ def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool
         return by_widths(engine, posterior.pulls, pilot, draws)
     totals = np.zeros(len(draws))
     for k, means in enumerate(draws):
-        totals[k], stopped, pulls = engine.play_on(posterior, study.round, means, seeds[k], most)
-        if not stopped:
-            totals[k] = by_widths(engine, pulls, pilot, draws[k : k + 1])[0]
+        model, origin = study.bound.rewards(means), (posterior, study.round)
+        played = engine.replicate(*model, seeds[k : k + 1], most, origin=origin)
+        totals[k] = played.samples[0]
+        if not played.stopped[0]:
+            totals[k] = by_widths(engine, played.pulls[0], pilot, draws[k : k + 1])[0]
     return totals
 
 
 NEAR = 64  # arms on either side of the boundary whose pairs are looked at
-
-
-def is_identity(x: Reals) -> bool:
-    """Whether the features are the identity: then all matrices are diagonal, and K may be large."""
-    return (
-        x.shape[0] == x.shape[1]
-        and np.count_nonzero(x) == len(x)
-        and bool((x.diagonal() == 1.0).all())
-    )
 
 
 def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:

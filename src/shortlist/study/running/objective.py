@@ -63,19 +63,15 @@ def evaluate_trial(
         return Evaluated(None, _fit_to_travel(error, kept) if elsewhere else error, kept)
     if isinstance(value, float) and math.isfinite(value):
         return Evaluated(float(value))
-    return _checked(value)
+    try:
+        return Evaluated(checked_value(value))
+    except InvalidInput as error:
+        return Evaluated(None, error, storable(str(error)))
 
 
 def place() -> tuple[str, int]:
     """The process it is called in; pids alone repeat from one container to the next."""
     return socket.gethostname(), os.getpid()
-
-
-def _checked(value: Any) -> Evaluated:
-    try:
-        return Evaluated(checked_value(value))
-    except InvalidInput as error:
-        return Evaluated(None, error, storable(str(error)))
 
 
 def storable(words: str) -> str:

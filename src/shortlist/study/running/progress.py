@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.notebook import Line, is_notebook
-from shortlist.printable import on_one_line
+from shortlist.notebook import NotebookLine, is_notebook
+from shortlist.printable import few
 from shortlist.study.answer import best_first
 from shortlist.study.insight.remaining import remaining
 from shortlist.study.view import View, makes_plans
@@ -33,23 +33,19 @@ def describe(study: View, left: str = "") -> str:
         parts.append(f"{waiting} waiting for earlier ones")
     if study.audit.is_open:
         parts.append(f"testing linearity: {len(study.audit.missing(study.trials))} to ask for")
-        return " · ".join([*parts, *_names(study)])
+        return " · ".join([*parts, _names(study)])
     if study.statistic is None:
         return " · ".join([*parts, "first plan" if makes_plans(study) else study.stage])
     if left:
         parts.append(left)
     if study.budget is None:
         parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
-    return " · ".join([*parts, *_names(study)])
+    return " · ".join([*parts, _names(study)])
 
 
-def _names(study: View) -> list[str]:
+def _names(study: View) -> str:
     table = study.table()
-    names = best_first(table[table["in_shortlist"]], study.problem)["name"].tolist()
-    return [
-        ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
-        + (" …" if len(names) > NAMES_SHOWN else "")
-    ]
+    return few(best_first(table[table["in_shortlist"]], study.problem)["name"], NAMES_SHOWN)
 
 
 class ProgressLine:
@@ -74,7 +70,7 @@ class ProgressLine:
 
     def __enter__(self) -> ProgressLine:
         if self._wanted and self._console is None and is_notebook():
-            self._live = Line(self._text)
+            self._live = NotebookLine(self._text)
             self._live.start()
         elif self._wanted:
             from rich.console import Console

@@ -20,9 +20,9 @@ from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
 from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, place
 from shortlist.study.running.progress import ProgressLine
-from shortlist.study.storage.process import running
+from shortlist.study.running.untold_results import UntoldResults
+from shortlist.study.storage.worker import running
 from shortlist.study.trial import Trial
-from shortlist.study.untold import Untold
 from shortlist.study.view import View
 
 LOGGER = logging.getLogger(__name__)
@@ -298,17 +298,14 @@ class Run:
                 future.cancel()
             known = map(self._as_known, self._trials.values())
             own = [trial for trial in known if trial.process == self._process]
-            if cancel:
-                self._journal.cancel(own)
-            else:
-                self._journal.release(own)
+            self._journal.give_up(own, cancel=cancel)
 
     def _abandon(self, error: BaseException) -> None:
         """Give up because of an error: tell what is there, or else write it to a file."""
         try:
             self._end(cancel=False)
         except StorageError as away:
-            untold = Untold(self._journal.storage.where or "")
+            untold = UntoldResults(self._journal.storage.where or "")
             self._write_down(untold)
             if not untold.results:
                 return
@@ -316,7 +313,7 @@ class Run:
                 raise StorageError(f"{error} {untold}") from away
             error.add_note(f"{away} {untold}")
 
-    def _write_down(self, untold: Untold) -> None:
+    def _write_down(self, untold: UntoldResults) -> None:
         """Write down what is kept, and what is still to come when it comes."""
         for sent, outcome in self._kept:
             if outcome.value is not None:

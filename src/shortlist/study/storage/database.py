@@ -39,11 +39,19 @@ from shortlist.errors import (
 )
 from shortlist.printable import on_one_line, quoted
 from shortlist.study.definition import Definition
-from shortlist.study.journal import ROW, Checkpoint, Known, Logged, Source, Storage, Transaction
+from shortlist.study.journal import (
+    ROW,
+    Checkpoint,
+    KnownState,
+    Logged,
+    Source,
+    Storage,
+    Transaction,
+)
 from shortlist.study.storage.address import is_url, shown, without_secrets
 from shortlist.study.storage.forking import before_fork, working
-from shortlist.study.storage.process import process_name
 from shortlist.study.storage.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
+from shortlist.study.storage.worker import process_name
 from shortlist.study.trial import Trial
 
 PATIENCE = 60.0  # seconds that a writer waits for another
@@ -469,7 +477,7 @@ class _Transaction(Transaction):
         lost: list[int],
         *,
         writing: bool,
-        known: Known | None,
+        known: KnownState | None,
     ) -> None:
         self._session, self._study, self._lost = session, study, lost
         self.number = number  # to find it by, if its commit is lost
@@ -489,13 +497,13 @@ class _Transaction(Transaction):
         """Seconds since 1970: by the server's clock, or by this machine's with a file."""
         return time.time() if self._ahead is None else self._ahead + time.monotonic()
 
-    def news(self, known: Known) -> tuple[Sequence[Any], list[Logged]]:
+    def news(self, known: KnownState) -> tuple[Sequence[Any], list[Logged]]:
         self.found_news = True
         read = self._news if known == self._known else self._session.read(self._queries(known))
         rows, events, *old = read
         return [*(old[0] if old else []), *rows], [Logged._make(event) for event in events]
 
-    def _queries(self, known: Known) -> list[tuple[Any, dict[str, Any]]]:
+    def _queries(self, known: KnownState) -> list[tuple[Any, dict[str, Any]]]:
         """For the trials after the known ones, for the events since, for those that were open."""
         place, since = {"study": self._study}, {"study": self._study, "since": known.changes}
         if not known.changes:
@@ -604,7 +612,7 @@ class StoredStudy(Storage):
 
     @contextmanager
     def transaction(
-        self, *, writing: bool, known: Callable[[], Known] | None = None
+        self, *, writing: bool, known: Callable[[], KnownState] | None = None
     ) -> Iterator[_Transaction]:
         """One change of the study, or one look at it.
 
@@ -629,7 +637,7 @@ class StoredStudy(Storage):
                 self._session.roll_back()
                 raise
 
-    def _begin(self, *, writing: bool, known: Known | None = None) -> _Transaction:
+    def _begin(self, *, writing: bool, known: KnownState | None = None) -> _Transaction:
         self._check_place(writing=writing)
         try:
             number = next(self._numbers)

@@ -149,10 +149,13 @@ def _check_owner(connection: sql.Connection, where: str) -> None:
     owner = connection.exec_driver_sql("PRAGMA application_id").scalar()
     tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()
     if owner != APPLICATION_ID and tables:
-        raise ForeignStorage(
-            f"{where} is the SQLite database of another program: nothing was changed. Name another "
-            "file."
-        )
+        raise _foreign(where)
+
+
+def _foreign(where: object) -> ForeignStorage:
+    return ForeignStorage(
+        f"{where} is the SQLite database of another program: nothing was changed. Name another file."
+    )
 
 
 # Files that this process knows to be ours. They may be open, and then must not be looked into by
@@ -275,10 +278,7 @@ def _check_file(path: Path, *, create: bool) -> None:
             "copy; nothing was changed."
         )
     if not _is_ours(header):
-        raise ForeignStorage(
-            f"{path} is the SQLite database of another program: nothing was changed. Name another "
-            "file."
-        )
+        raise _foreign(path)
 
 
 def _was_being_written(path: Path) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, String,
 
 from shortlist.errors import DamagedStorage, NewerSchema
 
-VERSION = 5
+VERSION = 6
 APART = 1 << 16  # bytes of features and names from which they stand in a table of their own
 
 METADATA = sql.MetaData()
@@ -77,6 +77,7 @@ TRIALS = sql.Table(
     Column("key", Text),
     Column("opened_by", BigInteger),  # the transactions that opened and closed it
     Column("closed_by", BigInteger),
+    Column("other_keys", Text),  # of a copy, a list in JSON: the keys of the trial it is a copy of
     sqlite_with_rowid=False,
 )
 
@@ -147,6 +148,7 @@ MIGRATIONS: dict[int, Callable[[sql.Connection], None]] = {
     3: _add_corrections,
     # The tables stay: there are events "carried", which an older version would take for damage.
     4: lambda connection: None,
+    5: lambda connection: _add_columns(connection, (TRIALS, "other_keys", "TEXT")),
 }
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
 
 from shortlist.errors import InvalidNetwork
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork, PossibleEdge
@@ -140,13 +139,6 @@ def _format_rules(rules: tuple[int, ...]) -> str:
     return ",".join(map(str, rules))
 
 
-class _State(NamedTuple):
-    """The values and the clamps that a definition asks for."""
-
-    values: dict[str, int]
-    clamps: dict[str, int]
-
-
 def read_experiments(path: str | PathLike[str]) -> list[Experiment]:
     """Read a ``.spec`` file of RE:IN; see ``parse_experiments`` for what it may say."""
     path = Path(path)
@@ -154,22 +146,12 @@ def read_experiments(path: str | PathLike[str]) -> list[Experiment]:
 
 
 def parse_experiments(text: str, name: str = "observations.spec") -> list[Experiment]:
-    r"""Read experiments as RE:IN writes them.
+    r"""Read experiments as RE:IN writes them, in the order of their first mention.
 
-    Parameters
-    ----------
-    text : str
-        Statements that end with ``;``: ``$State := { GENE = 1 and KO(GENE) = 0 }`` defines, with
-        KO for a knock-down and FE for forced expression; ``#Name[3] |= $State`` observes it at
-        step 3; ``fixpoint(#Name[3])`` asks for a fixed point there; ``//`` begins a comment. What
-        is defined and not used asks for nothing.
-    name : str
-        For error messages.
-
-    Returns
-    -------
-    list of Experiment
-        In the order of their first mention.
+    Statements end with ``;``: ``$State := { GENE = 1 and KO(GENE) = 0 }`` defines, with KO for a
+    knock-down and FE for forced expression; ``#Name[3] |= $State`` observes it at step 3;
+    ``fixpoint(#Name[3])`` asks for a fixed point there; ``//`` begins a comment. What is defined
+    and not used asks for nothing.
 
     Examples
     --------
@@ -181,7 +163,7 @@ def parse_experiments(text: str, name: str = "observations.spec") -> list[Experi
     ...
     shortlist.errors.InvalidNetwork: observations.spec, line 1: $Start is not defined: ...
     """
-    states: dict[str, _State] = {}
+    states: dict[str, tuple[dict[str, int], dict[str, int]]] = {}  # values, clamps
     uses: list[tuple[int, str, int, str]] = []
     fixed: dict[str, list[int]] = {}
     for line, statement in _spec_statements(text, name):
@@ -243,9 +225,10 @@ def _spec_statements(text: str, name: str) -> Iterator[tuple[int, str]]:
         raise at_line(name, line, f"{rest.strip()[:60]!r} does not end with ';'.")
 
 
-def _read_state(text: str, name: str, line: int) -> _State:
+def _read_state(text: str, name: str, line: int) -> tuple[dict[str, int], dict[str, int]]:
     """The values and clamps of ``A = 1 and KO(B) = 1 and …``; KO(C) = 0 asks for nothing."""
-    state = _State({}, {})
+    values: dict[str, int] = {}
+    clamps: dict[str, int] = {}
     for part in re.split(r"\band\b", text) if text.strip() else []:
         begin = line + part.count("\n", 0, len(part) - len(part.lstrip()))
         found = _CONDITION.fullmatch(part.strip())
@@ -255,11 +238,11 @@ def _read_state(text: str, name: str, line: int) -> _State:
             raise at_line(name, begin, problem)
         perturbation, perturbed, gene, value = found.groups()
         if not perturbation:
-            _join(state.values, {gene: int(value)}, "a state", name, begin)
+            _join(values, {gene: int(value)}, "a state", name, begin)
         elif value == "1":
-            _join(state.clamps, {perturbed: HELD_AT[perturbation]}, "a state", name, begin)
+            _join(clamps, {perturbed: HELD_AT[perturbation]}, "a state", name, begin)
         line += part.count("\n")
-    return state
+    return values, clamps
 
 
 def _join(known: dict[str, int], new: dict[str, int], what: str, name: str, line: int) -> None:

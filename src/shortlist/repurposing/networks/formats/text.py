@@ -99,15 +99,8 @@ def parse_sif(
 ) -> AbstractNetwork:
     r"""Read a SIF file: lines ``source sign target``, or a gene alone.
 
-    Parameters
-    ----------
-    text : str
-        The sign is ``1`` or ``-1`` or one of the usual words and arrows; several targets may
-        follow one source.
-    rules : int or mapping of str to int
-        The regulation rule of all genes, or of each; a mapping also orders the genes.
-    name : str
-        For error messages.
+    The sign is ``1`` or ``-1`` or one of the usual words and arrows; several targets may follow one
+    source. ``rules`` is the regulation rule of all genes, or of each; a mapping orders the genes.
 
     Examples
     --------

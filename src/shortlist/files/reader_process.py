@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import json
+import math
 import os
 import struct
 import subprocess
@@ -32,18 +33,22 @@ from shortlist.files.limits import SECONDS, most_bytes, most_seconds, size_of, t
 from shortlist.files.paths import checked_path
 from shortlist.printable import on_one_line
 
+if sys.platform != "win32":
+    import resource
+
 LENGTHS = struct.Struct(">IQ")  # of a message: of its JSON, and of the block that follows
-BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from shortlist.files.guard import serve; serve()"
+BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from shortlist.files.reader_process import serve; serve()"
 SAID = 200  # characters of a library's own message that are shown
 
 Block = NDArray[Any]
-Take = Callable[[dict[str, Any], Block], None]
+NOTHING: Block = np.empty(0)
+Send = Callable[[dict[str, Any], Block], None]
+Take = Send  # what is given the parts that are sent
 IDLE = 30.0  # seconds, then it ends by itself
 OVERHEAD = 512 << 20  # bytes that libraries take for themselves while they read
-Send = Callable[[dict[str, Any], NDArray[Any]], None]
 
 
-def read_guarded(
+def read_in_process(
     function: str,
     request: dict[str, Any],
     *,
@@ -87,6 +92,32 @@ def read_guarded(
         if ended["kind"] in ("died", "memory", "slow"):
             child.end()
     return _checked(ended, source, error, most)
+
+
+def read_matrix(
+    function: str,
+    request: dict[str, Any],
+    *,
+    source: object,
+    error: type[InvalidInput],
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """The answer of a function, and the matrix that it sends block by block; see `read_in_process`."""
+    matrix = np.empty((0, 0))
+
+    def take(words: dict[str, Any], block: Block) -> None:
+        nonlocal matrix
+        if "shape" not in words:
+            matrix[tuple(slice(*ends) for ends in words["at"])] = block
+            return
+        try:
+            matrix = np.empty(words["shape"])
+        except (MemoryError, ValueError):
+            needed = 8 * math.prod(words["shape"])
+            raise too_large(path, needed, most_bytes(size_of(path)), error) from None
+
+    answer = read_in_process(function, request, source=source, error=error, path=path, take=take)
+    return answer, matrix
 
 
 def _checked(
@@ -173,10 +204,8 @@ class _Child:
             said: dict[str, Any] = json.loads(self._read(words).tobytes())
             block = self._read(size)
         except (EOFError, OSError):
-            return {"kind": "died", "message": self._how()}, np.empty(0)
-        if "dtype" in said:
-            block = block.view(said["dtype"]).reshape(said["shape"])
-        return said, block
+            return {"kind": "died", "message": self._how()}, NOTHING
+        return said, block.view(said["dtype"]).reshape(said["shape"])
 
     def _write(self, data: bytes) -> None:
         assert self._process.stdin is not None
@@ -290,6 +319,12 @@ def check_size(needed: int, most: int) -> None:
         raise TooLarge(needed)
 
 
+def send_shape(rows: int, columns: int, most: int, send: Send) -> None:
+    """Announce a matrix of float64, if it may take the memory; its blocks follow."""
+    check_size(8 * rows * columns, most)
+    send({"shape": [rows, columns]}, NOTHING)
+
+
 def serve() -> None:
     """Answer requests from stdin on stdout until nobody asks; what libraries print is dropped."""
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -297,8 +332,6 @@ def serve() -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     if sys.platform != "win32":
-        import resource
-
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     while True:
         idle = threading.Timer(IDLE, os._exit, [0])
@@ -339,16 +372,13 @@ def _answer(words: dict[str, Any], answers: BinaryIO) -> dict[str, Any]:
         return {"kind": "damaged", "message": f"{type(error).__name__}: {error}"[:1000]}
 
 
-def _say(answers: BinaryIO, words: dict[str, Any], block: NDArray[Any] | None = None) -> None:
-    if block is None:
-        said, data = json.dumps(words, default=str).encode(), memoryview(b"")
-    else:
-        block = np.ascontiguousarray(block)
-        about = {"dtype": block.dtype.str, "shape": block.shape}
-        said, data = json.dumps({**words, **about}, default=str).encode(), block.reshape(-1).data
-    answers.write(LENGTHS.pack(len(said), data.nbytes))
+def _say(answers: BinaryIO, words: dict[str, Any], block: Block = NOTHING) -> None:
+    block = np.ascontiguousarray(block)
+    about = {"dtype": block.dtype.str, "shape": block.shape}
+    said = json.dumps({**words, **about}, default=str).encode()
+    answers.write(LENGTHS.pack(len(said), block.nbytes))
     answers.write(said)
-    answers.write(data)
+    answers.write(block.reshape(-1).data)
     answers.flush()
 
 
@@ -356,8 +386,6 @@ def _limit_memory(more: int | None) -> None:
     """Let the process take so much more memory and no more; None: as much as it likes."""
     if sys.platform != "linux":
         return
-    import resource
-
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = hard
     if more is not None:
@@ -371,8 +399,6 @@ def _limit_time(seconds: float) -> None:
     """End after so many seconds of work: whoever asked may not be there any more to end it."""
     if sys.platform == "win32":
         return
-    import resource
-
     usage = resource.getrusage(resource.RUSAGE_SELF)
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = int(usage.ru_utime + usage.ru_stime + seconds) + 2

@@ -10,11 +10,11 @@ from scipy.stats import binom, norm
 import shortlist
 from planned import MEANS, X
 from shortlist import errors
-from shortlist.designs.contrast import fitted, spreads, whitened
-from shortlist.plans.contrasts import (
+from shortlist.designs.pairs import fitted, spreads, whitened
+from shortlist.plans.difference_bounds import (
     MOST_ARMS,
     PRIOR_SHARE,
-    Contrasts,
+    DifferenceBounds,
     contrast_threshold,
     one_sided_level,
 )
@@ -47,15 +47,15 @@ def test_the_level_of_a_one_sided_mixture_is_that_of_its_integral() -> None:
 def test_combined_estimates_of_equal_designs_are_those_of_all_data() -> None:
     rng = np.random.default_rng(0)
     task = ReducedProblem(X, 2, 0.6, 0.05, 0.0)
-    pulls, contrasts = np.array([3, 2, 1, 4, 2]), Contrasts.of(task)
+    pulls, differences = np.array([3, 2, 1, 4, 2]), DifferenceBounds.of(task)
     for _ in range(4):
-        contrasts = contrasts.after(pulls, rng.standard_normal(5))
-    white = whitened(X, contrasts.pulls)
-    means, variances = fitted(white, contrasts.sums), spreads(white)
+        differences = differences.after(pulls, rng.standard_normal(5))
+    white = whitened(X, differences.pulls)
+    means, variances = fitted(white, differences.sums), spreads(white)
     for j in range(5):
-        np.testing.assert_allclose(contrasts.differences(j)[0], means - means[j], atol=1e-12)
+        np.testing.assert_allclose(differences.differences(j)[0], means - means[j], atol=1e-12)
     off = ~np.eye(5, dtype=bool)
-    np.testing.assert_allclose(1.0 / contrasts.information[off], variances[off])
+    np.testing.assert_allclose(1.0 / differences.information[off], variances[off])
 
 
 def covered(scale: float, runs: int = 400) -> int:
@@ -67,19 +67,19 @@ def covered(scale: float, runs: int = 400) -> int:
     gaps = MEANS[best][:, None] - MEANS[others]
     held = 0
     for _ in range(runs):
-        contrasts, good = Contrasts.of(task), True
+        differences, good = DifferenceBounds.of(task), True
         plan = np.ones(5, np.int64)
         for _ in range(25):
             sums = plan * MEANS + 0.6 * np.sqrt(plan) * rng.standard_normal(5)
-            contrasts = contrasts.after(plan, sums)
+            differences = differences.after(plan, sums)
             pairs = np.ix_(best, others)
-            middle = contrasts.weighted[pairs] / contrasts.information[pairs]
-            known = contrasts.information[pairs]
-            C = contrast_threshold(contrasts.level, known / contrasts.first[pairs])
+            middle = differences.weighted[pairs] / differences.information[pairs]
+            known = differences.information[pairs]
+            C = contrast_threshold(differences.level, known / differences.first[pairs])
             width = scale * 0.6 * C / np.sqrt(known)
             good &= bool((gaps <= middle + width).all())
             # The next plan looks at all results so far: it chases whoever seems to lead.
-            plan = 1 + 3 * contrasts.inside(contrasts.means())
+            plan = 1 + 3 * differences.inside(differences.means())
         held += good
     return held
 
@@ -93,11 +93,11 @@ def test_bounds_hold_at_all_looks_and_half_of_them_do_not() -> None:
 def test_arms_are_settled_as_counting_says() -> None:
     task = ReducedProblem(np.eye(4), 2, 1.0, 0.05, 0.0)
     pulls = np.full(4, 1000, np.int64)
-    clear = Contrasts.of(task).after(pulls, pulls * [4.0, 3.0, 2.0, 1.0])
+    clear = DifferenceBounds.of(task).after(pulls, pulls * [4.0, 3.0, 2.0, 1.0])
     assert clear.accepted.tolist() == [True, True, False, False]
     assert clear.rejected.tolist() == [False, False, True, True]
     assert clear.boundary(clear.inside(clear.means()))[2] <= 0.0
-    open_ended = Contrasts.of(task).after(pulls, pulls * [4.0, 2.0, 2.0, 1.0])
+    open_ended = DifferenceBounds.of(task).after(pulls, pulls * [4.0, 2.0, 2.0, 1.0])
     assert open_ended.accepted.tolist() == [True, False, False, False]
     assert open_ended.rejected.tolist() == [False, False, False, True]
     b, c, gap = open_ended.boundary(open_ended.inside(open_ended.means()))

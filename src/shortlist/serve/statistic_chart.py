@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.plot.figure import number
 
 if TYPE_CHECKING:
-    from shortlist.report.reading import Reading
+    from shortlist.report.analysis import Analysis
 
 WIDTH, HEIGHT, MARGIN = 1000.0, 300.0, 12.0  # of the box; the page stretches it
 POINTS = 400  # of the line
@@ -21,7 +21,7 @@ FARTHEST = 9.0  # and so far its beginning and the guess, beyond which only the 
 
 
 @dataclass(frozen=True)
-class Course:
+class StatisticChart:
     """What to draw, in units of the box; ``None`` where there is nothing to draw."""
 
     line: str  # the statistic, as the points of an SVG polyline
@@ -38,7 +38,7 @@ class Course:
     top: str  # the statistic at the upper edge
 
 
-class Track:
+class StatisticHistory:
     """The statistic of a study at the evaluations at which it was looked at.
 
     What it was before is made by taking every result in again, which takes long: that is done only
@@ -48,16 +48,16 @@ class Track:
     def __init__(self) -> None:
         self._points: list[tuple[int, float]] = []
 
-    def points(self, reading: Reading) -> list[tuple[int, float]]:
+    def points(self, analysis: Analysis) -> list[tuple[int, float]]:
         """Evaluations, and the statistic after them, up to now or to the stop."""
-        study, known = reading.study, self._points
+        study, known = analysis.study, self._points
         if study.statistic is None:
             known.clear()
             return known
         now = study.answered_at if study.model.stopped else study.evaluations
         behind = now - known[-1][0] if known else now
         if behind < 0 or behind > max(FEW, PART * now):
-            frame = reading.past.frame.dropna(subset=["statistic"])
+            frame = analysis.past.frame.dropna(subset=["statistic"])
             frame = frame[frame["evaluation"] <= now]
             known[:] = zip(frame["evaluation"].tolist(), frame["statistic"].tolist(), strict=True)
         elif behind:
@@ -65,27 +65,29 @@ class Track:
         return known
 
 
-def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | None:
-    """The course of a study through these points; None before the stop is looked for.
+def statistic_chart(
+    analysis: Analysis, points: Sequence[tuple[int, float]]
+) -> StatisticChart | None:
+    """The chart of the statistic through these points; None before the stop is looked for.
 
     Examples
     --------
     >>> from shortlist import Study
-    >>> from shortlist.report.reading import Reading
-    >>> study, track = Study(np.eye(3), m=1, sigma=0.1, seed=1), Track()
-    >>> course(Reading(study), track.points(Reading(study))) is None
+    >>> from shortlist.report.analysis import Analysis
+    >>> study, known = Study(np.eye(3), m=1, sigma=0.1, seed=1), StatisticHistory()
+    >>> statistic_chart(Analysis(study), known.points(Analysis(study))) is None
     True
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
-    >>> course(Reading(study), track.points(Reading(study))).last == f"{study.evaluations}"
+    >>> statistic_chart(Analysis(study), known.points(Analysis(study))).last == f"{study.evaluations}"
     True
     """
     if not points:
         return None
-    study = reading.study
+    study = analysis.study
     places = np.unique(np.linspace(0, len(points) - 1, min(len(points), POINTS)).astype(int))
     times, values = np.array(points, float)[places].T
     epsilon, now = study.problem.epsilon, float(times[-1])
-    low, guess, high = _projected(reading, now)
+    low, guess, high = _projected(analysis, now)
     last = now
     if not study.model.stopped:
         # What the text says is in the box, unless it is so far that the line would be flat.
@@ -110,7 +112,7 @@ def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | No
         share = 1.0 if guess <= last else (last - now) / (guess - now)
         end = x(guess), y(value + share * (epsilon - value))
     drawn = zip(times.tolist(), values.tolist(), strict=True)
-    return Course(
+    return StatisticChart(
         line=" ".join(f"{x(time)},{y(value)}" for time, value in drawn),
         epsilon=y(epsilon),
         low=None if low is None or low > last else x(low),
@@ -123,10 +125,10 @@ def course(reading: Reading, points: Sequence[tuple[int, float]]) -> Course | No
     )
 
 
-def _projected(reading: Reading, now: float) -> tuple[float | None, float | None, float | None]:
+def _projected(analysis: Analysis, now: float) -> tuple[float | None, float | None, float | None]:
     """At how many evaluations the stop may be: from, about, and up to."""
-    if reading.study.model.stopped:
+    if analysis.study.model.stopped:
         return None, None, None
-    ahead = reading.remaining
+    ahead = analysis.remaining
     guess, high = (None if e is None else now + e for e in (ahead.evaluations, ahead.high))
     return now + ahead.low, guess, high

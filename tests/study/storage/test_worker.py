@@ -10,7 +10,7 @@ import pytest
 
 import forks
 import shortlist
-from shortlist.study.storage import process
+from shortlist.study.storage import worker
 from stored import NewStorage, X, begin
 
 
@@ -37,15 +37,15 @@ def test_the_trials_of_a_run_before_a_restart_are_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = begin(str(tmp_path / "study.db"))
-    here = process._here()
+    here = worker._here()
     assert here is not None
-    with process.running(time.time()) as run:
+    with worker.running(time.time()) as run:
         study._journal.ask(1, in_turn=True, process=run)
         assert study.ask().number == 1  # it is at work
-        monkeypatch.setattr(process, "_here", lambda: ("elsewhere", *here[1:]))
+        monkeypatch.setattr(worker, "_here", lambda: ("elsewhere", *here[1:]))
         assert study.ask().number == 2  # so is one on another machine
-        monkeypatch.setattr(process, "_here", lambda: (here[0], "another boot", here[2]))
-        monkeypatch.setattr(process, "_uptime", lambda: -10.0)  # started after the run began
+        monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
+        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)  # started after the run began
         assert study.ask().number == 0
         monkeypatch.undo()
 
@@ -56,16 +56,16 @@ def test_a_machine_of_the_same_name_keeps_its_live_trials(
     """Machines made from one image: equal host name and machine-id, and each its own start."""
     storage = new_storage()
     one = begin(storage)
-    here = process._here()
+    here = worker._here()
     assert here is not None
-    with process.running(one._journal.now) as run:
+    with worker.running(one._journal.now) as run:
         one._journal.ask(3, in_turn=True, process=run)
-        monkeypatch.setattr(process, "_here", lambda: (here[0], "another boot", here[2]))
+        monkeypatch.setattr(worker, "_here", lambda: (here[0], "another boot", here[2]))
         other = shortlist.Study.load(storage)
         assert [t.number for t in other.ask(2)] == [3, 4]
         # Started after the run of the other began, so that it might be the same machine, restarted.
         # A server sees that the other is still connected. A file is on one machine by its contract.
-        monkeypatch.setattr(process, "_uptime", lambda: -10.0)
+        monkeypatch.setattr(worker, "_uptime", lambda: -10.0)
         again = [t.number for t in other.ask(2)]
         assert again == ([5, 6] if "://" in storage else [0, 1])
 
@@ -73,6 +73,6 @@ def test_a_machine_of_the_same_name_keeps_its_live_trials(
 def test_a_run_that_ended_badly_leaves_no_orphans(tmp_path: Path) -> None:
     """Its process lives on, as a notebook does, and the storage was away when it ended."""
     study = begin(str(tmp_path / "study.db"))
-    with process.running(time.time()) as run:
+    with worker.running(time.time()) as run:
         study._journal.ask(2, in_turn=True, process=run)
     assert [t.number for t in study.ask(3)] == [0, 1, 2]

@@ -1,4 +1,7 @@
-"""Tall tables, read block by block: nothing here makes another table of their size."""
+"""Large tables of features, a row an arm, computed on block by block of rows.
+
+Nothing here makes another table of their size.
+"""
 
 from __future__ import annotations
 
@@ -199,6 +202,13 @@ def least_squares(table: Reals, product: Reals, values: Reals) -> Reals:
     return theta
 
 
+def is_identity(x: Reals) -> bool:
+    """Whether a table is the identity: then all matrices are diagonal, and K may be large."""
+    if x.shape[0] != x.shape[1] or np.count_nonzero(x) != len(x):
+        return False
+    return bool((x.diagonal() == 1.0).all())
+
+
 def first_like(table: Reals) -> Integers:
     """For every row the first row that is equal to it: itself, if it is the first of its kind.
 
@@ -243,28 +253,3 @@ def first_not_finite(table: Reals) -> tuple[int, int, int] | None:
                 found = rows.start + row, column
             count += int(bad.sum())
     return None if found is None else (*found, count)
-
-
-class _Unlocked:
-    """Says of an array's memory that it may be written."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array  # kept: it owns the memory
-        self.__array_interface__ = {
-            **array.__array_interface__,
-            "data": (array.__array_interface__["data"][0], False),
-        }
-
-
-def unlocked(array: NDArray[Any]) -> NDArray[Any]:
-    """The same memory for compiled code, which takes no array that is read-only and writes none.
-
-    Examples
-    --------
-    >>> array = np.eye(2)
-    >>> array.flags.writeable = False
-    >>> twin = unlocked(array)
-    >>> twin.flags.writeable, np.shares_memory(twin, array)
-    (True, True)
-    """
-    return array if array.flags.writeable else np.asarray(_Unlocked(array))

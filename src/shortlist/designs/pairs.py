@@ -22,13 +22,6 @@ from shortlist.errors import SingularDesign
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.linear import cholesky
 from shortlist.numerics.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    REAL,
-    REALS,
-    TABLE,
-    VOID,
     Integers,
     Reals,
     Table,
@@ -46,12 +39,7 @@ OWN_STEPS = 100
 EVEN = 1e-3  # the share of equal weights in all designs, which keeps V far from singular
 
 
-@compiled(
-    REAL(
-        *(TABLE, REALS, INTEGERS, INTEGERS, REALS, INTEGER, REAL),
-        *(REALS, REALS, REALS, REALS, REALS, REALS, TABLE, TABLE, TABLE),
-    )
-)
+@compiled(typed=True)
 def descend(
     features: Table,
     noise: Reals,
@@ -243,7 +231,7 @@ def own_design(
     return best, largest * least
 
 
-@compiled(BOOLEAN(TABLE, INTEGER, REAL, REALS, TABLE, TABLE, REALS))
+@compiled(typed=True)
 def spread_out(
     features: Table, steps: int, tolerance: float, w: Reals, factor: Table, white: Table, own: Reals
 ) -> bool:
@@ -283,7 +271,7 @@ def spread_design(features: Table) -> Reals:
     return w
 
 
-@compiled(BOOLEAN(TABLE, REALS, TABLE, TABLE))
+@compiled(typed=True)
 def whiten(features: Table, weights: Reals, factor: Table, white: Table) -> bool:
     """Write L into ``factor`` and L⁻¹x_a into columns of ``white``; False if V is singular."""
     arms, rank = features.shape
@@ -309,7 +297,7 @@ def whiten(features: Table, weights: Reals, factor: Table, white: Table) -> bool
     return True
 
 
-@compiled(VOID(TABLE, REALS, REALS, REALS))
+@compiled(typed=True)
 def fit(white: Table, sums: Reals, coordinates: Reals, means: Reals) -> None:
     """Write the least-squares means of all arms into ``means``, from sums of results."""
     rank, arms = white.shape
@@ -321,27 +309,6 @@ def fit(white: Table, sums: Reals, coordinates: Reals, means: Reals) -> None:
         coordinates[i] = total
         for a in range(arms):
             means[a] += total * white[i, a]
-
-
-@compiled(VOID(TABLE, REAL, TABLE))
-def spread(white: Table, least: float, variances: Table) -> None:
-    """Write ‖x_i − x_j‖² of all pairs, at least ``least`` times ‖x_i‖² + ‖x_j‖²; ∞ for i = j."""
-    rank, arms = white.shape
-    variances[:] = 0.0
-    for i in range(arms):
-        for k in range(rank):
-            here = white[k, i]
-            for j in range(i + 1, arms):
-                away = here - white[k, j]
-                variances[i, j] += away * away
-            variances[i, i] += here * here
-    for i in range(arms):
-        for j in range(i + 1, arms):
-            floor = least * (variances[i, i] + variances[j, j])
-            variances[i, j] = max(variances[i, j], floor)
-            variances[j, i] = variances[i, j]
-    for i in range(arms):
-        variances[i, i] = np.inf
 
 
 def whitened(features: Table, weights: Reals | Integers) -> Table:
@@ -372,9 +339,9 @@ def fitted(white: Table, sums: Reals) -> Reals:
     return means
 
 
-@compiled(VOID(TABLE, INTEGERS, REAL, REALS, TABLE))
-def spread_from(white: Table, rows: Integers, least: float, own: Reals, variances: Table) -> None:
-    """Write ‖x_i − x_j‖² for the arms i of ``rows`` and all j; see ``spread``."""
+@compiled(typed=True)
+def spread(white: Table, rows: Integers, least: float, own: Reals, variances: Table) -> None:
+    """Write ‖x_i − x_j‖² for the arms i of ``rows`` and all j; see ``spreads``."""
     rank, arms = white.shape
     for k in range(rank):
         for a in range(arms):
@@ -392,29 +359,19 @@ def spread_from(white: Table, rows: Integers, least: float, own: Reals, variance
         variances[r, i] = np.inf
 
 
-def spreads_from(white: Table, rows: Integers, least: float = 0.0) -> Table:
-    """``spreads`` from the arms of ``rows`` to all arms.
+def spreads(white: Table, least: float = 0.0, rows: Integers | None = None) -> Table:
+    """‖x_i − x_j‖² in the norm of V(w)⁻¹, from all arms i or those of ``rows`` to all arms j.
+
+    It is at least ``least`` times ‖x_i‖² + ‖x_j‖², and ∞ for an arm and itself.
 
     Examples
     --------
-    >>> spreads_from(whitened(np.eye(2), np.array([1, 4])), np.array([1])).tolist()
-    [[1.25, inf]]
+    >>> white = whitened(np.eye(2), np.array([1, 4]))
+    >>> spreads(white).tolist(), spreads(white, rows=np.array([1])).tolist()
+    ([[inf, 1.25], [1.25, inf]], [[1.25, inf]])
     """
-    variances = np.zeros((len(rows), white.shape[1]))
-    spread_from.sparing(len(rows) * white.size)(
-        white, rows, least, np.zeros(white.shape[1]), variances
-    )
-    return variances
-
-
-def spreads(white: Table, least: float = 0.0) -> Table:
-    """‖x_i − x_j‖² in the norm of V(w)⁻¹ for all pairs; ∞ for an arm and itself.
-
-    Examples
-    --------
-    >>> spreads(whitened(np.eye(2), np.array([1, 4]))).tolist()
-    [[inf, 1.25], [1.25, inf]]
-    """
-    variances = np.zeros((white.shape[1], white.shape[1]))
-    spread.sparing(white.size * white.shape[1])(white, least, variances)
+    arms = white.shape[1]
+    rows = np.arange(arms) if rows is None else rows
+    variances = np.zeros((len(rows), arms))
+    spread.sparing(len(rows) * white.size)(white, rows, least, np.zeros(arms), variances)
     return variances

@@ -1,4 +1,4 @@
-"""A study as its page reads it: what takes long is computed once, when it is first needed."""
+"""What a page says about a study, computed from it once, when it is first needed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 
-class Reading:
-    """A study in one of its states; it must not change while the page is made.
+class Analysis:
+    """A study, and what is computed from it; it must not change while the page is made.
 
     Examples
     --------
     >>> from shortlist import Study
-    >>> reading = Reading(Study(arms=["a", "b"], m=1, sigma=0.5, seed=0))
-    >>> reading.findings is reading.findings
+    >>> analysis = Analysis(Study(arms=["a", "b"], m=1, sigma=0.5, seed=0))
+    >>> analysis.findings is analysis.findings
     True
     """
 
@@ -40,11 +40,6 @@ class Reading:
     def warnings(self) -> list[Finding]:
         """The findings that contradict what is assumed."""
         return [finding for finding in self.findings if finding.level == "warning"]
-
-    @property
-    def warned(self) -> list[str]:
-        """The assumptions that the data contradict."""
-        return [finding.name for finding in self.warnings]
 
     @cached_property
     def worth(self) -> Worth:

@@ -17,7 +17,7 @@ from shortlist.study.trial import Trial
 HEADING = ("trial", "arm", "value")
 
 
-class Untold:
+class UntoldResults:
     """A file of results, begun with the first and added to as more come.
 
     It is put beside the storage of the study where that is a file, or else in the current folder.
@@ -77,7 +77,7 @@ class Untold:
         way = advised(
             command("tell", shell_word(str(self.path))),
             f"study.tell_many(read_untold({str(self.path)!r}), if_told='ignore') with "
-            "shortlist.study.untold.read_untold",
+            "shortlist.study.running.untold_results.read_untold",
         )
         return (
             f"{self.results} finished results are kept in {self.path}, one per line: when the storage "

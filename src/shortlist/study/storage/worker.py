@@ -1,4 +1,4 @@
-"""The process that works on a trial: its name for people, and whether it has ended."""
+"""Who works on a trial: the user and the machine, the run, and whether that has ended."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planned import X
-from shortlist.designs.contrast import TOLERANCE, contrast_design, spread_design, spreads, whitened
+from shortlist.designs.pairs import TOLERANCE, contrast_design, spread_design, spreads, whitened
 from shortlist.designs.xy import optimal_design
 
 

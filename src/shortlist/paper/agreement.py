@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from scipy.stats import fisher_exact
 
 from shortlist.paper.errata import errata
-from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Cell, Constant, Experiment, Panel, Row
+from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Cell, Experiment, Panel, Row
 from shortlist.paper.panels import random_instance
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results, clopper_pearson
@@ -199,16 +200,15 @@ def cell_row(cell: Cell, frame: pd.DataFrame) -> CellRow:
     return CellRow(cell, total, holds, low, high, fisher(holds, total, cell.count, cell.of))
 
 
-def constant_rows(wanted: tuple[Constant, ...]) -> list[ConstantRow]:
+def constant_rows(printed: Mapping[tuple[int, str], str]) -> list[ConstantRow]:
     """The constants of the appendix's instance, beside the printed ones where there are any."""
     rows = []
-    for m in sorted({constant.m for constant in wanted}):
+    for m in sorted({m for m, _ in printed}):
         instance = random_instance(m, sigma=1.0)
         ordered = np.sort(instance.means)[::-1]
         ours = {f"H({name})": value for name, value in constants(instance, sigma=1.0).items()}
         ours["μ_m − μ_{m+1}"] = float(ordered[m - 1] - ordered[m])
-        printed = {each.name: each.printed for each in wanted if each.m == m}
-        rows += [ConstantRow(m, name, printed.get(name), float(ours[name])) for name in ours]
+        rows += [ConstantRow(m, name, printed.get((m, name)), float(ours[name])) for name in ours]
     return rows
 
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from report_pages import played
-from shortlist.report.reading import Reading
-from shortlist.serve.course import HEIGHT, MARGIN, WIDTH, Track, course
+from shortlist.report.analysis import Analysis
+from shortlist.serve.statistic_chart import HEIGHT, MARGIN, WIDTH, StatisticHistory, statistic_chart
 
 
 def points(line: str) -> list[tuple[float, float]]:
@@ -18,8 +18,8 @@ def points(line: str) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("most", [101, 150, None])
 def test_the_line_ends_where_the_study_is(most: int | None) -> None:
     study = played(most=most)
-    reading = Reading(study)
-    drawn = course(reading, Track().points(reading))
+    analysis = Analysis(study)
+    drawn = statistic_chart(analysis, StatisticHistory().points(analysis))
     assert drawn is not None
     line = points(drawn.line)
     assert line[-1] == drawn.now
@@ -30,7 +30,7 @@ def test_the_line_ends_where_the_study_is(most: int | None) -> None:
         assert drawn.now[0] == WIDTH
         assert drawn.now[1] >= drawn.epsilon  # downwards, as on a screen
     else:
-        ahead = reading.remaining
+        ahead = analysis.remaining
         assert ahead.evaluations is not None
         assert drawn.low is not None
         assert drawn.guess is not None
@@ -40,19 +40,19 @@ def test_the_line_ends_where_the_study_is(most: int | None) -> None:
 
 
 def test_nothing_is_drawn_before_the_first_look() -> None:
-    reading = Reading(played(most=20))
-    assert course(reading, Track().points(reading)) is None
+    analysis = Analysis(played(most=20))
+    assert statistic_chart(analysis, StatisticHistory().points(analysis)) is None
 
 
 def test_what_is_seen_in_passing_is_what_the_history_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    study, track, replays = played(most=101, sigma=1.0), Track(), []
-    past = Reading.past.func  # type: ignore[attr-defined]
-    monkeypatch.setattr(Reading, "past", property(lambda r: [replays.append(1), past(r)][1]))
+    study, known, replays = played(most=101, sigma=1.0), StatisticHistory(), []
+    past = Analysis.past.func  # type: ignore[attr-defined]
+    monkeypatch.setattr(Analysis, "past", property(lambda r: [replays.append(1), past(r)][1]))
     for step in (1, 1, 7, 100, 1):
         for _ in range(step):
             trial = study.ask()
             study.tell(trial, 0.1 * trial.arm)
-        points = track.points(Reading(study))
+        points = known.points(Analysis(study))
         assert points[-1] == (study.evaluations, study.statistic)
     assert len(replays) == 2  # at first, and where a hundred came at once
     frame = study.history().frame.set_index("evaluation")["statistic"]
@@ -66,9 +66,9 @@ def test_the_dotted_way_reaches_zero_where_the_text_says(
 ) -> None:
     study = played(most=101)
     ahead = SimpleNamespace(evaluations=more, low=0.5 * more, high=3.0 * more)
-    monkeypatch.setattr(Reading, "remaining", property(lambda _: ahead))
-    reading = Reading(study)
-    drawn = course(reading, Track().points(reading))
+    monkeypatch.setattr(Analysis, "remaining", property(lambda _: ahead))
+    analysis = Analysis(study)
+    drawn = statistic_chart(analysis, StatisticHistory().points(analysis))
     assert drawn is not None
     assert drawn.guess is not None
     first, last = (float(each.replace(",", "")) for each in (drawn.first, drawn.last))

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.designs.contrast import fitted, spreads, whitened
+from shortlist.designs.pairs import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.rules.thresholds import StrategyThreshold
+from shortlist.rules.thresholds import LINEAR, StrategyThreshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.
@@ -73,13 +73,13 @@ def one_sided_level(risk: float) -> float:
 CONTRAST_MIXTURE = StrategyThreshold(
     "contrast_mixture",
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
-    "the noise is σ-sub-Gaussian and the means are linear in the features",
+    LINEAR,
     "after Robbins 1970; proof: docs/algorithms-phased.md of shortlist",
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Contrasts:
+class DifferenceBounds:
     """Bounds on differences of means after some plans; entry (i, j) is for μ_i − μ_j."""
 
     problem: ReducedProblem  # what the strategy is given
@@ -99,7 +99,7 @@ class Contrasts:
     rejected: Mask
 
     @classmethod
-    def of(cls, problem: ReducedProblem) -> Contrasts:
+    def of(cls, problem: ReducedProblem) -> DifferenceBounds:
         """The bounds before the first plan, all infinite."""
         arms = len(problem.features)
         if arms > MOST_ARMS:
@@ -114,7 +114,7 @@ class Contrasts:
         totals = np.zeros(arms, np.int64), np.zeros(arms)
         return cls(problem, basis, level, *known, *totals, nobody, nobody)
 
-    def after(self, pulls: Integers, sums: Reals) -> Contrasts:
+    def after(self, pulls: Integers, sums: Reals) -> DifferenceBounds:
         """The bounds with the results of one more plan."""
         white = whitened(self.basis, pulls)
         means = fitted(white, sums)
@@ -190,12 +190,12 @@ class Contrasts:
         return gap, np.where(others, -bounds[j], 0.0), np.where(others, bounds[:, j], 0.0)
 
 
-class ContrastStrategy(Strategy):
+class DifferenceStrategy(Strategy):
     """A strategy that stops by bounds on differences; subclasses make the plans."""
 
     def __init__(self, problem: ReducedProblem) -> None:
-        self._problem, self._contrasts = problem, Contrasts.of(problem)
-        self.plan = self.first_plan(self._contrasts.basis)
+        self._problem, self._differences = problem, DifferenceBounds.of(problem)
+        self.plan = self.first_plan(self._differences.basis)
         self._first = float(self.plan.sum())
         self.inside = np.zeros(len(self.plan), np.bool_)
 
@@ -204,25 +204,27 @@ class ContrastStrategy(Strategy):
         """The plan before the first result, for features in this basis."""
 
     @abstractmethod
-    def next_plan(self, contrasts: Contrasts, means: Reals, inside: Mask, stops: bool) -> Integers:
+    def next_plan(
+        self, differences: DifferenceBounds, means: Reals, inside: Mask, stops: bool
+    ) -> Integers:
         """The plan after these results; the last thing that may raise."""
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Bound all differences anew, and make the next plan."""
-        contrasts = self._contrasts.after(self.plan, sums)
-        means = contrasts.means()
-        inside = contrasts.inside(means)
-        b, c, statistic = contrasts.boundary(inside)
-        threshold = float(contrasts.threshold(c, b))
+        differences = self._differences.after(self.plan, sums)
+        means = differences.means()
+        inside = differences.inside(means)
+        b, c, statistic = differences.boundary(inside)
+        threshold = float(differences.threshold(c, b))
         stops = statistic <= self._problem.epsilon
-        plan = self.next_plan(contrasts, means, inside, stops)
-        self._contrasts, self.plan, self.inside = contrasts, plan, inside
+        plan = self.next_plan(differences, means, inside, stops)
+        self._differences, self.plan, self.inside = differences, plan, inside
         self.b, self.c, self.statistic, self.threshold = b, c, statistic, threshold
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Estimates of μ_i − μ_j for every arm i, with their bounds."""
-        return self._contrasts.differences(j)
+        return self._differences.differences(j)
 
     def threshold_at(self, time: float) -> float:
         """C when the information has grown as the results have."""
-        return float(contrast_threshold(self._contrasts.level, time / self._first))
+        return float(contrast_threshold(self._differences.level, time / self._first))

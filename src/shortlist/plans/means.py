@@ -1,6 +1,6 @@
-"""Differences of two means from the results of plans, with features or without.
+"""Means by the results of plans, with features or without, and plans that tell two of them apart.
 
-``LinearPairs`` estimates by weighted least squares: every arm tells of every other. ``OwnPairs``
+``LinearMeans`` estimates by weighted least squares: every arm tells of every other. ``OwnMeans``
 uses the results of the two arms alone, and nothing is assumed of the means; a plan may then leave
 out arms. Both give, for some arms b and all arms c, an estimate of μ_b − μ_c and its variance in
 units of σ², where a result of arm a has the variance ``noise[a]``.
@@ -14,15 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
-from shortlist.designs.contrast import (
+from shortlist.designs.pairs import (
     contrast_design,
     fitted,
     own_design,
     spread_design,
-    spreads_from,
+    spreads,
     whitened,
 )
-from shortlist.plans.contrasts import SMALLEST_SHARE
+from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.phased import FIRST, PAIRS, SHORTEST, counts
 from shortlist.plans.strategy import ReducedProblem
 
@@ -61,7 +61,7 @@ class LinearFit(Fit):
 
     def variances(self, rows: Integers) -> Reals:
         """‖x_b − x_c‖² in the norm of V⁻¹."""
-        return spreads_from(self.white, rows, SMALLEST_SHARE)
+        return spreads(self.white, SMALLEST_SHARE, rows)
 
     @property
     def own_variances(self) -> Reals:
@@ -96,7 +96,7 @@ class OwnFit(Fit):
         return rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
 
 
-class LinearPairs:
+class LinearMeans:
     """Means that are linear in the features.
 
     Parameters
@@ -145,7 +145,7 @@ class LinearPairs:
         return counts(self._scaled, weights, length)
 
 
-class OwnPairs:
+class OwnMeans:
     """Arms that tell nothing of each other.
 
     Parameters
@@ -189,4 +189,4 @@ class OwnPairs:
         return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
 
 
-Pairs = LinearPairs | OwnPairs
+Means = LinearMeans | OwnMeans

@@ -9,7 +9,7 @@ import pytest
 
 from report_pages import played
 from shortlist import report
-from shortlist.report import reading
+from shortlist.report import analysis
 from shortlist.study.insight import history as histories
 
 
@@ -26,10 +26,10 @@ def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> No
 
         monkeypatch.setattr(module, name, call)
 
-    for module in (reading, histories):
+    for module in (analysis, histories):
         counted(module, "history")
-    counted(reading, "examine")
-    counted(reading, "remaining")
+    counted(analysis, "examine")
+    counted(analysis, "remaining")
     study = played()
     study.tell(arm=0, value=0.0)
     report.html(study)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from paper_runs import faked
+from shortlist.paper.agreement import Line, Reproduced
 from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, Experiment, Panel
 from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS, PI_6
-from shortlist.paper.reproduced import Line, Reproduced
 from shortlist.paper.runs import row_runs
 from shortlist.paper.store import Store
 

@@ -17,7 +17,7 @@ import pytest
 
 import shortlist.data
 from paths import needs_data
-from shortlist.data import files
+from shortlist.data import dataset
 from shortlist.errors import DataUnavailable, UnknownName
 
 TINY = b"gene,drug\nGABRA1,0.25\n" * 4000  # several chunks of a download
@@ -83,7 +83,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
     server = Network()
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(files, "BASE_URL", server.url)
+    monkeypatch.setattr(dataset, "BASE_URL", server.url)
     yield server
     server.let_go.set()
     server.shutdown()
@@ -94,8 +94,8 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Two small files added to the table, and a cache that is not there yet."""
     for source, body in {"tiny.csv": TINY, "GRN/tiny.net": NET}.items():
-        file = files.File(source, len(body), hashlib.sha256(body).hexdigest(), "for tests")
-        monkeypatch.setitem(files.FILES, source.removeprefix("GRN/"), file)
+        file = dataset.File(source, len(body), hashlib.sha256(body).hexdigest(), "for tests")
+        monkeypatch.setitem(dataset.FILES, source.removeprefix("GRN/"), file)
     monkeypatch.delenv("SHORTLIST_DATA", raising=False)
     monkeypatch.setenv("SHORTLIST_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "linear-top-m"
@@ -106,12 +106,12 @@ def kept(folder: Path) -> list[str]:
 
 
 def test_the_table_names_thirteen_files_of_one_commit() -> None:
-    assert len(files.FILES) == 13
-    assert files.COMMIT in files.BASE_URL
-    for name, file in files.FILES.items():
+    assert len(dataset.FILES) == 13
+    assert dataset.COMMIT in dataset.BASE_URL
+    for name, file in dataset.FILES.items():
         assert Path(file.source).name == name
         assert re.fullmatch("[0-9a-f]{64}", file.sha256)
-    inside = [name for name, file in files.FILES.items() if file.source.startswith("GRN/")]
+    inside = [name for name, file in dataset.FILES.items() if file.source.startswith("GRN/")]
     assert inside == ["model1.net", "observations1.spec", "report_model1_solution.net"]
 
 
@@ -119,7 +119,7 @@ def test_the_cache_is_the_systems_unless_named(monkeypatch: pytest.MonkeyPatch) 
     import pooch
 
     monkeypatch.delenv("SHORTLIST_CACHE", raising=False)
-    assert files.cache().parent == Path(pooch.os_cache("shortlist"))
+    assert dataset.cache().parent == Path(pooch.os_cache("shortlist"))
 
 
 def test_a_download_is_checked_kept_and_quiet(
@@ -141,7 +141,7 @@ def test_a_download_is_checked_kept_and_quiet(
 
 
 def test_the_url_is_the_repositorys() -> None:
-    assert files.BASE_URL + files.FILES["model1.net"].source == (
+    assert dataset.BASE_URL + dataset.FILES["model1.net"].source == (
         "https://raw.githubusercontent.com/clreda/linear-top-m/"
         "42f3eb327c8e4adcdc3f2a743f4d9971b7149324/DR_Data/GRN/model1.net"
     )
@@ -150,9 +150,9 @@ def test_the_url_is_the_repositorys() -> None:
 def test_a_damaged_copy_is_fetched_again(network: Network, cache: Path) -> None:
     place = shortlist.data.path("tiny.csv")
     place.write_bytes(TINY[:-1])
-    assert files.state("tiny.csv") == "damaged"
+    assert dataset.state("tiny.csv") == "damaged"
     assert shortlist.data.path("tiny.csv").read_bytes() == TINY
-    assert files.state("tiny.csv") == "here"
+    assert dataset.state("tiny.csv") == "here"
     assert len(network.asked) == 2
 
 
@@ -161,7 +161,7 @@ def test_a_corrupt_download_is_refused(network: Network, cache: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"SHA-256 differs.*thrown away"):
         shortlist.data.path("tiny.csv")
     assert kept(cache) == []
-    assert files.state("tiny.csv") == "missing"
+    assert dataset.state("tiny.csv") == "missing"
 
 
 def test_a_download_without_end_is_ended(network: Network, cache: Path) -> None:
@@ -196,9 +196,9 @@ def test_a_program_ended_half_way_leaves_no_half_file(
 ) -> None:
     network.fault = "stall"
     code = (
-        "import sys; from shortlist.data import files; from shortlist.cli.app import main; "
-        f"files.BASE_URL = {network.url!r}; "
-        f"files.FILES['tiny.csv'] = files.File(*{tuple(files.FILES['tiny.csv'])!r}); "
+        "import sys; from shortlist.data import dataset; from shortlist.cli.app import main; "
+        f"dataset.BASE_URL = {network.url!r}; "
+        f"dataset.FILES['tiny.csv'] = dataset.File(*{tuple(dataset.FILES['tiny.csv'])!r}); "
         "sys.argv = ['shortlist', 'data', 'fetch', 'tiny.csv']; main()"
     )
     program = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
@@ -220,7 +220,7 @@ def test_offline_with_nothing_cached_is_one_sentence(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(files, "BASE_URL", "http://127.0.0.1:9/DR_Data/")  # nobody listens
+    monkeypatch.setattr(dataset, "BASE_URL", "http://127.0.0.1:9/DR_Data/")  # nobody listens
     with pytest.raises(DataUnavailable) as caught:
         shortlist.data.path("tiny.csv")
     said = str(caught.value)
@@ -244,7 +244,7 @@ def test_offline_with_all_cached_needs_no_network(
     network: Network, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shortlist.data.path("tiny.csv")
-    monkeypatch.setattr(files, "BASE_URL", "http://127.0.0.1:9/DR_Data/")
+    monkeypatch.setattr(dataset, "BASE_URL", "http://127.0.0.1:9/DR_Data/")
     assert shortlist.data.path("tiny.csv").read_bytes() == TINY
 
 
@@ -302,7 +302,7 @@ def test_a_mirror_with_a_corrupt_file_is_named_and_left_alone(
     for word in ("tiny.csv", str(mirror), "not the published file", "replace it"):
         assert word in str(caught.value)
     assert (mirror / "tiny.csv").read_bytes() == b"wrong"
-    assert files.state("tiny.csv") == "damaged"
+    assert dataset.state("tiny.csv") == "damaged"
     assert network.asked == []
 
 
@@ -336,4 +336,4 @@ def test_a_mirror_needs_no_pooch(mirror: Path, monkeypatch: pytest.MonkeyPatch) 
 @needs_data
 def test_every_real_file_is_the_published_one() -> None:
     paths = shortlist.data.fetch()
-    assert [p.stat().st_size for p in paths] == [file.size for file in files.FILES.values()]
+    assert [p.stat().st_size for p in paths] == [file.size for file in dataset.FILES.values()]
