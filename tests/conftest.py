@@ -44,6 +44,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture
+def without_garbage() -> None:
+    """For what reaches the recursion limit: garbage of other tests, collected there, cannot be finalized."""
+    gc.collect()
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a server started for these tests, without a database's name."""

@@ -39,6 +39,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.usefixtures("without_garbage")
 @pytest.mark.parametrize("what", ENDLESS)
 def test_no_number_is_too_long_and_nothing_too_deep(what: str, tmp_path: Path) -> None:
     name, text, read = ENDLESS[what]
@@ -71,6 +72,7 @@ def test_a_version_of_the_tables_has_an_end(version: str, tmp_path: Path) -> Non
         shortlist.Study.load(place)
 
 
+@pytest.mark.usefixtures("without_garbage")
 @pytest.mark.parametrize("choices", ["[" * 100_000, '{"m":' * 100_000, f'{{"m": {DIGITS}}}'])
 def test_settings_that_are_too_deep_are_damaged(choices: str) -> None:
     from shortlist.study.definition import Definition

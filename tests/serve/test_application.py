@@ -123,6 +123,7 @@ def test_a_refusal_says_why(
     assert reply.json()["error"]
 
 
+@pytest.mark.usefixtures("without_garbage")
 @pytest.mark.parametrize(
     "body",
     [b"", b"{", b"\xff", b'{"trial": 0, "value": NaN}', b"[" * 50_000, b'{"a": ' + b"9" * 5000],
