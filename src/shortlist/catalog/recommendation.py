@@ -11,6 +11,7 @@ from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.names import ALGORITHMS, WITH_BUDGET, Algorithm, find_algorithm
 from shortlist.designs.direction import Designs
 from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.numerics.order import largest_first
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
 from shortlist.plans.guide import Guided
@@ -75,7 +76,7 @@ def arms_tell_of_others(problem: Problem) -> bool:
     sums = squares[:, None] + squares[None, :]
     apart = (sums - 2.0 * features @ features.T) / sums
     first, second = np.triu_indices(arms, 1)
-    nearest = np.argsort(apart[first, second], kind="stable")[:NEAREST]
+    nearest = largest_first(-apart[first, second])[:NEAREST]
     designs = Designs(features, noise)
     return any(
         float(np.abs(designs.of(int(first[k]), int(second[k]))).sum()) < ALONE for k in nearest

@@ -21,6 +21,7 @@ import numpy as np
 from shortlist.errors import SingularDesign
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.linear import cholesky
+from shortlist.numerics.order import largest_first
 from shortlist.numerics.records import (
     Integers,
     Reals,
@@ -152,7 +153,7 @@ def contrast_design(
         weights, value, _ = _solved(features, noise, b, c, needs, start)
         return weights, value
     spread = span(np.sqrt(start / noise)[:, None] * features)
-    heaviest = np.argsort(-start, kind="stable")[:JOINING]
+    heaviest = largest_first(start)[:JOINING]
     chosen = np.unique(np.concatenate([spread, heaviest, b, c]))
     weights = start
     for _ in range(ROUNDS):
@@ -166,7 +167,7 @@ def contrast_design(
         apart = white[:, b] - white[:, c]
         gains = (white.T @ apart) ** 2 @ (shares * needs) / noise
         # At the optimum no arm tells more than the average of those with weight: the value itself.
-        telling = np.argsort(-gains, kind="stable")[:JOINING]
+        telling = largest_first(gains)[:JOINING]
         telling = telling[gains[telling] > (1.0 + TOLERANCE) * float(weights @ gains)]
         joined = np.union1d(chosen, telling)
         if len(joined) == len(chosen):

@@ -23,6 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from shortlist.arrays import Integers, Reals
 from shortlist.numerics.linear import solve_lower, solve_upper
+from shortlist.numerics.order import largest_first
 from shortlist.rules.initialization import span
 
 STEPS = 100
@@ -178,7 +179,7 @@ def xy_design(arms: Reals, contrasts: Reals) -> Reals:
         try:
             half = solve_lower(triangle.T, contrasts.T)
             norms = np.einsum("kp,kp->p", half, half)
-            worst = np.argsort(-norms, kind="stable")[:CONTRASTS]
+            worst = largest_first(norms)[:CONTRASTS]
             if not len(pairs):
                 pairs, shares = worst, np.full(len(worst), 1.0 / len(worst))
             u = solve_upper(triangle, half[:, pairs])
@@ -191,7 +192,7 @@ def xy_design(arms: Reals, contrasts: Reals) -> Reals:
         low = max(low, value / float(gains.max()))
         if high <= low * (1.0 + ACCURACY):
             break
-        telling = np.argsort(-gains, kind="stable")[:ARMS]
+        telling = largest_first(gains)[:ARMS]
         rows = np.union1d(rows, telling[gains[telling] > 1.0])
         pairs = np.union1d(pairs, worst)
         design = optimal_design(arms[rows], contrasts[pairs], ACCURACY / 4.0)
@@ -211,5 +212,5 @@ def rounded(weights: Reals, pulls: int) -> Integers:
     wanted = weights * (pulls / weights.sum())
     whole = np.floor(wanted).astype(np.int64)
     rest = pulls - int(whole.sum())
-    whole[np.argsort(whole - wanted, kind="stable")[:rest]] += 1
+    whole[largest_first(wanted - whole)[:rest]] += 1
     return whole

@@ -1,4 +1,4 @@
-"""The m best of many, with ties broken by a key."""
+"""The m best of many, with ties broken by a key; the largest value, whatever the processor rounds."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from shortlist.numerics.records import (
 )
 
 SORTED_UP_TO = 16
+ALIKE = 1e-8  # the share by which values may differ that would be equal without rounding
 
 
 @compiled()
@@ -172,3 +173,29 @@ def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.ui
             elif value == largest:
                 return largest_by_priority(values, mask, wanted, key)
     return best
+
+
+def first_largest(values: Reals) -> int:
+    """The index of the largest value; of those equal to it but for rounding, the first.
+
+    Linear algebra libraries round differently on different processors. Where arms lie regularly,
+    that alone would decide which of them is the largest.
+
+    Examples
+    --------
+    >>> first_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
+    1
+    """
+    return int(np.argmax(np.isclose(values, values.max(), rtol=ALIKE, atol=0.0)))
+
+
+def largest_first(values: Reals) -> Integers:
+    """The indices of the values, the largest first; those equal but for rounding in their order.
+
+    Examples
+    --------
+    >>> largest_first(np.array([0.1, 0.3, 0.1 + 0.2, 0.5])).tolist()
+    [3, 1, 2, 0]
+    """
+    unit = max(ALIKE * float(np.abs(values).max(initial=0.0)), np.finfo(np.float64).tiny)
+    return np.argsort(-np.round(values / unit), kind="stable")

@@ -22,6 +22,7 @@ from shortlist.designs.pairs import contrast_design, own_design
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.noise import GIVEN
+from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import HALF_WIDTH, NAMED_SETS, GuessAndVerify
 from shortlist.plans.means import Fit, OwnFit
@@ -206,7 +207,7 @@ class GuidedGuess(GuessAndVerify):
         c = np.tile(np.flatnonzero(~inside), inside.sum())
         errors = self._problem.sigma * np.sqrt(own[b] + own[c])
         gaps = np.maximum(means[b] - means[c] + self._problem.epsilon, HALF_WIDTH * errors)
-        most = np.argsort(gaps, kind="stable")[:PAIRS]
+        most = largest_first(-gaps)[:PAIRS]
         pairs, noise = (b[most], c[most], gaps[most] ** -2.0), self._problem.noise_of_arms
         _, linear = contrast_design(self._reduced, *pairs, noise=noise)
         return min(1.0, linear / own_design(*pairs, noise)[1])

@@ -22,6 +22,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.xy import rounded, xy_design
+from shortlist.numerics.order import largest_first
 from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy, norms
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.initialization import span
@@ -75,7 +76,7 @@ class Halving(BudgetStrategy):
     def _first_plan(self) -> Integers:
         """A spanning plan for the differences of all arms, or of those farthest from the mean."""
         away = norms(self._basis - self._basis.mean(axis=0))
-        far = np.argsort(-away, kind="stable")[:NEAR]
+        far = largest_first(away)[:NEAR]
         i, j = np.triu_indices(len(far), 1)
         weights = self._design(far[i], far[j])
         once = np.zeros(len(weights), np.int64)

@@ -22,6 +22,7 @@ from shortlist.designs.pairs import (
     spreads,
     whitened,
 )
+from shortlist.numerics.order import largest_first
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.phased import FIRST, PAIRS, SHORTEST, counts
 from shortlist.plans.strategy import ReducedProblem
@@ -137,7 +138,7 @@ class LinearMeans:
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
         """Weights for the most urgent pairs, and how many pulls give each what it needs."""
-        most = np.argsort(-urgency, kind="stable")[:PAIRS]
+        most = largest_first(urgency)[:PAIRS]
         return contrast_design(self.basis, b[most], c[most], needs[most], start, self.noise)
 
     def plan(self, weights: Reals, length: float) -> Integers:

@@ -14,6 +14,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import contrast_design, spread_design
+from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, DifferenceBounds, DifferenceStrategy
 from shortlist.plans.strategy import ReducedProblem
@@ -59,7 +60,7 @@ class Phased(DifferenceStrategy):
         needs = (spans / gaps) ** 2 - information
         # A pair that seems to need nothing more is still open: it must not be forgotten.
         needs = np.maximum(needs, SHORTEST * information)
-        hardest = np.argsort(-needs / information, kind="stable")[:PAIRS]
+        hardest = largest_first(needs / information)[:PAIRS]
         weights, pulls = contrast_design(
             differences.basis, b[hardest], c[hardest], needs[hardest], self._weights
         )

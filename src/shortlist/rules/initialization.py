@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
-from shortlist.numerics.blockwise import WHOLE, blocks, is_identity, squared_norms
+from shortlist.numerics.blockwise import blocks, is_identity, squared_norms
+from shortlist.numerics.order import first_largest
 
 Features = NDArray[np.float64]
 
@@ -26,29 +26,22 @@ def each(features: Features) -> NDArray[np.int64]:
 
 
 def span(features: Features, basis: Features | None = None) -> NDArray[np.int64]:
-    """As many arms as the features have dimensions, well spread, by pivoted QR.
+    """As many arms as the features have dimensions, well spread: the pivots of a pivoted QR.
 
-    With a ``basis`` W it is those of XW, which of many arms is not made.
+    With a ``basis`` W it is those of XW, which is not made. Each pivot takes a pass over the
+    features, without a second table of them. What is left of an arm's ‖x‖² is kept by subtraction,
+    and computed again once too little is left of it to have digits.
 
     Examples
     --------
     >>> span(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 2.0]])).tolist()
     [0, 2]
     """
-    arms, rank = features.shape
-    if arms * rank > WHOLE:
-        return np.sort(_by_passes(features, np.eye(rank) if basis is None else basis))
-    order = qr((features if basis is None else features @ basis).T, mode="r", pivoting=True)[-1]
-    return np.sort(order[:rank]).astype(np.int64)
-
-
-def _by_passes(features: Features, basis: Features) -> NDArray[np.int64]:
-    """The same pivots by a pass over the features for each, without a second table of them.
-
-    What is left of an arm's ‖x‖² is kept by subtraction, and made anew once too little is left of
-    it to have digits.
-    """
+    if is_identity(features):
+        return each(features)
     rank = features.shape[1]
+    if basis is None:
+        basis = np.eye(rank)
     chosen = np.empty(rank, np.int64)
     directions = np.zeros((rank, rank))
     left, last = np.full(len(features), -np.inf), np.inf
@@ -59,7 +52,7 @@ def _by_passes(features: Features, basis: Features) -> NDArray[np.int64]:
                 left[rows] = squared_norms(part - (part @ directions[:k].T) @ directions[:k])
             left[chosen[:k]] = -np.inf
             last = float(left.max())
-        chosen[k] = np.argmax(left)
+        chosen[k] = first_largest(left)
         direction = features[chosen[k]] @ basis
         for _ in range(2):  # the second time takes away what rounding left
             direction -= directions[:k].T @ (directions[:k] @ direction)
@@ -67,7 +60,7 @@ def _by_passes(features: Features, basis: Features) -> NDArray[np.int64]:
         directions[k] = direction / length if length > 0.0 else 0.0
         left -= (features @ (basis @ directions[k])) ** 2
         left[chosen[k]] = -np.inf
-    return chosen
+    return np.sort(chosen)
 
 
 def auto(features: Features) -> NDArray[np.int64]:

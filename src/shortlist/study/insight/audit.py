@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.numerics.order import first_largest, largest_first
 from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
     LEVEL,
@@ -266,7 +267,8 @@ def chosen_arms(
     distinct = min(problem.arms, max(FEWEST, size // REPEATS), size, DISTINCT)
     boundary = (float(means[inside].min()) + float(means[~inside].max())) / 2.0
     unseen = inside & (pulls == 0)
-    contenders = np.lexsort((np.abs(means - boundary), ~unseen))[: -(-distinct // CONTENDERS)]
+    nearest = largest_first(-np.abs(means - boundary))
+    contenders = nearest[np.argsort(~unseen[nearest], kind="stable")][: -(-distinct // CONTENDERS)]
     spread = _spread_out(problem, contenders, pulls, distinct - len(contenders))
     order = np.concatenate([contenders, spread])
     return np.resize(order, size)
@@ -292,7 +294,7 @@ def _spread_out(problem: Problem, chosen: Integers, pulls: Integers, count: int)
             left = np.setdiff1d(np.arange(len(among)), found)
             found += left[: count - len(found)].tolist()
             break
-        place = int(np.argmax(distances))
+        place = first_largest(distances)
         found.append(place)
         np.minimum(distances, ((points - points[place]) ** 2).sum(axis=1), out=distances)
     return among[found]
