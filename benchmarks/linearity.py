@@ -169,6 +169,7 @@ def one_study(name: str, seed: int) -> dict[str, Any]:
         )
     listed = [int(arm) for arm in answer.names]
     verdict = study.audit.verdict
+    single, spread = (np.nan, np.nan) if verdict is None else verdict.detectable
     return {
         "evaluations": study.evaluations,
         "final": answer.final,
@@ -177,8 +178,8 @@ def one_study(name: str, seed: int) -> dict[str, Any]:
         "proven": answer.guarantee.startswith("Proven"),
         "warned": bool(caught),
         "rejected": study.audit.rejection is not None,
-        "spread": np.nan if verdict is None else verdict.spread,
-        "single": np.nan if verdict is None else verdict.single,
+        "spread": spread,
+        "single": single,
     }
 
 

@@ -54,8 +54,9 @@ def assert_same(one: shortlist.Study, other: shortlist.Study) -> None:
         np.testing.assert_array_equal(mine, others)
     assert one.done == other.done
     assert one.statistic == other.statistic
-    assert one.shortlist.names == other.shortlist.names
-    assert one.shortlist.evaluations == other.shortlist.evaluations
+    shortlists = one.shortlist, other.shortlist
+    assert shortlists[0].names == shortlists[1].names
+    assert shortlists[0].evaluations == shortlists[1].evaluations
     pd.testing.assert_frame_equal(one.table(), other.table())
 
 

@@ -29,9 +29,9 @@ FEATURES = np.array([[1.0, 0.0], [0.9, 0.4], [0.2, 0.9], [0.0, 1.0], [0.3, 0.3]]
 MEANS = FEATURES @ np.array([0.8, 0.3])
 # Also called when an object is thrown away: what is raised then has nobody to go to.
 THROWN_AWAY = ("_close", "<genexpr>")
-MOST = 40  # moments within one call; where it has more Python calls, they are spread over it
+MOST = 16  # moments within one call
 # Without the slack these would take hundreds of results more, each like the one before.
-COINS: dict[str, Any] = {"sigma": "bounded", "reward_range": (0.0, 1.0), "epsilon": 0.3}
+COINS: dict[str, Any] = {"sigma": "bounded", "reward_range": (0.0, 1.0), "epsilon": 0.5}
 KINDS: dict[str, dict[str, Any]] = {
     "m-LinGapE": {"algorithm": "m-LinGapE"},
     "m-LinGapE optimized": {"algorithm": "m-LinGapE optimized"},
@@ -50,7 +50,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "KL-Racing": {"algorithm": "KL-Racing", **COINS},
     "MisLid": {"algorithm": MisLid(misspecification=0.05)},
     "MisLid, glr": {"algorithm": MisLid(misspecification=0.05, stop="glr")},
-    "XY-halving": {"budget": 60},
+    "XY-halving": {"budget": 30},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
 }
 
@@ -176,13 +176,23 @@ def story(study: Study) -> list[Any]:
     return [*rows, study.fingerprint, [t.number for t in study.pending]]
 
 
+def moments(study: Study, made: int) -> list[int]:
+    """The first, the last and some other of the Python calls that were made.
+
+    Others are drawn every time: kinds and evaluations have most of their code in common, and between
+    them they reach all of it.
+    """
+    drawn = np.random.default_rng(int(study.fingerprint[:8], 16)).permutation(made)
+    return sorted({1, made, *(1 + drawn[: MOST - 2]).tolist()})
+
+
 def shake(study: Study, act: Callable[[], Any], again: Callable[[], Any]) -> None:
-    """Interrupt a call at every Python call that it makes, then let it be.
+    """Interrupt a call at Python calls that it makes, then let it be.
 
     ``again`` makes the same call in a study that has met no interruption.
     """
     before, log, made = story(study), Replayed.of(study), calls(again)
-    for at in sorted(set(np.linspace(1, made, MOST, dtype=int).tolist())):
+    for at in moments(study, made):
         if not interrupted(act, at):
             return  # fewer calls than the other's: something was computed once and kept
         assert story(study) == before  # so the log is the same too
@@ -203,10 +213,10 @@ def busiest(kind: str) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupted_anywhere_it_is_its_log_and_goes_on_as_if_nothing_had_been(kind: str) -> None:
-    moments = busiest(kind)
+    chosen = busiest(kind)
     shaken, calm = begin(kind), begin(kind)
-    for step in range(moments[-1] + 1):
-        if step not in moments:
+    for step in range(chosen[-1] + 1):
+        if step not in chosen:
             for study in (shaken, calm):
                 trial = study.ask()
                 study.tell(trial, result(trial))
@@ -261,7 +271,7 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
             shake(shaken, act, again)
             continue
         before, made = story(shaken), calls(again)
-        for at in sorted(set(np.linspace(1, made, 25, dtype=int).tolist())):
+        for at in moments(shaken, made):
             if not interrupted(act, at):
                 break  # it had nothing more to do than to read what was kept
             shaken.refresh()
@@ -276,8 +286,10 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["m-LinGapE", "Phased", "MisLid"])
-def test_a_second_interruption_does_not_keep_the_first_from_being_mended(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "shift"), [("m-LinGapE", 0), ("Phased", 1), ("MisLid", 2)])
+def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
+    kind: str, shift: int
+) -> None:
     shaken, calm = begin(kind), begin(kind)
     while shaken.stage != "rounds":
         for study in (shaken, calm):
@@ -288,13 +300,13 @@ def test_a_second_interruption_does_not_keep_the_first_from_being_mended(kind: s
     made = calls(lambda: calm.tell(other, result(other)))
     twice = 0
     for at in range(1, made - 2):
-        for later in (1, 2, 3):  # while the first one is taken back
-            twice += interrupted(lambda: shaken.tell(mine, result(mine)), at, at + later) > 1
-            if at % 5 == 0:  # and while the model is made again
-                interrupted(lambda: shaken.table(), 5 * later)
-            assert story(shaken) == before
-            check_is_its_log(shaken, log)
-    assert twice > made
+        later = 1 + (at + shift) % 3  # while the first one is taken back
+        twice += interrupted(lambda: shaken.tell(mine, result(mine)), at, at + later) > 1
+        if at % 5 == 0:  # and while the model is made again
+            interrupted(lambda: shaken.table(), 5 * later)
+        assert story(shaken) == before
+        check_is_its_log(shaken, log)
+    assert 3 * twice > made
     shaken.tell(mine, result(mine))
     assert story(shaken) == story(calm)
 

@@ -72,7 +72,7 @@ class Chunk:
         values = rewards.first_rewards(self.reward, self.parameters, audit_seed, plan)
         fresh_sums = np.bincount(plan, values, problem.arms).astype(np.float64)
         fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), fresh_sums)
-        verdict = judge(problem, past, fresh, power=False)
+        verdict = judge(problem, past, fresh)
         made = np.array([len(plan)], np.int64)
         return replace(
             run, samples=run.samples + made, audited=made, rejected=np.array([verdict.rejected])

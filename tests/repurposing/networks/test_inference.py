@@ -6,8 +6,9 @@ import itertools
 import random
 import sys
 import time
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -83,28 +84,51 @@ def depends(network: BooleanNetwork, source: str, target: str) -> bool:
     return False
 
 
-def every_solution(
-    candidate: AbstractNetwork, experiments: list[Experiment], steps: int, synchronous: bool
-) -> set[frozenset[tuple[str, str, int]]]:
-    """The edges of all networks that explain the experiments and ignore none of their edges."""
+Edges = frozenset[tuple[str, str, int]]
+
+
+def every_network(candidate: AbstractNetwork) -> list[tuple[Edges, BooleanNetwork]]:
+    """All networks that ignore none of their edges, with these."""
     optional = [edge[:3] for edge in candidate.edges if edge.optional]
-    found = set()
+    required = [edge[:3] for edge in candidate.edges if not edge.optional]
+    found = []
     for chosen in itertools.product((False, True), repeat=len(optional)):
         edges = list(itertools.compress(optional, chosen))
         for rules in itertools.product(*candidate.rules.values()):
             network = candidate.network(dict(zip(candidate.genes, rules, strict=True)), edges)
-            if all(depends(network, s, t) for s, t, _ in edges) and all(
-                explains(network, e, steps, synchronous) for e in experiments
-            ):
-                required = (edge[:3] for edge in candidate.edges if not edge.optional)
-                found.add(frozenset([*edges, *required]))
-                break
+            if all(depends(network, s, t) for s, t, _ in edges):
+                found.append((frozenset([*edges, *required]), network))
     return found
 
 
-def puzzles(count: int) -> Iterator[tuple[int, AbstractNetwork, list[Experiment], int]]:
+def every_solution(
+    networks: list[tuple[Edges, BooleanNetwork]],
+    experiments: list[Experiment],
+    steps: int,
+    synchronous: bool,
+) -> set[Edges]:
+    """The edges of all of these networks that explain the experiments."""
+    found: set[Edges] = set()
+    for edges, network in networks:
+        if edges not in found and all(
+            explains(network, each, steps, synchronous) for each in experiments
+        ):
+            found.add(edges)
+    return found
+
+
+class Puzzle(NamedTuple):
+    candidate: AbstractNetwork
+    networks: list[tuple[Edges, BooleanNetwork]]
+    experiments: list[Experiment]
+    steps: int
+
+
+@cache
+def puzzles() -> list[Puzzle]:
     """Small candidates, each with two experiments that some of them can explain."""
-    for seed in range(count):
+    made = []
+    for seed in range(60):
         draw = random.Random(seed)
         genes = ["A", "B", "C"]
         rules = {g: tuple(sorted(draw.sample(range(20), draw.choice((1, 2, 3))))) for g in genes}
@@ -122,7 +146,9 @@ def puzzles(count: int) -> Iterator[tuple[int, AbstractNetwork, list[Experiment]
             held = {draw.choice(genes): draw.randint(0, 1)} if draw.random() < 0.4 else {}
             ends = (steps - 1,) if draw.random() < 0.6 else ()
             experiments.append(Experiment(name, seen, held, ends))
-        yield seed, AbstractNetwork(rules, edges), experiments, steps
+        candidate = AbstractNetwork(rules, edges)
+        made.append(Puzzle(candidate, every_network(candidate), experiments, steps))
+    return made
 
 
 # Against brute force
@@ -133,15 +159,13 @@ def puzzles(count: int) -> Iterator[tuple[int, AbstractNetwork, list[Experiment]
 def test_all_solutions_are_those_of_brute_force(update: str) -> None:
     synchronous = update == "synchronous"
     satisfiable = counted = 0
-    for seed, candidate, experiments, steps in puzzles(60):
-        truth = every_solution(candidate, experiments, steps, synchronous)
+    for seed, (candidate, networks, experiments, steps) in enumerate(puzzles()):
+        truth = every_solution(networks, experiments, steps, synchronous)
         if not truth:
             with pytest.raises(Unsatisfiable) as raised:
                 infer(candidate, experiments, steps=steps, update=update)
             alone = {
-                e.name
-                for e in experiments
-                if not every_solution(candidate, [e], steps, synchronous)
+                e.name for e in experiments if not every_solution(networks, [e], steps, synchronous)
             }
             assert len(raised.value.conflict) == (1 if alone else 2), seed
             assert not alone or set(raised.value.conflict) <= alone, seed
@@ -169,7 +193,7 @@ def test_no_edge_is_chosen_that_its_rule_ignores() -> None:
         candidate = AbstractNetwork({"A": (18,), "B": (rule,), "C": (18,), "D": (18,)}, edges)
         found = infer(candidate, nothing, steps=1, solutions=100, distance=1)
         assert {frozenset(map(tuple, one.edges)) for one in found} == every_solution(
-            candidate, nothing, 1, False
+            every_network(candidate), nothing, 1, False
         ), (rule, signs)
 
 

@@ -282,7 +282,7 @@ def test_an_audit_that_could_not_have_found_anything_is_no_test():
     means = features @ np.linspace(1.0, 0.1, 9)
     study = finished(means, features=features, m=2, sigma=0.5, epsilon=2.0, algorithm="m-LinGapE")
     verdict = study.audit.verdict
-    untested = math.isinf(verdict.single) and math.isinf(verdict.spread)
+    untested = verdict.detectable == (math.inf, math.inf)
     start = "Proven if the means are linear, which is untested" if untested else "Proven: "
     assert study.shortlist.guarantee.startswith(start)
     assert ("could not have shown a misfit" in study.shortlist.guarantee) == untested

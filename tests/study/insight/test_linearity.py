@@ -61,7 +61,7 @@ def test_an_audit_of_a_line_has_an_e_value_of_one_at_most(kind):
         fresh = np.bincount(plan, means[plan] + drawn(kind, generator, len(plan)), 30)
         past = sample_of(problem, pulls, sums)
         new = sample_of(problem, np.bincount(plan, minlength=30), fresh)
-        values.append(math.exp(judge(problem, past, new, power=False).evidence))
+        values.append(math.exp(judge(problem, past, new).evidence))
     error = np.std(values) / math.sqrt(len(values))
     assert np.mean(values) <= 1.0 + 3.0 * error
     assert binom.sf(np.sum(np.array(values) > 1.0 / LEVEL) - 1, len(values), LEVEL) > 0.001
@@ -169,22 +169,22 @@ def test_the_misfit_that_is_stated_is_found_nine_times_in_ten(ends):
     scale = 10.0 / 60.0 * np.eye(2) / 0.04
     counts = np.full(len(before), 80.0 / len(before))
 
-    def verdict(misfit, noise, power=False):
+    def verdict(misfit, noise):
         past = misfit[before] + noise * 0.2 / np.sqrt(counts) * generator.normal(size=len(before))
         new = misfit[arms] + noise * 0.2 * generator.normal(size=20)
         return lack_of_fit(
             Sample(arms, x[arms], np.ones(20), new, np.full(20, 0.2)),
             Sample(before, x[before], counts, past, np.full(len(before), 0.2)),
-            scale, 0.006, power=power,
+            scale, 0.006,
         )  # fmt: skip
 
-    stated = verdict(np.zeros(60), 0.0, power=True)
+    single, spread = verdict(np.zeros(60), 0.0).detectable
 
     def share(misfit):
         return np.mean([verdict(misfit(), 1.0).rejected for _ in range(100)])
 
-    assert 0.8 < share(lambda: stated.spread * generator.choice([-1.0, 1.0], 60)) <= 1.0
-    assert share(lambda: stated.single * np.eye(60)[generator.choice(arms)]) > 0.6  # 0.9 of half
+    assert 0.8 < share(lambda: spread * generator.choice([-1.0, 1.0], 60)) <= 1.0
+    assert share(lambda: single * np.eye(60)[generator.choice(arms)]) > 0.6  # 0.9 of half
 
 
 def test_a_misfit_that_the_past_and_the_audit_cannot_see_is_not_said_to_be_found():
@@ -193,8 +193,7 @@ def test_a_misfit_that_the_past_and_the_audit_cannot_see_is_not_said_to_be_found
     fresh = Sample(np.array([1, 2]), x[1:], np.ones(2), np.array([50.0, -50.0]), np.ones(2))
     verdict = lack_of_fit(fresh, none, np.eye(3), 0.01)
     assert not verdict.rejected  # any means of these arms are linear
-    assert math.isinf(verdict.spread)
-    assert math.isinf(verdict.single)
+    assert verdict.detectable == (math.inf, math.inf)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1e-4, 1e-6])
@@ -231,5 +230,5 @@ def test_arms_whose_evaluations_failed_have_no_part_in_the_verdict():
     assert planned.counts.tolist() == [1.0] * 10 + [0.0] * 5
     verdict = judge(problem, past, planned)
     assert math.isfinite(verdict.evidence)
-    assert math.isfinite(verdict.spread)
+    assert math.isfinite(verdict.detectable[1])
     assert x.shape == (60, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,17 @@ from shortlist.study.storage import opening
 from stored import begin, result
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "study.db"
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("original") / "study.db"
     study = begin(str(path), algorithm="m-LinGapE")
     study.run(result, max_evaluations=120, progress=False)
     study.ask(2)
     study.close()
-    opening._OURS.clear()  # as another process would find the file
     return path
+
+
+@pytest.fixture
+def file(original: Path, tmp_path: Path) -> Path:
+    opening._OURS.clear()  # as another process would find the file
+    return Path(shutil.copy(original, tmp_path))

@@ -185,7 +185,7 @@ class Audit:
             return
         self.results = [trial for trial in own if trial.state == "told"]
         if not self.results:  # all of them failed
-            self.verdict = Verdict(False, 0.0, math.inf, math.inf)
+            self.verdict = Verdict(False, 0.0, math.inf, None)
             return
         assert self.plan is not None
         problem, before = model.bound.problem, taken[: self._stopped_at]
@@ -322,9 +322,7 @@ def sample_of(
     return Sample(arms, problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
 
 
-def judge(
-    problem: Problem, past: Sample, fresh: Sample, audit: int = 1, *, power: bool = True
-) -> Verdict:
+def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verdict:
     """Test the results of the first audit of a study, or of a later one, at its share of the level.
 
     The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
@@ -333,4 +331,4 @@ def judge(
     # What so many evaluations would tell, spread over all arms.
     x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
     scale = max(PRIOR, problem.rank) / problem.arms * (x.T @ x) / problem.sigma**2
-    return lack_of_fit(fresh, past, np.asarray(scale), level, power=power)
+    return lack_of_fit(fresh, past, np.asarray(scale), level)

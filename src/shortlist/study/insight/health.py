@@ -783,7 +783,7 @@ def is_linearity_untested(study: View) -> bool:
     verdict = study.audit.verdict
     if verdict is None or not study.audit.results:
         return True
-    return math.isinf(verdict.single) and math.isinf(verdict.spread)  # nothing would be found
+    return all(map(math.isinf, verdict.detectable))  # nothing would have been found
 
 
 def is_linearity_tested(study: View) -> bool:
@@ -812,7 +812,7 @@ def passed(study: View) -> str:
         return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
     assert audit.verdict is not None
     tested = len({trial.arm for trial in audit.results})
-    single, spread = audit.verdict.single, audit.verdict.spread
+    single, spread = audit.verdict.detectable
     sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
     sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
     found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"

@@ -25,6 +25,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +54,24 @@ class Sample(NamedTuple):
     sigmas: Reals
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True)
+class Verdict:
     """What an audit found."""
 
     rejected: bool  # whether the means are not linear
     evidence: float  # ln of the e-value against a linear model
-    # The misfit of a typical arm of the audit (half of them show a smaller one), and the root mean
-    # square misfit of random signs over all arms evaluated, that is found with probability 0.9 if
-    # the noise is normal; infinite where none is.
-    single: float
-    spread: float
+    needed: float  # above which it rejects
+    test: _Test | None  # None if every evaluation failed
+
+    @cached_property
+    def detectable(self) -> tuple[float, float]:
+        """The misfit of a typical arm of the audit, and of all arms, that would have been found.
+
+        Half of the arms of the audit show a smaller one. Of all arms evaluated it is the root mean
+        square, with random signs. Either is found with probability 0.9 if the noise is normal, and
+        infinite where none is. Found out for whoever asks: it takes most of the time of a test.
+        """
+        return (math.inf, math.inf) if self.test is None else self.test.detectable(self.needed)
 
 
 def evidence(sample: Sample, slack: float = 0.0) -> float:
@@ -147,9 +157,7 @@ def _fit(sample: Sample, weights: Reals) -> Reals:
     return theta
 
 
-def lack_of_fit(
-    fresh: Sample, past: Sample, scale: Reals, level: float, *, power: bool = True
-) -> Verdict:
+def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verdict:
     """Test fresh results against every θ, each weighed by what the results of the past say of it.
 
     Parameters
@@ -163,8 +171,6 @@ def lack_of_fit(
         few evaluations spread over the features. Ten and a hundred times as much is tried too.
     level : float
         The probability with which a linear truth may be rejected.
-    power : bool
-        Whether to find out what misfit would have been found; it takes most of the time.
 
     Examples
     --------
@@ -183,8 +189,8 @@ def lack_of_fit(
     test = _Test(fresh, past, scale)
     misses = fresh.means - fresh.features @ theta
     against = float(test.evidence((test.root * misses)[None])[0])
-    single, spread = test.detectable(math.log(1.0 / level)) if power else (math.nan, math.nan)
-    return Verdict(against > math.log(1.0 / level), against, single, spread)
+    needed = math.log(1.0 / level)
+    return Verdict(against > needed, against, needed, test)
 
 
 class _Test:
