@@ -342,8 +342,10 @@ def test_pictures_report_and_words(tmp_path: Path) -> None:
     past = study.history()
     assert past.last is not None
     assert past.last.table["gap_upper"][past.last.c] == study.statistic
-    for draw in (plot.intervals, plot.shrinking, plot.stopping, plot.pulls):
-        figure = draw(study)
+    for figure in (
+        *(draw(study, history=past) for draw in (plot.intervals, plot.shrinking, plot.stopping)),
+        plot.pulls(study),
+    ):
         words = " ".join(ax.get_xlabel() for ax in figure.axes) + str(figure.get_suptitle())
         assert "when its upper end is at most" not in words
         assert "budget" in words + figure.axes[0].get_title()

@@ -279,8 +279,13 @@ class TestContract:
         row = past.last.table.iloc[past.last.c]
         assert row["gap_upper"] == study.statistic
         assert (past.last.table["gap_lower"] <= past.last.table["gap"]).all()
-        for draw in (plot.intervals, plot.shrinking, plot.stopping, plot.pulls):
-            figure = draw(study)
+        for figure in (
+            *(
+                draw(study, history=past)
+                for draw in (plot.intervals, plot.shrinking, plot.stopping)
+            ),
+            plot.pulls(study),
+        ):
             assert figure.axes
             pyplot.close(figure)
         assert find_algorithm(name).name in methods(Analysis(study))

@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,8 @@ def test_odd_names_are_drawn_as_they_are(draw: Any, tmp_path: Path) -> None:
     png, svg = plot.save(figure, tmp_path / "odd")  # a warning would be an error
     assert png.stat().st_size > 5000
     assert svg.stat().st_size > 5000
-    again = plot.save(draw(s), tmp_path / "again")
-    assert [path.read_bytes() for path in again] == [png.read_bytes(), svg.read_bytes()]
+    [again] = plot.save(draw(s), tmp_path / "again.svg")
+    assert again.read_bytes() == svg.read_bytes()
     with pyplot.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # text stays text, to be drawn in the reader's fonts
         assert "□" not in texts(draw(s))
@@ -93,16 +94,19 @@ def boxes(ax: Any, rows: bool) -> list[Any]:
     return [Text.get_window_extent(text) for text in labels if text.get_text()]
 
 
+@cache
+def series(arms: int) -> shortlist.Study:
+    features = np.random.default_rng(2).normal(size=(arms, 3))
+    names = [f"compound {k} of a series" for k in range(arms)]
+    algorithm = ONCE if arms < 1000 else "m-LinGapE"
+    return tell_some(study(algorithm, features, m=1 + arms // 9, arms=names), 60)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", PICTURES)
 @pytest.mark.parametrize("arms", [2, 9, 1000])
 def test_few_arms_and_many(draw: Any, arms: int) -> None:
-    features = np.random.default_rng(2).normal(size=(arms, 3))
-    names = [f"compound {k} of a series" for k in range(arms)]
-    s = tell_some(
-        study(ONCE if arms < 1000 else "m-LinGapE", features, m=1 + arms // 9, arms=names), 60
-    )
-    figure = draw(s)
+    figure = draw(series(arms))
     words = texts(figure)
     if draw in (plot.intervals, plot.pulls):
         rows = [label for label in figure.axes[0].get_yticklabels() if label.get_text()]
@@ -141,13 +145,18 @@ def check_nothing_is_cut_or_covered(figure: Any, draw: Any) -> None:
 LONG = "N-acetyl-5-methoxytryptamine from the second batch of May, plate {}, well C{}, MMMMMM"
 
 
+@cache
+def of_long_names(algorithm: object) -> shortlist.Study:
+    long = 9 * "アセチル酸エステル" if algorithm == "LinGIFA" else LONG  # signs of double width
+    names = [long.format(k, k) + str(k) for k in range(9)]
+    return tell_some(study(algorithm, arms=names, epsilon=0.1), 110)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", PICTURES)
 @pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB"], ids=name_of)
 def test_long_names_cut_no_caption(draw: Any, algorithm: object) -> None:
-    long = 9 * "アセチル酸エステル" if algorithm == "LinGIFA" else LONG  # signs of double width
-    names = [long.format(k, k) + str(k) for k in range(9)]
-    s = tell_some(study(algorithm, arms=names, epsilon=0.1), 110)
+    s = of_long_names(algorithm)
     assert s.statistic is not None
     check_nothing_is_cut_or_covered(draw(s), draw)
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 5), layout="constrained")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import matplotlib.pyplot as pyplot
 import pytest
 
 from report_pages import played
 from shortlist import report
-from shortlist.report import analysis
+from shortlist.report import analysis, pictures
 from shortlist.study.insight import history as histories
 
 
@@ -32,5 +33,6 @@ def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> No
     counted(analysis, "remaining")
     study = played()
     study.tell(arm=0, value=0.0)
+    monkeypatch.setattr(pictures, "svg", lambda draw, **_: pyplot.close(draw()))
     report.html(study)
     assert calls == {"history": 1, "examine": 1, "remaining": 1}

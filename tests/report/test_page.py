@@ -140,7 +140,8 @@ def test_hostile_names_of_everything_else(tmp_path: Path) -> None:
         assert page.outside == Page(report.html(tame)).outside
     assert page.text("bdi").count(EVIL) >= 3  # the study, the algorithm, the threshold
     file = tmp_path / "<img src=x onerror=alert(1)>.db"
-    stored = Page(report.html(played(storage=file, most=5)))
+    with undrawn():
+        stored = Page(report.html(played(storage=file, most=5)))
     assert str(file) in stored.text("bdi")
     assert stored.all("img") == []
 

@@ -20,7 +20,7 @@ from shortlist.plot.arms import (
     names_of,
     pair_words,
 )
-from shortlist.plot.figure import axes_for, say, write_around
+from shortlist.plot.figure import axes_for, caption, lay_out, open_frame, say, write_around
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,9 +89,10 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"
     title, arms = headline(study, study.evaluations), study.problem.arms
     # Names are placed when all else has its place, and then the caption says how many.
-    write_around([ax], title, [(first, words + _without_names(arms, 0))])
+    figure = write_around([ax], title, [(first, words + _without_names(arms, 0))])
     written = _names(ax, places, study.problem, look)
-    return write_around([ax], title, [(first, words + _without_names(arms, written))])
+    caption(ax, (first, words + _without_names(arms, written)))
+    return figure
 
 
 def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
@@ -126,7 +127,7 @@ def _boundary(ax: Any, places: np.ndarray, look: Look) -> str:
 def _axes(ax: Any, shares: np.ndarray) -> None:
     ax.margins(0.16)
     ax.grid(color="0.93", zorder=0)
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
     if shares[1] == 0.0:
         ax.set_ylim(-1.0, 1.0)
         ax.set_yticks([])
@@ -171,7 +172,8 @@ def place_names(
     Earlier names choose first. A name that finds no place is left out, but for the first
     ``needed``. Returns how many were written. Call it last: what changes the layout moves points.
     """
-    ax.get_figure(root=True).draw_without_rendering()
+    lay_out(ax.get_figure(root=True))
+    ax.apply_aspect()
     around = ax.transData.transform(np.vstack([points, others]))
     frame = ax.get_window_extent()
     taken: list[Any] = []

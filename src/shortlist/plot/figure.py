@@ -26,6 +26,7 @@ EMPTY: dict[str, dict[str, str | None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
 }
+DPI = 150
 LONGEST, SHORTEST = 96, 20  # characters of a line around a panel
 
 
@@ -77,18 +78,33 @@ def save(figure: Figure, path: str | PathLike[str], *, replace: bool = True) -> 
         What was written.
     """
     pyplot = load_pyplot()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     path = Path(path)
     if path.suffix.lower() in EMPTY:
         paths = [path]
     else:
         paths = [path.with_name(f"{path.name}{ending}") for ending in EMPTY]
+    dpi, engine, shown = figure.dpi, figure.get_layout_engine(), figure.canvas
     try:
+        # What savefig does too, but it draws all once more for each file, to lay it out.
+        figure.set_dpi(DPI)
+        if engine is not None:
+            engine.execute(figure)
+            figure.set_layout_engine("none")
         for place in paths:
             drawn, ending = io.BytesIO(), place.suffix.lower()
             with pyplot.rc_context({"svg.hashsalt": "shortlist"}):
-                figure.savefig(drawn, format=ending[1:], dpi=150, metadata=EMPTY[ending])
+                canvas: Any = (FigureCanvasAgg if ending == ".png" else FigureCanvasSVG)(figure)
+                draw = canvas.print_png if ending == ".png" else canvas.print_svg
+                draw(drawn, metadata=EMPTY[ending])
             write_file(place, drawn.getvalue(), replace=replace)
     finally:
+        figure.set_dpi(dpi)  # it can still be shown, and saved again
+        figure.set_canvas(shown)
+        if engine is not None:
+            figure.set_layout_engine(engine)
         pyplot.close(figure)
     return paths
 
@@ -146,9 +162,16 @@ def label_rows(
     ax.set_yticks(places, labels, parse_math=False)  # a name may hold a dollar sign
     ax.set_ylim(0.4, len(labels) + 0.6)
     ax.grid(axis="x", color="0.9", zorder=0)
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
     for text, colour in zip(ax.get_yticklabels(), colours or (), strict=False):
         text.set(color=colour, fontsize=9)
+
+
+def open_frame(ax: Any) -> None:
+    """Leave out the frame above and on the right."""
+    ax.spines[["top", "right"]].set_visible(False)
+    # The labels are farther out, and to measure a spine is to make all its ticks once more.
+    ax.spines[:].set_in_layout(False)
 
 
 def say(ax: Any, sentence: str) -> Figure:
@@ -174,12 +197,7 @@ def write_around(
     above the whole figure. All else must be drawn before: names take from the width of a panel.
     """
     figure: Figure = panels[0].figure
-    whole_figure = panels[0].get_figure(root=True)
-    engine = whole_figure.get_layout_engine()
-    if engine is None:
-        whole_figure.draw_without_rendering()
-    else:
-        engine.execute(whole_figure)  # a drawing would begin with it, and take as long again
+    lay_out(panels[0].get_figure(root=True))
     # No mathematics: the name of an arm may hold a dollar sign.
     plain: dict[str, Any] = {"parse_math": False}
     if above_all:
@@ -189,15 +207,32 @@ def write_around(
         room = panels[0].get_window_extent().width
     _fill(above, [title], room)
     for ax, parts in zip(panels, captions, strict=True):
-        below = ax.set_xlabel("", fontsize=9, **plain)
-        _fill(below, [part for part in parts if part], ax.get_window_extent().width)
+        caption(ax, parts)
     return figure
+
+
+def caption(ax: Any, parts: tuple[str, str]) -> None:
+    """Write below a panel that has its place what its axis shows, and how to read it."""
+    below = ax.set_xlabel("", fontsize=9, parse_math=False)
+    _fill(below, [part for part in parts if part], ax.get_window_extent().width)
+
+
+def lay_out(figure: Figure) -> None:
+    """Give everything in a figure its place."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        figure.draw_without_rendering()
+    else:
+        engine.execute(figure)  # a drawing would begin with it, and take as long again
 
 
 def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
     """Break paragraphs so that no line is wider than the room, in pixels."""
     for width in range(LONGEST, SHORTEST, -2):
-        text.set_text("\n".join(_evenly(paragraph, width) for paragraph in paragraphs))
+        words = "\n".join(_evenly(paragraph, width) for paragraph in paragraphs)
+        if words == text.get_text():  # as it was, too wide
+            continue
+        text.set_text(words)
         if text.get_window_extent().width <= room:
             return
 

@@ -83,6 +83,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     if not alone and len(panels) == 2:
         _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
+        panels[1].spines["left"].set_in_layout(True)  # with its ticks, which have no labels now
         captions.insert(
             0, (own_axis, f"These intervals do not stop the study. {study.bound.coverage}")
         )

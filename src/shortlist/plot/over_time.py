@@ -18,7 +18,15 @@ from shortlist.plot.arms import (
     nothing_yet,
     pair_words,
 )
-from shortlist.plot.figure import WIDTH, panels_for, say, two_and_five, whole, write_around
+from shortlist.plot.figure import (
+    WIDTH,
+    open_frame,
+    panels_for,
+    say,
+    two_and_five,
+    whole,
+    write_around,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -174,7 +182,7 @@ def _time_axis(ax: Any, times: np.ndarray) -> None:
     ax.xaxis.set_major_formatter(whole)
     ax.set_xlim(first, last)
     ax.grid(color="0.92", zorder=0)
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
 
 
 def _name_lines(ax: Any, names: list[str], ends: list[tuple[float, str]]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shortlist.plot.arms import CHALLENGER, INSIDE, headline, nothing_yet
-from shortlist.plot.figure import axes_for, number, say, whole, write_around
+from shortlist.plot.figure import axes_for, number, open_frame, say, whole, write_around
 from shortlist.plot.over_time import mark_stop
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def stopping(
         words += _cut_the_start(ax, times, values, epsilon)
     ax.xaxis.set_major_formatter(whole)
     ax.grid(color="0.92", zorder=0)
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
     decides = "stopping statistic" if study.budget is None else "how much better c may be than b"
     ax.set_ylabel(decides, fontsize=9)
     return write_around([ax], headline(study, study.evaluations), [("evaluations", words)])

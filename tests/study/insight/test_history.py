@@ -211,17 +211,23 @@ def test_a_long_study_is_read_out_at_fewer_evaluations(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("late", [0, 2], ids=["as it stopped", "results after the stop"])
 @pytest.mark.parametrize("algorithm", [ONCE, "LinGIFA", "LUCB", "Phased"], ids=name_of)
 def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
-    algorithm: object, late: int, monkeypatch: pytest.MonkeyPatch
+    algorithm: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = np.random.default_rng(1).normal(size=(80, 3))
     s = tell_some(study(algorithm, features, sigma=0.3, epsilon=0.3), 2000)
     assert s.done or algorithm == "LUCB"
-    for _ in range(late):
-        s.tell(arm=70, value=3.0)
-    full, figure = history(s), plot.shrinking(s)
+    for late in (0, 2):  # results after the stop
+        for _ in range(late):
+            s.tell(arm=70, value=3.0)
+        with monkeypatch.context() as patch:
+            check_checkpoints_of_some_arms(s, patch)
+
+
+def check_checkpoints_of_some_arms(s: shortlist.Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = history(s)
+    figure = plot.shrinking(s, history=full)
     drawn = texts(figure)
     lines = {tuple(line.get_ydata()) for line in figure.axes[0].lines}
     monkeypatch.setattr(histories, "ARMS", 62)
