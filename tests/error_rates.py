@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-MOST = 1000  # runs
+from scipy.special import betaln
+
+MOST, BATCH = 1000, 8  # runs
 
 
 def rather_below(bound: float, errors_in: Callable[[int, int], int], risk: float = 0.01) -> None:
@@ -48,3 +50,22 @@ def shown_below(
         found = errors_in(more, seed)
         missing -= (more - found) * for_success + found * for_error
         runs, errors, seed = runs + more, errors + found, seed + 1
+
+
+def shown_above(
+    bound: float, errors_in: Callable[[int, int], int], improbable: float = 1e-6
+) -> None:
+    """Fail unless a rate of errors is shown to be above ``bound``, as what is broken must be.
+
+    The likelihood at a rate drawn evenly from 0 to 1, over that at the bound, exceeds 1/``improbable``
+    at some time with at most that probability where the rate is the bound (Ville).
+    """
+    runs = errors = seed = 0
+    evidence = 0.0
+    while errors <= bound * runs or evidence < -math.log(improbable):
+        assert runs < MOST, f"{errors} errors in {runs} runs: not shown to be above {bound}"
+        errors += errors_in(BATCH, seed)
+        runs, seed = runs + BATCH, seed + 1
+        right = runs - errors
+        evidence = betaln(errors + 1, right + 1)
+        evidence -= errors * math.log(bound) + right * math.log(1.0 - bound)

@@ -192,7 +192,8 @@ class Oracle:
     again: Sequence[int] = ()
     S: float | None = None
     aside: int = 0  # results set aside as a pilot
-    history: list[tuple[int, float]] = field(default_factory=list)
+    pulled: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
     inside: frozenset[int] = frozenset()
     last_pair: tuple[int, int] | None = None
     queue: list[int] = field(default_factory=list)
@@ -227,23 +228,22 @@ class Oracle:
     @property
     def t(self) -> int:
         """How many results are known."""
-        return len(self.history)
+        return len(self.pulled)
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self, begin: int = 0) -> NDArray[np.int64]:
         """N_a."""
-        return np.bincount([arm for arm, _ in self.history], minlength=self.arms)
+        return np.bincount(self.pulled[begin:], minlength=self.arms)
 
     def design_matrix(self) -> Array:
         """V = λI + Σ x xᵀ, without what was set aside."""
-        pulled = self.Z[[arm for arm, _ in self.history[self.aside :]]]
-        explored = pulled.T @ pulled
+        explored = self.Z.T @ (self.counts(self.aside)[:, None] * self.Z)
         return self.recipe.regularization * np.eye(self.Z.shape[1]) + explored
 
     def means(self, inverse: Array) -> Array:
         """μ̂_a = x_aᵀ V⁻¹ Σ r x."""
-        pulled = [arm for arm, _ in self.history[self.aside :]]
-        rewards = np.array([reward for _, reward in self.history[self.aside :]])
-        return self.Z @ (inverse @ (rewards @ self.Z[pulled]))
+        pulled, rewards = self.pulled[self.aside :], self.rewards[self.aside :]
+        sums = np.bincount(pulled, rewards, minlength=self.arms)
+        return self.Z @ (inverse @ (sums @ self.Z))
 
     # Gap indices
 
@@ -286,7 +286,7 @@ class Oracle:
             logdet = np.linalg.slogdet((ridge * np.eye(N) + A) / ridge)[1]
             return math.sqrt(2 * confidence + logdet) + bias
         if recipe.threshold == "frequentist":  # equation (2), in λ_V (erratum 4)
-            longest = max(np.linalg.norm(x) for x in self.X)
+            longest = np.linalg.norm(self.X, axis=1).max()
             spread = N * math.log(1 + (t + 1) * longest**2 / (ridge * N))
             return math.sqrt(2 * confidence + spread) + bias
         raise ValueError(recipe.threshold)
@@ -311,8 +311,8 @@ class Oracle:
     def learnt(self) -> float:
         """ln det(Λ⁻¹(Λ + A)) + (θ̂ − ν)ᵀ (A⁻¹ + Λ⁻¹)⁻¹ (θ̂ − ν)/σ², before and after the pilot."""
         matrices, estimates = [], []
-        for part in (self.history[: self.aside], self.history[self.aside :]):
-            x, y = self.Z[[arm for arm, _ in part]], np.array([reward for _, reward in part])
+        for part in (slice(self.aside), slice(self.aside, None)):
+            x, y = self.Z[self.pulled[part]], self.rewards[part]
             matrices.append(x.T @ x)
             estimates.append(np.linalg.solve(x.T @ x, x.T @ y))
         before, since = matrices
@@ -364,7 +364,7 @@ class Oracle:
         """The m-th largest of B_ij over i ≠ j."""
         others = B.copy()
         np.fill_diagonal(others, -np.inf)
-        return dict(enumerate(np.sort(others, axis=0)[-self.m].tolist()))
+        return dict(enumerate(np.partition(others, -self.m, axis=0)[-self.m].tolist()))
 
     # Choosing
 
@@ -391,7 +391,13 @@ class Oracle:
             near.add(PURPOSES[purpose])
             if hint in close:
                 return int(hint)  # type: ignore[arg-type]
-        return max(tied, key=lambda arm: priority(self.seed, self.t, purpose, arm))
+        return self.by_priority(tied, purpose)[0]
+
+    def by_priority(self, tied: list[int], purpose: int) -> list[int]:
+        """Tied arms, the one that wins first."""
+        if len(tied) == 1:
+            return tied
+        return sorted(tied, key=lambda arm: -priority(self.seed, self.t, purpose, arm))
 
     def best_m(
         self,
@@ -400,12 +406,7 @@ class Oracle:
         near: set[str],
     ) -> frozenset[int]:
         """J(t): the m arms of largest value."""
-        order = sorted(
-            values,
-            key=lambda arm: (values[arm], priority(self.seed, self.t, CANDIDATES, arm)),
-            reverse=True,
-        )
-        last, first_out = values[order[self.m - 1]], values[order[self.m]]
+        last, first_out = sorted(values.values(), reverse=True)[self.m - 1 : self.m + 1]
         slack = NEAR * max(abs(value) for value in values.values())
         exact = self.orthogonal or last == 0.0
         if last - first_out <= slack and not (exact and last == first_out):
@@ -416,7 +417,9 @@ class Oracle:
                 values[i] >= values[o] - slack for i in chosen for o in rest
             ):
                 return chosen
-        return frozenset(order[: self.m])
+        sure = [arm for arm, value in values.items() if value > last]
+        tied = [arm for arm, value in values.items() if value == last]
+        return frozenset((sure + self.by_priority(tied, CANDIDATES))[: self.m])
 
     def select(
         self, V: Array, inverse: Array, b: int, c: int, hint: int | None, near: set[str]
@@ -430,9 +433,9 @@ class Oracle:
             return self.best({b: norms[b], c: norms[c]}, SELECTION, hint, near)
         if rule == "greedy":
             pair = self.Z[b] - self.Z[c]
-            after = np.linalg.inv(V + self.Z[:, :, None] * self.Z[:, None, :])
-            left = {a: -float(pair @ after[a] @ pair) for a in range(self.arms)}
-            return self.best(left, SELECTION, hint, near)
+            after = V + self.Z[:, :, None] * self.Z[:, None, :]
+            left = np.linalg.solve(after, pair[:, None])[:, :, 0] @ pair
+            return self.best(dict(enumerate((-left).tolist())), SELECTION, hint, near)
         if rule == "optimized":  # erratum 1: argmin
             w, counts = self.design(b, c), self.counts()
             total = float(np.abs(w).sum())
@@ -603,7 +606,7 @@ class Oracle:
         reads_all = bool({"smallest_gap", "mth_gap", "ugape"} & set(rules))
         if reads_all and not in_pilot:
             B = self.remembered(B, range(self.arms))
-        mth = self.mth_gaps(B)
+        mth = self.mth_gaps(B) if reads_all else {}
         if self.recipe.candidates == "top_means":
             ranked = dict(enumerate(means.tolist()))
         else:
@@ -613,11 +616,13 @@ class Oracle:
         if not reads_all and not in_pilot:
             B = self.remembered(B, J)
         if self.recipe.ambiguous == "largest_gap":
-            doubt = {j: max(B[i, j] for i in outside) for j in J}
+            largest = B[outside].max(axis=0).tolist()
+            doubt = {j: largest[j] for j in J}
         else:
             doubt = {j: mth[j] for j in J}
         b = self.best(doubt, AMBIGUOUS, hint.b, near)
-        c = self.best({i: B[i, b] for i in outside}, CHALLENGER, hint.c, near)
+        gaps = dict(zip(outside, B[outside, b].tolist(), strict=True))
+        c = self.best(gaps, CHALLENGER, hint.c, near)
 
         if in_pilot:
             if self.pilot_is_over(inverse, means, b, c, near):
@@ -643,10 +648,8 @@ class Oracle:
             return B
         if self.least is None:
             self.least = np.full(B.shape, np.inf)
-        B = B.copy()
-        for j in columns:
-            self.least[:, j] = np.minimum(self.least[:, j], B[:, j])
-            B[:, j] = self.least[:, j]
+        B, j = B.copy(), list(columns)
+        B[:, j] = self.least[:, j] = np.minimum(self.least[:, j], B[:, j])
         return B
 
     def near_stop(self, statistic: float, B: Array, near: set[str]) -> None:
@@ -656,7 +659,8 @@ class Oracle:
 
     def tell(self, arm: int, reward: float) -> None:
         """Take in a result."""
-        self.history.append((arm, reward))
+        self.pulled.append(arm)
+        self.rewards.append(reward)
 
 
 def arms_in(names: Iterable[str]) -> frozenset[int]:

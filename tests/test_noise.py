@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 import shortlist
 from command_line import fails, run
-from error_rates import shown_below
+from error_rates import shown_above, shown_below
 from samples import improbability
 from shortlist import errors, noise
 from shortlist.catalog.names import find_algorithm
@@ -586,25 +586,26 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
     assert improbability(passed, paths, delta) > 0.001
 
 
-def unequal_errors(degrees: int) -> tuple[int, int]:
-    """Errors in 200 runs near a tie, with σ of the best arm larger than the others' or smaller."""
+def unequal_errors(degrees: int, runs: int, seed: int) -> int:
+    """Errors in runs near a tie, with σ of the best arm larger than the others' or smaller."""
     wrong, few = 0, Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
-    for k, sigma in enumerate(([1.0, 0.1, 0.3], [0.1, 1.0, 0.3])):
+    for share, sigma in ((runs - runs // 2, [1.0, 0.1, 0.3]), (runs // 2, [0.1, 1.0, 0.3])):
+        if share == 0:
+            continue
         instance = shortlist.instances.from_arrays(
             np.eye(3), means=[0.1, 0.0, -0.1], m=1, sigma=sigma
         )
         frame = shortlist.compare(
-            "Guess-and-verify (own results)", instance, runs=100, seed=k, sigma=few, progress=False
+            "Guess-and-verify (own results)", instance, share, seed=seed, sigma=few, progress=False
         ).frame
         assert frame["stopped"].all()
         wrong += int((~frame["correct"]).sum())
-    return wrong, 200
+    return wrong
 
 
 @pytest.mark.slow
 def test_errors_with_an_estimate_for_each_arm() -> None:
-    wrong, runs = unequal_errors(8)
-    assert improbability(wrong, runs, DELTA) > 0.01
+    shown_below(DELTA, partial(unequal_errors, 8))
 
 
 @pytest.mark.slow
@@ -614,8 +615,7 @@ def test_the_spread_of_each_arm_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> 
         return honest._replace(sigma=honest.spread)
 
     monkeypatch.setattr(noise, "bound_from_replicates", naive)
-    wrong, runs = unequal_errors(1)
-    assert improbability(wrong, runs, DELTA) < 0.001
+    shown_above(DELTA, partial(unequal_errors, 1), improbable=0.001)
 
 
 def test_reports_say_that_each_sigma_is_estimated() -> None:

@@ -166,7 +166,7 @@ SETTINGS: list[tuple[Any, str | None]] = [
 def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: float) -> int:
     x, theta = nearly_equal(apart)
     instance = shortlist.instances.from_arrays(x, theta=theta, m=1, sigma=1.0)
-    runs, most = (40, 2_000) if isinstance(algorithm, str) else (8, 2_000)
+    runs = 12 if isinstance(algorithm, str) else 5  # MisLid takes longer
     got = shortlist.compare(
         [algorithm],
         instance,
@@ -174,7 +174,7 @@ def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: f
         seed=0,
         epsilon=epsilon,
         threshold=threshold,
-        max_samples=most,
+        max_samples=2_000,
         workers=1,
         progress=False,
     )
@@ -188,7 +188,8 @@ def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: f
 def test_nearly_equal_arms_are_not_told_apart_by_rounding(
     algorithm: Any, threshold: str | None, apart: float, epsilon: float
 ) -> None:
-    assert errors_among(apart, algorithm, threshold, epsilon) <= 3  # of 40 at δ = 0.05
+    # Where rounding decides, every other run errs; all but none do so by chance.
+    assert errors_among(apart, algorithm, threshold, epsilon) == 0
 
 
 @pytest.mark.slow

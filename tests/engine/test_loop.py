@@ -100,16 +100,16 @@ CASES: dict[str, Case] = {
     "K4 N2 m1": gaussian(4, 2, 1, sigma=0.15, epsilon=0.05, after=150),
     "K5 N3 m4": gaussian(5, 3, 4, sigma=0.6, epsilon=0.3, after=100),
     "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, after=100, delta=0.1),
-    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=90),
-    "K30 N5 m2": gaussian(30, 5, 2, sigma=0.5, epsilon=0.3, after=90),
-    "K30 N6 m18": gaussian(30, 6, 18, sigma=0.5, epsilon=0.0, after=80),
+    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=60),
+    "K30 N5 m2": gaussian(30, 5, 2, sigma=0.5, epsilon=0.3, after=60),
+    "K30 N6 m18": gaussian(30, 6, 18, sigma=0.5, epsilon=0.0, after=50),
     "K7 N9 m1": gaussian(7, 9, 1, sigma=0.4, epsilon=0.5, after=100),
     # At N far above K a smaller σ, hence λ_V = (σ/20)², costs the oracle's 40 × 40 inverse the
     # nine digits it needs; the package works in the row space and does not mind.
     "K6 N40 m2": gaussian(6, 40, 2, sigma=0.8, epsilon=1.5, after=100, delta=0.01),
     "K20 N20 m7": gaussian(20, 20, 7, sigma=0.2, epsilon=0.5, after=100),
     "K9 tied m4": all_tied(9, 4),
-    "K80 N4 m3": gaussian(80, 4, 3, sigma=0.5, epsilon=0.0, after=60),
+    "K80 N4 m3": gaussian(80, 4, 3, sigma=0.5, epsilon=0.0, after=40),
 }
 
 
@@ -270,7 +270,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         if verdict.kind in ("round", "pilot"):
             rounds += 1
             strict += not verdict.near
-        where = f"after {oracle.t} evaluations: {verdict}"
+        where = oracle.t, verdict
         now = study.model.posterior  # not the copy that study.posterior makes
         if "stop" in verdict.near and (
             verdict.stop != study.done or (oracle.aside > 0) != (now.aside > 0)
@@ -279,9 +279,9 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         assert oracle.aside == now.aside, where
         assert verdict.stop == study.done, where
         if verdict.kind == "round":
-            assert study.statistic == pytest.approx(
-                verdict.statistic, rel=1e-8, abs=1e-9, nan_ok=True
-            ), where
+            found, wanted = study.statistic, verdict.statistic
+            undefined = math.isnan(found) and math.isnan(wanted)
+            assert undefined or math.isclose(found, wanted, rel_tol=1e-8, abs_tol=1e-9), where
         if verdict.stop:
             assert arms_in(study.shortlist.names) == verdict.inside, where
             assert study.shortlist.evaluations == study.evaluations == oracle.t
@@ -454,7 +454,7 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
         assert fast.statistic == slow.statistic or math.isnan(fast.statistic or 0.0)
 
     instance = linear_instance(6, 3, m)
-    options: dict[str, Any] = {"runs": 2, "seed": 8, "max_samples": 200, "progress": False}
+    options: dict[str, Any] = {"runs": 2, "seed": 8, "max_samples": 90, "progress": False}
     pd.testing.assert_frame_equal(
         shortlist.compare(algorithm, instance, **options).frame,
         shortlist.compare(plain, instance, **options).frame,

@@ -44,11 +44,12 @@ def test_with_few_runs_the_larger_standard_deviation_counts(counts: list[int], s
 
 HAVE_DRUGS = "SHORTLIST_DATA" in os.environ  # without it, Figure 1c would go to the network
 # The published means are of 500 runs. A difference that 500 of ours would show at |z| = 3 is 1.3
-# times as large with 200, for 2/5 of the time: √((1/200 + 1/500) / (2/500)).
-RUNS = 200
+# times as large with 200, for 2/5 of the time: √((1/200 + 1/500) / (2/500)). Of such a row, 100
+# runs show |z| = 2.3 on average, and more than 1 nine times in ten: only then are there 200.
+FEW, RUNS, DOUBTFUL = 100, 200, 1.0
 
 
-def lines(panel: Panel, folder: Path, runs: int = RUNS) -> list[Line]:
+def lines(panel: Panel, folder: Path, runs: int) -> list[Line]:
     instance = panel.instance()
     frames = {}
     for row in panel.rows:
@@ -58,6 +59,13 @@ def lines(panel: Panel, folder: Path, runs: int = RUNS) -> list[Line]:
     reproduced = Reproduced(Experiment("published", "published", panels=(panel,)))
     reproduced.add(panel, instance, frames)
     return reproduced.lines[panel.name]
+
+
+def published_lines(panel: Panel, folder: Path) -> list[Line]:
+    few = lines(replace(panel, rows=panel.of(AS_PUBLISHED)), folder, FEW)
+    doubtful = tuple(line.row for line in few if abs(line.z) > DOUBTFUL)
+    more = lines(replace(panel, rows=doubtful), folder, RUNS) if doubtful else []
+    return [line for line in few if line.row not in doubtful] + more
 
 
 def report(found: list[Line]) -> None:
@@ -73,11 +81,7 @@ def test_every_published_row_is_reproduced(tmp_path: Path) -> None:
     panels = [
         panel for panel in PANELS if panel.counted and (HAVE_DRUGS or "drugs" not in panel.name)
     ]
-    found = [
-        line
-        for panel in panels
-        for line in lines(replace(panel, rows=panel.of(AS_PUBLISHED)), tmp_path)
-    ]
+    found = [line for panel in panels for line in published_lines(panel, tmp_path)]
     report(found)
     assert len(found) == (33 if HAVE_DRUGS else 27)
     assert all(abs(line.z) <= 3.0 for line in found)
@@ -89,7 +93,7 @@ def test_every_published_row_is_reproduced(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not HAVE_DRUGS, reason="without the data, it would go to the network")
 def test_with_each_drugs_own_rewards_the_sample_counts_hardly_change(tmp_path: Path) -> None:
-    own = lines(replace(DRUGS, rows=DRUGS.of(AS_PUBLISHED)), tmp_path)
+    own = published_lines(DRUGS, tmp_path)
     report(own)
     assert len(own) == 6
     assert all(abs(line.z) <= 3.0 for line in own)

@@ -211,6 +211,7 @@ def test_without_the_fetcher_the_rest_is_done_too(
 def test_progress_is_a_line_an_experiment_or_two_bars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("shortlist.paper.figures.draw", lambda reproduced, out: [])
     reproduce(["appendix-random", "complexity-constants"], runs=2, out=tmp_path)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == ("shortlist: appendix-random (1 of 2): 12 runs to make, 0 kept from before")

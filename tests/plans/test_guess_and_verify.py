@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import shortlist
+from error_rates import shown_below
 from shortlist.arrays import Mask, Reals
 from shortlist.catalog.names import find_algorithm
 from shortlist.errors import InvalidSetting
@@ -79,14 +80,18 @@ def test_what_is_shown_as_the_threshold_is_enough_for_the_test() -> None:
 def test_near_ties_are_answered_wrong_as_rarely_as_promised(
     delta: float, shares: tuple[float, ...]
 ) -> None:
-    runs, errors = 60, 0
     means = np.array([0.0, -1e-9, -1.0])
-    for run in range(runs):
-        problem = ReducedProblem(np.eye(3), 1, SIGMA, delta, 0.0)
-        strategy = GuessAndVerify(problem, shares)
-        stopped = played(strategy, means, np.random.default_rng(run), 1500)
-        errors += stopped and wrong(strategy.inside, means)
-    assert binom.sf(errors - 1, runs, delta) > IMPROBABLE
+
+    def errors_in(runs: int, seed: int) -> int:
+        errors = 0
+        for run in range(runs):
+            problem = ReducedProblem(np.eye(3), 1, SIGMA, delta, 0.0)
+            strategy = GuessAndVerify(problem, shares)
+            stopped = played(strategy, means, np.random.default_rng([seed, run]), 1500)
+            errors += stopped and wrong(strategy.inside, means)
+        return errors
+
+    shown_below(delta, errors_in, confidence=0.8)
 
 
 @pytest.mark.slow

@@ -106,6 +106,11 @@ def only_rounding(naive: Follower, one: Any, other: Any, inside: frozenset[int])
     return close(gains[one.arm], gains[other.arm], float(np.abs(gram).max()))
 
 
+def alike_within(first: float, second: float, error: float) -> bool:
+    both = math.isnan(first) and math.isnan(second)
+    return both or math.isclose(first, second, rel_tol=1e-7, abs_tol=error)
+
+
 def blur(naive: Follower, scale: float) -> float:
     """What an error of 1e-14 of G's size does to a width of zero."""
     return scale * math.sqrt(1e-14 * float(naive.posterior.variances.max()))
@@ -128,10 +133,8 @@ def side_by_side(naive: Follower, sparing: list[Follower], means: Array, rounds:
                 assert only_rounding(naive, wanted, got, each.inside), (t, wanted, got)
                 return t
             error = blur(naive, naive.engine.setup.sigma * wanted.threshold)
-            assert got.gap == pytest.approx(wanted.gap, rel=1e-7, abs=error, nan_ok=True)
-            assert got.statistic == pytest.approx(
-                wanted.statistic, rel=1e-7, abs=error, nan_ok=True
-            )
+            assert alike_within(got.gap, wanted.gap, error)
+            assert alike_within(got.statistic, wanted.statistic, error)
         for arm in (wanted.arm, *([] if wanted.queued is None else [wanted.queued])):
             value = means[arm] + sigma * rng.standard_normal()
             for each in (naive, *sparing):
@@ -215,7 +218,7 @@ def test_pulls_are_those_of_the_naive_rules(case: dict[str, Any]) -> None:
     naive = Follower(as_kind(Naive, engine))
     skipping = Follower(as_kind(Skipping, engine))
     # A round of the naive rules takes K² steps, and 100 rounds change J(t), b, c and the bounds.
-    rounds = 500 if case["K"] <= 600 else 100
+    rounds = 250 if case["K"] <= 600 else 100
     compared = side_by_side(naive, [Follower(engine), skipping], means, rounds)
     # Of two arms with the same features rounding alone may decide.
     assert compared == rounds or case["kind"] == "duplicate"
