@@ -72,7 +72,7 @@ def test_a_study_asks_and_tells_in_no_time(study: shortlist.Study) -> None:
 @pytest.mark.parametrize(("algorithm", "tables"), [("m-LinGapE", 0.3), (None, 4.0)])
 def test_a_study_makes_no_second_table(algorithm: str | None, tables: float) -> None:
     """Guess-and-verify, the default, has a basis of its own, and whitens it to design a plan."""
-    x = normal(30_000, 80)
+    x = normal(15_000, 80)
     shortlist.Study(
         x[:200], m=2, sigma=1.0, seed=0, algorithm=algorithm, audit=False
     )  # loads what it needs
@@ -333,10 +333,11 @@ def test_a_cluster_is_sent_large_arrays_once() -> None:
 
 
 class CountsBytes(ProcessPoolExecutor):
-    """Two processes, and how many bytes they were sent a piece."""
+    """Two processes, or one that has to load all anew, and how many bytes they were sent a piece."""
 
     def __init__(self, start: str) -> None:
-        super().__init__(2, mp_context=multiprocessing.get_context(start))
+        processes = 2 if start == "fork" else 1
+        super().__init__(processes, mp_context=multiprocessing.get_context(start))
         self.sent: list[int] = []
 
     def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
