@@ -18,6 +18,7 @@ import pytest
 import shortlist
 from command_line import PYTHON, SCREEN, check_advice, does, run, tell_two, write
 from once import once
+from report_pages import undrawn
 from shortlist.advice import advised, command, in_shell, name_study
 from shortlist.errors import ShortlistError, StudyStopped
 
@@ -244,7 +245,8 @@ def test_a_command_never_advises_a_call(
 ) -> None:
     prepare(before)
     put("file.csv", file)
-    run(*words.split())  # which checks what is said
+    with undrawn():
+        run(*words.split())  # which checks what is said
 
 
 def test_advice_names_the_study_that_the_command_named(folder: Path) -> None:
