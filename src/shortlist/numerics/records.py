@@ -140,8 +140,8 @@ class Record:
     @cached_property
     def _words(self) -> NDArray[np.int64]:
         words: list[int] = []
-        for name, member in record_type(type(self)).members.items():
-            words += _words_of(member, getattr(self, name), f"{type(self).__name__}.{name}")
+        for name, words_of in record_type(type(self)).tellers:
+            words += words_of(getattr(self, name))
         return np.array(words, np.int64)
 
     @cached_property
@@ -149,27 +149,31 @@ class Record:
         return self._words.ctypes.data
 
 
-def _words_of(member: Any, value: Any, name: str) -> list[int]:
-    """What the table says of one attribute."""
-    if isinstance(member, types.Array):
-        dtype = _DTYPES[member.dtype]
+def _teller(member: Any, name: str) -> Callable[[Any], list[int]]:
+    """What tells the words of one attribute; its type is looked at once, and not for every record."""
+    if isinstance(member, RecordType):
+        return lambda value: [0 if value is None else value._address]
+    if isinstance(member, Address):
+        return lambda value: [0 if value is None else value.address]
+    if not isinstance(member, types.Array):
+        plain = _DTYPES[member]
+        return lambda value: np.array([value], plain).view(np.int64).tolist()
+    dtype, ndim = _DTYPES[member.dtype], member.ndim
+
+    def words_of(value: Any) -> list[int]:
         if (
             not isinstance(value, np.ndarray)
             or value.dtype != dtype
-            or value.ndim != member.ndim
+            or value.ndim != ndim
             or not value.flags.c_contiguous
         ):
             raise TypeError(
-                f"{name} must be a C-contiguous array of {dtype} in {member.ndim} dimension(s), "
+                f"{name} must be a C-contiguous array of {dtype} in {ndim} dimension(s), "
                 f"not {type(value).__name__} {getattr(value, 'dtype', '')}{getattr(value, 'shape', '')}"
             )
         return [value.ctypes.data, *value.shape]
-    if isinstance(member, RecordType):
-        return [0 if value is None else value._address]
-    if isinstance(member, Address):
-        return [0 if value is None else value.address]
-    number = np.array([value], _DTYPES[member])
-    return [int(number.view(np.int64)[0])]
+
+    return words_of
 
 
 class RecordType(types.Type):  # type: ignore[misc]
@@ -183,6 +187,9 @@ class RecordType(types.Type):  # type: ignore[misc]
         for name, member in members.items():
             self.places[name] = place
             place += 1 + (member.ndim if isinstance(member, types.Array) else 0)
+        self.tellers = [
+            (name, _teller(member, f"{cls.__name__}.{name}")) for name, member in members.items()
+        ]
         layout = ", ".join(f"{name}: {member}" for name, member in members.items())
         super().__init__(f"{cls.__module__}.{cls.__qualname__}({layout})")
 
