@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import forks
 import once
 from requirements import missing
 from server import running_server, server_programs
@@ -36,6 +37,12 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 * 2**30:
 # while the tests are collected, where that was a quarter of the time, nor while they run. Then it
 # need not look as often as in a program that is to stay small.
 gc.disable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # One server of forks for all processes that test side by side.
+    if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        forks.start()
 
 
 def pytest_collection_finish() -> None:

@@ -2,7 +2,7 @@
 
 ``python()`` begins a command line, in the place of ``sys.executable``, for ``-c code`` or a
 script, and words; ``program()`` begins one of ``shortlist``. Behind it stands a small program that hands its words, folder, environment,
-input and output over to the server of this test process, and waits. The server forks; the child
+input and output over to the server of this test run, and waits. The server forks; the child
 runs the code as ``python -c`` does, and what is registered for its exit. Signals go
 on to the child, a program that is killed takes its child with it, and the exit status is the
 child's.
@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -36,17 +37,16 @@ from typing import Any, NoReturn
 CLIENT = Path(__file__).with_name("forked.py")
 
 
-@cache
-def python() -> tuple[str, ...]:
-    """What a command line begins with; starts the server when first called."""
+ADDRESS = "SHORTLIST_TEST_FORKS"  # of the server, to all processes of a run
+PATIENCE = 120.0
+
+
+def start() -> None:
+    """Start the server, for this process and those that it starts."""
     folder = tempfile.TemporaryDirectory()
-    address = str(Path(folder.name) / "forks")
-    server = subprocess.Popen(
-        [sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    os.environ[ADDRESS] = address = str(Path(folder.name) / "forks")
+    server = subprocess.Popen([sys.executable, __file__, address], stdin=subprocess.PIPE)
     assert server.stdin is not None
-    assert server.stdout is not None
-    assert server.stdout.readline() == b"ready\n"
 
     def end() -> None:
         server.stdin.close()  # type: ignore[union-attr]
@@ -54,6 +54,17 @@ def python() -> tuple[str, ...]:
         folder.cleanup()
 
     atexit.register(end)
+
+
+@cache
+def python() -> tuple[str, ...]:
+    """What a command line begins with; starts the server where nobody has."""
+    if ADDRESS not in os.environ:
+        start()
+    address, deadline = os.environ[ADDRESS], time.monotonic() + PATIENCE
+    while not Path(address).exists():
+        assert time.monotonic() < deadline, "the server has not started"
+        time.sleep(0.02)
     return (sys.executable, "-I", "-S", str(CLIENT), address)  # without site-packages: light
 
 
@@ -77,7 +88,6 @@ def load() -> None:
     for module in MODULES:
         with suppress(ImportError):  # of an extra that is not installed
             import_module(module)
-    import matplotlib
     import numpy as np
 
     import shortlist
@@ -91,20 +101,21 @@ def load() -> None:
             study.table()
             study.close()
     shortlist.Study(related, algorithm="m-LinGapE", **given).ask()
-    matplotlib.use("Agg")
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].use("Agg")
 
 
 def serve(address: str) -> list[str]:
     """Fork for each request; return, in a child only, the words that it is to run."""
     listening = socket.socket(socket.AF_UNIX)
-    listening.bind(address)
+    listening.bind(f"{address}.part")
     listening.listen(64)
     # A byte arrives whenever a child has ended.
     ended, noticed = os.pipe()
     os.set_blocking(noticed, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(noticed)
-    print("ready", flush=True)
+    os.rename(f"{address}.part", address)  # now it may be used
     clients: dict[int, socket.socket] = {}  # by the child's process number
     while True:
         readable, _, _ = select.select([0, listening, ended, *clients.values()], [], [])

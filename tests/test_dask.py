@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from forks import python
 
 if TYPE_CHECKING:
     from shortlist.study.trial import Trial
@@ -35,6 +35,13 @@ HERE = Path(__file__).parent
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 MEANS = X @ [1.0, 0.3]
 PATIENCE = 60.0
+# What the tests define must be importable there, as a user's own code must be.
+START = f"""
+import sys
+sys.path[:0] = [{str(HERE.parent)!r}, {str(HERE)!r}]
+from distributed.cli.{{program}} import main
+main()
+"""
 
 
 class Cluster:
@@ -44,19 +51,14 @@ class Cluster:
         self.folder = folder
         self.file = folder / "scheduler.json"
         self.processes: list[subprocess.Popen[bytes]] = []
-        # What the tests define must be importable there, as a user's own code must be.
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
-            **settings,
-        }
+        self.environment = {**os.environ, **settings}
         address = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
         self.start("dask_scheduler", *address, "--scheduler-file", self.file)
 
     def start(self, program: str, *options: object) -> subprocess.Popen[bytes]:
         with (self.folder / f"{program}-{len(self.processes)}.log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{program}", *map(str, options)],
+                [*python(), "-c", START.format(program=program), *map(str, options)],
                 env=self.environment,
                 stdout=log,
                 stderr=log,
