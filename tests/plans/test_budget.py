@@ -557,8 +557,8 @@ def test_intervals_hold_the_means_of_arms_named_beforehand_and_say_so() -> None:
     study = begin()
     study.run(result, progress=False)
     words = " ".join(intervals(study).split())
-    assert "named beforehand hold its mean with probability 0.95, or about that" in words
-    assert "came out best: their bounds hold their means less often" in words
+    assert "named beforehand contain its mean with probability 0.95, or about that" in words
+    assert "came out best: their bounds contain their means less often" in words
     drawn = " ".join(text.get_text() for text in plot.intervals(study).findobj(Text))
     told = [words, " ".join(drawn.split()), NORMAL.summary]
     told += [dict(report_settings(study))["Risk, δ"], (DOCS / "fixed-budget.md").read_text()]

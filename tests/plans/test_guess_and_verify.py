@@ -278,5 +278,5 @@ def test_the_guarantee_names_what_is_assumed() -> None:
     assert "linear in the features" in linear.guarantee()
     assert own.proven
     assert "linear" not in own.guarantee()
-    with pytest.raises(InvalidSetting, match="bound of its own"):
+    with pytest.raises(InvalidSetting, match="uses its own bound"):
         find_algorithm("Guess-and-verify").bind(problem, "frequentist")

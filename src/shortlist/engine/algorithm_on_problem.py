@@ -78,8 +78,8 @@ class AlgorithmOnProblem:
             if not low <= value <= high:
                 raise InvalidInput(
                     f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing "
-                    "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or with "
-                    "results scaled to this range; to cut one off would bias the mean."
+                    "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or "
+                    "scale the results to this range; clipping them would bias the mean."
                 )
         if abs(value) > LARGEST:
             raise InvalidInput(
@@ -124,9 +124,9 @@ class AlgorithmOnProblem:
 
     @property
     def coverage(self) -> str:
-        """How often the arms' own intervals hold their means, in a sentence."""
+        """How often the arms' own intervals contain their means, in a sentence."""
         if not self.proven:
-            return "No proof says how often an arm's bounds hold its mean."
+            return "There is no proof of how often an arm's bounds contain its mean."
         return self.threshold.coverage.format(level=f"{1 - self.problem.delta:g}")
 
     @property

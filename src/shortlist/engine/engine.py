@@ -68,7 +68,7 @@ class Engine:
     setup: Setup  # the problem, the posterior's settings, and the first pulls
     rules: dict[str, Rule]  # one rule of each kind in ``RULE_ORDER``
     constants: Reals  # of the threshold
-    design: Design  # (b, c) → w*(b, c), once a pair
+    design: Design  # (b, c) → w*(b, c), once per pair
     # (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
     shares: Shares
     after_pilot: Integers  # the pulls of every arm after a pilot
@@ -127,7 +127,7 @@ class Engine:
         return width_floor(self.setup.features, self.setup.regularization)
 
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
-        """C at this moment; of the pair decided on, where every pair has its own."""
+        """C at this moment; that of the pair decided on, where every pair has its own."""
         if self._by_pair and now is not None and now.pair[B] != NO_ARM:
             variances = posterior.variances[now.pair[B]], posterior.variances[now.pair[C]]
             return float(two_arm_threshold(self.constants, *variances))

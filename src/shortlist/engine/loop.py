@@ -44,7 +44,7 @@ class Simulation(Record):
     """Runs to simulate, one for each seed, and their results.
 
     ``initial`` are the first pulls, ``again`` those of every arm after a pilot. ``progress`` is (runs
-    finished, whether a run is under way).
+    finished, whether a run has begun).
     """
 
     seeds: Keys
@@ -79,7 +79,7 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
 def replicate(
     state: State, now: Round, settings: Settings, routines: Routines, runs: Simulation
 ) -> int:
-    """Simulate runs from the first pull to the stop; the first run may be under way already.
+    """Simulate runs from the first pull to the stop; the first run may have begun already.
 
     Where a run needs a design, or something for its allocation, this returns, and the next call goes on
     from there.

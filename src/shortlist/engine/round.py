@@ -134,7 +134,7 @@ def make_round(
 
 @compiled()
 def column(state: State, now: Round, settings: Settings, j: int, since: int, scale: float) -> int:
-    """The slot of B_·j, which is computed at most once a round; with elimination no index ever rises."""
+    """The slot of B_·j, computed at most once per round; with elimination no index ever rises."""
     slot = row(state, j)
     if now.made[slot] != since + j:
         means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
@@ -217,7 +217,7 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
     t, figures, pair, numbers = state.clock[OBSERVED], now.figures, now.pair, settings.numbers
     in_pilot = flags & PILOT != 0 and state.clock[ASIDE] == 0
     scale = begin_round(state, now, settings)
-    pair[REMEMBERS] = now.least.shape[0] > 0 and not in_pilot  # a pilot's indices are no bounds
+    pair[REMEMBERS] = now.least.shape[0] > 0 and not in_pilot  # a pilot's indices are not bounds
     # Columns made in this round are numbered from here on: a later round starts above them all.
     since = state.clock[TICK] * arms
 

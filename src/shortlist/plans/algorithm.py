@@ -25,8 +25,8 @@ class Planned:
     Parameters
     ----------
     strategy : callable
-        Makes the strategy before its first result from a ``ReducedProblem``: a class, or a function
-        that can be pickled.
+        Called with a ``ReducedProblem``; returns a strategy that has seen no results. A class, or a
+        function that can be pickled.
     threshold : StrategyThreshold
         How wide the strategy's bounds are, and the source of the proof. It belongs to the strategy
         and cannot be replaced.
@@ -61,7 +61,7 @@ class Planned:
     >>> uniform.bind(bound.problem, "frequentist")
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: Uniform has a bound of its own ('contrast_mixture') and takes no other: leave threshold=None, got 'frequentist'.
+    shortlist.errors.InvalidSetting: Uniform uses its own bound ('contrast_mixture'), which cannot be replaced: leave threshold=None, got 'frequentist'.
     """
 
     strategy: Callable[[ReducedProblem], Strategy]
@@ -81,8 +81,8 @@ class Planned:
         """The algorithm on a problem."""
         if threshold is not None:
             raise InvalidSetting(
-                f"{self.name} has a bound of its own ({self.threshold.name!r}) and takes no other: "
-                f"leave threshold=None, got {threshold!r}."
+                f"{self.name} uses its own bound ({self.threshold.name!r}), which cannot be "
+                f"replaced: leave threshold=None, got {threshold!r}."
             )
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(

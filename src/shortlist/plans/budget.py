@@ -30,8 +30,8 @@ from shortlist.rules.thresholds import StrategyThreshold
 
 NORMAL = StrategyThreshold(
     "normal",
-    "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
-    "is listed because it came out best.",
+    "Φ⁻¹(1 − δ/2): the interval contains the mean with probability about 1 − δ for an arm named "
+    "beforehand, and less often for an arm that is listed because it came out best.",
     "the noise is normal and the means are linear in the features",
     "quantile of the normal distribution",
     proven=False,
@@ -41,8 +41,8 @@ NORMAL = StrategyThreshold(
 def no_guarantee(budget: int | None) -> str:
     """Says that an answer on a budget has no guarantee, and why."""
     return (
-        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, however "
-        "sure it is by then."
+        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, whether "
+        "or not the answer is certain by then."
     )
 
 
@@ -54,11 +54,11 @@ class BudgetBound(AlgorithmOnProblem):
 
     @property
     def coverage(self) -> str:
-        """How often the arms' own intervals hold their means, in a sentence."""
+        """How often the arms' own intervals contain their means, in a sentence."""
         return (
-            "For normal noise, the bounds of an arm named beforehand hold its mean with probability "
-            f"{1 - self.problem.delta:g}, or about that. These arms are listed because they came "
-            "out best: their bounds hold their means less often."
+            "For normal noise, the bounds of an arm named beforehand contain its mean with "
+            f"probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
+            "they came out best: their bounds contain their means less often."
         )
 
     def guarantee(self) -> str:
@@ -105,7 +105,7 @@ class Budgeted:
         bound = plain.bind(problem, threshold)
         assert isinstance(bound.engine, PlanEngine)
         engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
-        reasons = ["a budget is spent, however sure the answer is by then"]
+        reasons = ["a budget is spent, whether or not the answer is certain by then"]
         given = self.name, problem, NORMAL, bound.setting, engine, reasons
         return BudgetBound(*given, algorithm=self)
 
@@ -126,7 +126,7 @@ class BudgetStrategy(Strategy):
         arms, rank = problem.features.shape
         self._problem, self.budget, self.seed = problem, budget, 0
         self._basis = np.linalg.qr(problem.features)[0]
-        # Of all results so far, then the least-squares estimates.
+        # Those of all results so far, then the least-squares estimates.
         self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
         self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
         self.inside = np.zeros(arms, np.bool_)
@@ -201,7 +201,7 @@ class BudgetStrategy(Strategy):
         """The plan after these results."""
 
 
-LOOKS = 32  # of all results so far one part in so many is planned at once
+LOOKS = 32  # a plan has one pull for every 32 results so far
 
 
 class SmallPlans(BudgetStrategy):

@@ -172,7 +172,7 @@ class PlanEngine:
         return now.strategy.threshold
 
     def threshold_at(self, time: float, log_det: float) -> float:
-        """About what C is after so many results."""
+        """About what C is after ``time`` results."""
         return self._first.threshold_at(time)
 
     def estimates(self, posterior: Posterior, now: PlanProgress) -> Estimates:
@@ -315,8 +315,8 @@ def take_steps(
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    Of each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where the
-    answer is ``certain``, one result after a stop that was taken back is enough.
+    For each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where
+    the answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
     for a in range(plan.shape[0]):

@@ -19,8 +19,9 @@ pair passes when it does.
 
 **The shares.** Of δ, 0.04 goes to the pairs themselves, on all results, each with 1/(m(K − m)) of that:
 it names nothing, and a pair passes by it too. The rest is for at most three times of naming.
-At each, draws from the posterior of a flat prior vote: for the arms held to be best where these are
-right within ε, else for the m best of the draw. A set's share of δ is in proportion to its votes.
+At each, draws from the posterior of a flat prior vote: for the arms thought to be best where these
+are right within ε, else for the m best of the draw. A set's share of δ is in proportion to its
+votes.
 
 Neither the guess, nor the prior ρ, nor a design or the length of a plan enters the proof: they
 decide how long it takes. docs/guess-and-verify.md has the whole proof.
@@ -43,8 +44,9 @@ from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.rules.thresholds import LINEAR, StrategyThreshold
 
-# Of δ, for each time that sets are named; what is left is for the pairs without a named set. The
-# best shares are in proportion to how often each time decides: `benchmarks/guess_and_verify.py namings`.
+# Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
+# set. The best shares are in proportion to how often each time decides:
+# `benchmarks/guess_and_verify.py namings`.
 SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
@@ -54,7 +56,7 @@ PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
 HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is taken for that
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
-ALL_ROWS = 512  # arms: with more, only those that were ever held to be among the best have rows
+ALL_ROWS = 512  # arms: with more, only those that were ever thought to be among the best have rows
 LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
 LARGEST = 600.0  # of a level: e^−level must not underflow
 CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
@@ -64,8 +66,9 @@ NAMED_SETS = StrategyThreshold(
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     LINEAR,
     "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
-    coverage="The bounds of an arm show how precise its own estimate is. No proof says how often "
-    "they hold its mean: the guarantee rests on tests of two arms at a time, each by itself.",
+    coverage="The bounds of an arm show how precise its own estimate is. There is no proof of how "
+    "often they contain its mean: the guarantee rests on tests of two arms at a time, each by "
+    "itself.",
 )
 
 
@@ -126,7 +129,7 @@ class Evidence:
         return cls(zero, zero, prior, np.full_like(prior, -np.inf))
 
     def after(self, gaps: Reals, information: Reals, sigma: float) -> Evidence:
-        """With the gaps that one more plan estimates, each with so much information."""
+        """With the gaps that one more plan estimates, each with its information."""
         total = self.information + information
         scores = self.scores + gaps * information
         prior = np.where(self.prior > 0.0, self.prior, information)
@@ -134,7 +137,7 @@ class Evidence:
         return Evidence(total, scores, prior, np.maximum(self.largest, now))
 
     def with_rows(self, count: int) -> Evidence:
-        """With so many rows more, of which nothing is known."""
+        """With ``count`` more rows, about which nothing is known."""
         arms = self.prior.shape[1]
         none = Evidence.none(np.zeros((count, arms)))
         both = zip(vars(self).values(), vars(none).values(), strict=True)
@@ -234,7 +237,7 @@ class OpenPairs:
     gaps : array
         Estimates of μ_b − μ_c + ε.
     variances : array
-        Of these, in units of σ².
+        The variances of the gaps, in units of σ².
     """
 
     b: Integers
@@ -465,9 +468,9 @@ class GuessAndVerify(Strategy):
         """Estimates of μ_i − μ_j for every arm i, with the bounds of the latest evidence.
 
         Where that has nothing, as for pairs that passed before these arms were named, the bounds
-        are those of the fall-back. Each bound holds by itself, not all of them together. A pair
-        that passed once has passed: its bound is ε at most, though that of the latest results alone
-        may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
+        are those of the fall-back. Each bound holds on its own, but not all of them together. A
+        pair that passed once has passed: its bound is ε at most, though that of the latest results
+        alone may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
         infinite.
         """
         assert self._whole is not None
@@ -511,7 +514,7 @@ class GuessAndVerify(Strategy):
 
 
 def best_of(means: Reals, m: int) -> Mask:
-    """The m arms of largest mean; of equal ones the first."""
+    """The m arms of largest mean; among equal ones the first."""
     inside = np.zeros(len(means), np.bool_)
     inside[np.argsort(-means, kind="stable")[:m]] = True
     return inside

@@ -92,7 +92,7 @@ def predicted(model: Any, features: Reals, averages: Reals, pulls: Reals) -> Rea
     model : object with fit and predict, or None
         None is least squares.
     features, averages : array
-        Of all arms.
+        Those of all arms.
     pulls : array
         How many results each average is of, in units of the most noisy arm's.
 
@@ -127,9 +127,9 @@ def _predicted_by(model: Any, features: Reals, averages: Reals, wanted: Reals) -
     except Exception as error:
         raise InvalidSetting(
             f"model={name} failed on the features of {len(averages)} arms and their averages: "
-            f"{type(error).__name__}: {error}. Expected is that fit(X, y) and predict(X) work for "
-            "any 80 % of the arms. The last result was not taken in: correct the model, load the "
-            "study with it (Study.load(…, model=…)), and tell that result again."
+            f"{type(error).__name__}: {error}. fit(X, y) and predict(X) must work on any 80 % "
+            "of the arms. The last result was not recorded: correct the model, load the study with "
+            "it (Study.load(…, model=…)), and tell that result again."
         ) from error
     if found.shape in ((len(wanted), 1), (len(wanted),)) and np.isfinite(found).all():
         return found.ravel()
@@ -247,7 +247,9 @@ class Guided:
             return
         usable = all(callable(getattr(model, each, None)) for each in ("fit", "predict"))
         if isinstance(model, type) or not usable:
-            made = " (a class: make one of it, with parentheses)" if isinstance(model, type) else ""
+            made = ""
+            if isinstance(model, type):
+                made = f" (a class: pass an instance of it, such as {model.__name__}())"
             raise InvalidSetting(
                 "model must have the methods fit(X, y) and predict(X), as the regressors of "
                 f"scikit-learn have, got {model!r}{made}."

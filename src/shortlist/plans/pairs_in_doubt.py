@@ -121,7 +121,7 @@ def choose_pulls(
     rows: Table,
     plan: Integers,
 ) -> None:
-    """Add so many pulls to the plan; all but it and ``pulls`` are overwritten."""
+    """Add ``pulls`` pulls to the plan; all but it and ``pulls`` are overwritten."""
     along, across = rows[0], rows[1]
     for _ in range(pulls):
         most = 0.0

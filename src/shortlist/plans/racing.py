@@ -6,8 +6,8 @@ Racing is the same race for σ-sub-Gaussian noise, where for m = 1 it is success
 in question. Their race lets one arm leave in a round, with a slack ε for accepted and rejected
 arms. Here all leave that may, and only those accepted have the slack.
 
-**Intervals.** Of the m best arms only the upper ends have to hold, and of the others only the lower
-ones: K events, each given δ/K. After s results of an arm of mean μ the average μ̂ misses on
+**Intervals.** Only the upper ends of the m best arms have to hold, and only the lower ends of the
+others: K events, each given δ/K. After s results of an arm of mean μ the average μ̂ misses on
 one side by
 
     s kl(μ̂, μ) > β  (results in [0, 1])   or   s (μ̂ − μ)² > 2σ²β  (σ-sub-Gaussian noise)
@@ -306,7 +306,7 @@ class Classical(Compiled):
         self.b, self.c, self.threshold, self.statistic = b, c, threshold, statistic
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Bound the arms anew, and plan the next round."""
+        """Bound the arms again, and plan the next round."""
         now = self._now.mapped(np.copy)
         now.pulls[:] += now.plan
         now.sums[:] += sums
@@ -360,7 +360,7 @@ class Classical(Compiled):
         return gap, -below, above
 
     def threshold_at(self, time: float) -> float:
-        """C when each arm has an equal share of so many results, with an average of ½."""
+        """C when each arm has an equal share of ``time`` results, with an average of ½."""
         arms = len(self.plan)
         count = max(1, round(time / arms))
         rounds = count if self._races else max(1, round((time - arms) / 2.0) + 1)

@@ -148,7 +148,7 @@ def least_certain(
 
 @compiled()
 def most_telling(white: Table, b: int, c: int) -> int:
-    """The arm whose result makes the variance of μ̂_b − μ̂_c smallest; of μ̂_a, without a pair."""
+    """The arm whose result minimizes the variance of μ̂_b − μ̂_c; that of μ̂_a, without a pair."""
     most, arm = -1.0, 0
     for a in range(white.shape[0]):
         along, own = 0.0, 0.0
@@ -191,7 +191,7 @@ def choose_pulls(
     other: Mask,
     plan: Integers,
 ) -> None:
-    """Add so many pulls to the plan; ``white`` becomes that of the results after it."""
+    """Add ``pulls`` pulls to the plan; ``white`` becomes that of the results after it."""
     noise, draw, kept, pair, own = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     for _ in range(pulls):
         draw_best(means, white, near, m, sigma, stream, noise, draw, kept, leading)

@@ -29,12 +29,13 @@ ALL_AT_ONCE = (
 )
 EACH_SIDE = (
     "If what the guarantee assumes is true, no arm's mean is below its lower bound, at all times at "
-    "once, with probability at least {level}, and none above its upper bound, with the same."
+    "once, with probability at least {level}, and with at least the same probability no arm's mean "
+    "is above its upper bound."
 )
 LINEAR = f"{GIVEN} and the means are linear in the features"
 BY_DIFFERENCES = (
-    "The bounds of an arm show how precise its own estimate is. No proof says how often they hold "
-    "its mean: the guarantee rests on differences of two arms."
+    "The bounds of an arm show how precise its own estimate is. There is no proof of how often "
+    "they contain its mean: the guarantee rests on differences of two arms."
 )
 
 
@@ -81,7 +82,8 @@ class Threshold:
     source : str
         Where it was published, or where its proof is.
     coverage : str
-        How often the arms' own intervals hold their means, in a sentence; {level} stands for 1 − δ.
+        How often the arms' own intervals contain their means, in a sentence; {level} stands for 1 −
+        δ.
     needs_S : bool
         Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
     needs_span : bool
@@ -133,7 +135,7 @@ class Threshold:
         """Raise where the threshold cannot be computed at all."""
         if self.needs_S and setting.S is None:
             raise InvalidSetting(
-                f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: "
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: "
                 + advised(
                     'write S = …, or threshold = "self_normalized"',
                     "pass S=…, or use threshold='self_normalized'",
@@ -357,7 +359,7 @@ THRESHOLDS: dict[str, Threshold] = {
             source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
             coverage="After the pilot: " + ALL_AT_ONCE[0].lower() + ALL_AT_ONCE[1:],
             needs_span=True,
-            # So few results say when to end the pilot that chance would end it: not before twenty.
+            # With fewer than twenty results chance would decide when the pilot ends.
             rounds=lambda once: -(-PILOT_AT_LEAST // once),
             broken=_unregularized,
         ),
@@ -561,7 +563,7 @@ def _with_pilot(rank: int, confidence: float) -> float:
 
 
 def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
-    """Of the thresholds that are proven in their settings, the one expected to ask for least."""
+    """The threshold expected to ask for least, among those that are proven in their settings."""
     asked = {}
     for name, setting in settings.items():
         threshold = THRESHOLDS[name]
@@ -577,8 +579,7 @@ def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
                 asked[name] = evidence
     if not asked:
         raise InvalidSetting(
-            "the threshold auto found none that is proven here: the initial pulls, the "
-            "regularization or a missing S fit none. Name a threshold, or leave them as they are "
-            "by default."
+            "threshold='auto' found no threshold that is proven for these settings (initial pulls, "
+            "regularization, S). Name a threshold, or keep the defaults of these settings."
         )
     return THRESHOLDS[min(asked, key=lambda name: asked[name])]

@@ -63,7 +63,7 @@ class Misspecified(Strategy):
         self.cost = 1e6 + STEPS * (300.0 * arms * rank * (rank + 10) + 3.0 * arms**3)
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Bound the differences anew, and let the learner play for the next plan."""
+        """Bound the differences again, and let the learner play for the next plan."""
         pulls, sums = self._pulls + self.plan, self._sums + sums
         evidence = self._evidence.after(pulls, sums)
         inside = evidence.inside()
@@ -126,7 +126,7 @@ class Misspecified(Strategy):
 
 
 def _tracking(lacking: Reals, count: int) -> Integers:
-    """A plan of so many pulls, each of the arm that lacks most by then (C-tracking).
+    """A plan of ``count`` pulls, each of the arm that lacks most by then (C-tracking).
 
     Examples
     --------

@@ -19,7 +19,7 @@ projection onto that span,
     ‖μ̃ − μ‖ ≤ ‖μ̂ − μ‖   and   ‖μ̃ − μ‖² ≤ ‖P(μ̂ − μ)‖² + 4c²t.
 
 The noise on the left has K dimensions, that on the right as many as X; each is bounded at all times
-by a mixture, and the smaller bound counts. With ‖μ̃ − μ‖ ≤ σC the truth is no alternative at a
+by a mixture, and the smaller bound counts. With ‖μ̃ − μ‖ ≤ σC the truth is not an alternative at a
 distance above C²/2. docs/misspecification.md has the proofs.
 """
 
@@ -83,7 +83,7 @@ class Widths(Record):
     """How wide the bounds are; infinite where they are not to be used.
 
     ``linear`` is σC of the linear one, ``two_arms`` ln(n/δ) of that by two arms, ``prior`` its ρ.
-    ``floor`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
+    ``floor`` is the least ‖x_i − x_j‖² that exceeds rounding errors (see ``LEAST_SHARE``).
     """
 
     misspecification: Real
@@ -154,7 +154,7 @@ class Evidence(ABC):
     white: Reals  # K × rank, features with Σ_a x_a x_aᵀ = I
     known: Known  # pulls and averages, and least squares on them
     means: Reals  # μ̃: the nearest means to the averages that are linear up to c
-    floor: float  # the least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖²
+    floor: float  # the least ‖x_i − x_j‖² that exceeds rounding errors, in units of ‖x_i‖² + ‖x_j‖²
 
     @classmethod
     def before(cls, problem: ReducedProblem, c: float, first: int) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Evidence(ABC):
         return np.isin(np.arange(len(order)), order[: self.problem.m])
 
     def information(self, pulls: Reals) -> Reals:
-        """The information of so many pulls over that of the first, in rank X dimensions."""
+        """The information of these pulls over that of the first, in rank X dimensions."""
         known = np.linalg.eigvalsh((self.white.T * (pulls / self.first)) @ self.white)
         return np.asarray(known, np.float64)
 
@@ -214,7 +214,7 @@ class Evidence(ABC):
 
     @abstractmethod
     def threshold_at(self, pulls: Reals) -> float:
-        """About what C is after so many pulls."""
+        """About what C is after these pulls."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +298,7 @@ class PairBounds(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodRatio(Evidence):
-    """The ellipsoid about μ̃ that holds the truth."""
+    """The ellipsoid about μ̃ that contains the truth."""
 
     # ln(1/δ) of either bound; infinite where it has no share of δ.
     linear: float
@@ -333,7 +333,7 @@ class LikelihoodRatio(Evidence):
         return linear, unstructured
 
     def threshold_at(self, pulls: Reals) -> float:
-        """C after so many pulls."""
+        """C after these pulls."""
         return math.sqrt(2.0 * min(self._squares(pulls)))
 
     def boundary(self, inside: Mask) -> Boundary:
