@@ -100,12 +100,12 @@ class GIFA:
         if (self.allocation is not None) != ("target" in self.rules["selection"].needs):
             raise InvalidSetting(
                 f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
-                "'tracking' follows an allocation such as 'game', and no other rule does."
+                "'tracking' follows an allocation such as 'game', but no other rule does."
             )
         if self.elimination and "lagged" in self.rules["stopping"].traits:
             raise InvalidSetting(
-                f"elimination=True with stopping={self.rules['stopping'].name!r}: what is remembered "
-                "must be valid bounds; use stopping='lucb' or 'ugape'."
+                f"elimination=True with stopping={self.rules['stopping'].name!r}: elimination "
+                "keeps old bounds, so they must be valid; use stopping='lucb' or 'ugape'."
             )
         if not self.name:
             parts = (self.candidates, self.ambiguous, self.selection, self.stopping, self.indices)
@@ -138,8 +138,9 @@ class GIFA:
             )
         if self.elimination and problem.arms > GRAM_LIMIT:
             raise InvalidSetting(
-                f"{self.name} remembers a bound for every pair of arms, of {GRAM_LIMIT:,} arms at "
-                f"most, got {problem.arms:,}: use the same algorithm without elimination."
+                f"{self.name} stores a bound for every pair of arms, so it takes at most "
+                f"{GRAM_LIMIT:,} arms, got {problem.arms:,}: use the same algorithm without "
+                "elimination."
             )
         chosen = self.chosen_threshold(problem, threshold)
         features, initial, setting = self._setting(problem, chosen)
@@ -232,9 +233,10 @@ class GIFA:
                 longest = float(np.sqrt((squared_norms(features) / noise).max()))
         if weakest == 0.0 and len(initial) and regularization == 0.0:
             raise InvalidSetting(
-                f"the arms' σ are too far apart, the smallest {float(np.sqrt(noise.min())):.2g} of the "
-                "largest, for results to be added up: give the arms of small σ a larger one, such as "
-                "a thousandth of the largest. The guarantee holds with any σ that is not too small."
+                "the σ of the arms differ too much (the smallest is "
+                f"{float(np.sqrt(noise.min())):.2g} times the largest) for their results to be "
+                "summed accurately: raise the small ones, for example to a thousandth of the "
+                "largest. The guarantee holds with any σ that is not too small."
             )
         setting = Setting(
             arms=problem.arms,
@@ -291,7 +293,9 @@ class GIFA:
             reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
         # τ_LUCB reads one pair only, so this must be a pair that stands for all others.
         if _is_own(rules["ambiguous"]) and rules["stopping"].name == "lucb":
-            reasons.append(f"τ_LUCB relies on b_t, whose rule {rules['ambiguous'].name!r} is own")
+            reasons.append(
+                f"τ_LUCB relies on b_t, and its rule {rules['ambiguous'].name!r} is the user's own"
+            )
         return reasons
 
 

@@ -140,15 +140,14 @@ def by_trust(
     >>> by_trust("guide", None, "LUCB", has_features=True)
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: trust = 'guide' has an algorithm of its own, and algorithm = 'LUCB' was given: leave out one of the two.
+    shortlist.errors.InvalidSetting: trust = 'guide' selects its own algorithm, but algorithm = 'LUCB' was given: leave one of the two out.
     """
     if trust not in TRUSTS:
         raise unknown_name("trust", trust, TRUSTS)
     if trust != "guide":
         if model is not None:
             raise InvalidSetting(
-                "model= guesses from the features where these are a guide: pass trust='guide' with "
-                "it, or leave it out."
+                "model= is only used with trust='guide': pass both, or leave model= out."
             )
         return choice
     if not has_features:
@@ -157,14 +156,14 @@ def by_trust(
         )
     if budget is not None:
         raise InvalidSetting(
-            "trust = 'guide' stops when it is certain enough, and a budget was given: leave out one "
-            "of the two."
+            "trust = 'guide' stops when it is certain enough, but a budget was given: leave one of "
+            "the two out."
         )
     if not (choice is None or is_auto(choice)):
         name = choice if isinstance(choice, str) else find_algorithm(choice).name
         raise InvalidSetting(
-            f"trust = 'guide' has an algorithm of its own, and algorithm = {name!r} was given: leave "
-            "out one of the two."
+            f"trust = 'guide' selects its own algorithm, but algorithm = {name!r} was given: leave "
+            "one of the two out."
         )
     return Guided(model)
 
