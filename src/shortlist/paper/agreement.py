@@ -46,7 +46,7 @@ class Line:
         """The difference of the means over its standard error; NaN where there is none.
 
         With fewer than 30 runs the larger of the two standard deviations stands for ours: a
-        handful of runs that happen to lie close together is no sign of a difference.
+        handful of runs that happen to lie close together is not a sign of a difference.
         """
         published = self.row.published
         if published is None:

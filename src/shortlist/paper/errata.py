@@ -41,7 +41,7 @@ UNSCALED = Erratum(
     "instead of their sum Σ w_s (D-tracking).",
 )
 HEURISTIC = (
-    "The heuristic threshold sqrt(2 ln((1 + ln t)/δ)) has no proof, and does not hold in general."
+    "The heuristic threshold sqrt(2 ln((1 + ln t)/δ)) has no proof and does not hold in general."
 )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DELTA = 0.05  # of every experiment; ε = 0
 AS_PUBLISHED = "as published"
 AS_WRITTEN = "as Algorithm 1 says"
-CORRECTED = "corrected"  # LinGame: it is no instance of Algorithm 1
+CORRECTED = "corrected"  # LinGame: it is not an instance of Algorithm 1
 ONE_THRESHOLD = "one threshold for all"
 
 

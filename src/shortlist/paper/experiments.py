@@ -141,7 +141,7 @@ FIGURE_1C = Experiment(
         ),
     ),
     notes=(
-        "A pull of a drug answers with one of its 18 recorded rewards, each as likely.",
+        "A pull of a drug returns one of its 18 recorded rewards, each equally likely.",
         "The published runs took the columns of the rewards to be in another order: eight of the "
         "ten drugs carried the rewards of another drug of their class. The sample counts hardly "
         "change; the names of single recommendations do. Both are shown. In every part of the "

@@ -65,7 +65,7 @@ def write_page(
 ) -> Path:
     """Write ``index.html`` and ``index.md``, and return the path of the first.
 
-    ``files`` holds what was written for each experiment, by its name.
+    ``files`` lists what was written for each experiment, by its name.
     """
     names = [each.experiment.name for each in found]
     now = f"{datetime.datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
@@ -231,7 +231,7 @@ def _row(line: Line) -> list[str]:
 
 
 def _errors(reproduced: Reproduced) -> Table:
-    """Error rates: a row of algorithm and settings, two columns a panel."""
+    """Error rates: a row of algorithm and settings, two columns per panel."""
     names = [panel.name for panel in reproduced.experiment.panels]
     found = {
         (line.row.label, line.row.kind, name): line

@@ -39,9 +39,9 @@ def reproduce(
     Parameters
     ----------
     names : str or several
-        Of ``EXPERIMENTS``, or ``"all"``.
+        Names from ``EXPERIMENTS``, or ``"all"``.
     runs : int
-        Of each algorithm on each instance; the paper has 500.
+        Runs of each algorithm on each instance; the paper has 500.
     seed : int
         Same seed, same runs.
     out : path

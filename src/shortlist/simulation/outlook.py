@@ -79,8 +79,8 @@ class Outlook:
 def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str, Any]) -> Outlook:
     """What a study will take, as far as it can be known; nothing is changed in it.
 
-    ``pilot`` has means by name. Of the settings that the study was made with, ``algorithm`` and
-    ``threshold`` are looked at.
+    ``pilot`` has means by name. Only ``algorithm`` and ``threshold`` are used of the
+    settings that the study was made with.
     """
     initial = study.bound.engine.setup.initial
     first = len(initial), len(set(initial.tolist()))
