@@ -29,7 +29,7 @@ from shortlist.arrays import NO_ARM, Mask
 from shortlist.engine import round as rounds
 from shortlist.engine import settings
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
-from shortlist.engine.follow import INITIALIZED, STOPPED, Position, Steps, follow, fresh_marks
+from shortlist.engine.follow import IS_INITIALIZED, IS_STOPPED, Position, Steps, follow, fresh_marks
 from shortlist.engine.loop import Simulation, replicate
 from shortlist.engine.many_arms.round import decide_by_rows, decide_lagging
 from shortlist.engine.many_arms.state import make_memory, number_of_rows, skips_most_arms
@@ -84,7 +84,7 @@ class Engine:
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
         bits = flags_of(self.rules, elimination=self.elimination)
-        bits |= settings.INITIALIZED if len(self.setup.initial) else 0
+        bits |= settings.HAS_INITIAL_PULLS if len(self.setup.initial) else 0
         bits |= settings.TARGET if self.allocation != NONE else 0
         return bits | (settings.SKIPS_ARMS if self._skips_arms else 0)
 
@@ -266,10 +266,10 @@ class Engine:
         Results at their own means are supposed first of the arms in ``supposing``.
         """
         marks = fresh_marks()
-        marks[INITIALIZED] = 1
+        marks[IS_INITIALIZED] = 1
         steps = Steps.supposing(supposing or [])
         now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
-        return decision_of(now.pair, now.figures, stop=bool(marks[STOPPED])), now
+        return decision_of(now.pair, now.figures, stop=bool(marks[IS_STOPPED])), now
 
     def follow(
         self,
@@ -284,13 +284,13 @@ class Engine:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         position = self._position(marks)
         layout = posterior.state.layout
-        settings = self._with_stop if check_stop else self._without_stop
+        chosen = self._with_stop if check_stop else self._without_stop
         routines = self._routines[layout]
         effort = len(steps.kinds) * len(self.setup.features) * STEPS_AN_ARM
         while True:
             function = self._follower(layout, effort)
             status = function(
-                posterior.state, now, settings, routines, np.uint64(seed), position, steps
+                posterior.state, now, chosen, routines, np.uint64(seed), position, steps
             )
             if status in ENDS:
                 return now
@@ -349,7 +349,7 @@ class Engine:
                     break
                 now = answered
         check(status, now, self.rules, self.setup.m)
-        stopped = runs.stopped == settings.STOPPED
+        stopped = runs.stopped == settings.RUN_STOPPED
         sums = posterior.state.sums.copy() if count == 1 else None
         return Runs(seeds, runs.pulls.sum(axis=1), stopped, runs.recommended, runs.pulls, sums)
 

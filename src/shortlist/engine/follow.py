@@ -29,7 +29,7 @@ from shortlist.posterior.state import ASIDE, OBSERVED, READY, State
 TAKE, SUPPOSE, LOOK, REOPEN = 0, 1, 2, 3
 # Places in ``marks``: the next step, whether its result is in already, at how many results the last
 # decision was made (-1: never), whether that was to stop, whether the initial pulls are in.
-NEXT, IS_IN, DECIDED_AT, STOPPED, INITIALIZED = 0, 1, 2, 3, 4
+NEXT, IS_IN, DECIDED_AT, IS_STOPPED, IS_INITIALIZED = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +106,13 @@ def follow(
         if marks[IS_IN] == 0:
             marks[IS_IN] = 1
             if kind == REOPEN:
-                marks[STOPPED] = 0
+                marks[IS_STOPPED] = 0
             elif kind == TAKE:
                 routines.observe(state, arms[step], steps.values[step])
             elif kind == SUPPOSE:
                 routines.observe(state, arms[step], mean_of(state, arms[step]))
         decides = kind in (TAKE, LOOK)
-        if decides and marks[INITIALIZED] == 0:
+        if decides and marks[IS_INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
                 decides = missing(state, position.again) == NO_ARM
             else:
@@ -122,12 +122,12 @@ def follow(
             if decides:
                 if state.clock[READY] == 0 and not routines.refresh(state):
                     return SINGULAR
-                marks[INITIALIZED] = 1
+                marks[IS_INITIALIZED] = 1
         stop = False
         if (
             decides
             and steps.held[step] == 0
-            and marks[STOPPED] == 0
+            and marks[IS_STOPPED] == 0
             and marks[DECIDED_AT] != state.clock[OBSERVED]
         ):
             status = routines.decide(state, now, settings, seed)
@@ -136,10 +136,10 @@ def follow(
             marks[DECIDED_AT] = state.clock[OBSERVED]
             stop = status == STOP
             if status == PILOT_ENDS:
-                marks[INITIALIZED] = 0
+                marks[IS_INITIALIZED] = 0
         marks[NEXT] += 1
         marks[IS_IN] = 0
         if stop:
-            marks[STOPPED] = 1
+            marks[IS_STOPPED] = 1
             return STOP
     return PULL

@@ -15,10 +15,10 @@ from shortlist.engine.settings import (
     DESIGN_WANTED,
     EXHAUSTED,
     PILOT_ENDS,
+    RUN_STOPPED,
     SINGULAR,
     SKIPS_ARMS,
     STOP,
-    STOPPED,
     TARGET,
     Settings,
 )
@@ -110,7 +110,7 @@ def replicate(
                 if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
                     return status
                 if status == STOP:
-                    runs.stopped[run] = STOPPED
+                    runs.stopped[run] = RUN_STOPPED
                     break
                 if status == PILOT_ENDS:
                     continue

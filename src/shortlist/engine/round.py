@@ -25,8 +25,8 @@ from shortlist.engine.settings import (
     CHECK_STOP,
     DESIGN,
     DESIGN_WANTED,
+    HAS_INITIAL_PULLS,
     INDICES_RULE,
-    INITIALIZED,
     LAGGED,
     MTH_GAPS,
     OUTSIDE_GAPS,
@@ -194,7 +194,7 @@ def begin_round(state: State, now: Round, settings: Settings) -> float:
     """Write the threshold C of this round to ``figures``; returns Cσ."""
     flags, constants, t = settings.flags, settings.constants, state.clock[OBSERVED]
     # C is evaluated at t after initial pulls, at t + 1 without them (as in the published runs).
-    time = t if flags & INITIALIZED else t + 1
+    time = t if flags & HAS_INITIAL_PULLS else t + 1
     number, own, figures = settings.numbers[THRESHOLD_RULE], settings.threshold, now.figures
     if flags & PILOT and state.clock[ASIDE] == 0:
         figures[THRESHOLD] = pilot_threshold(time, constants)

@@ -16,7 +16,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
+from shortlist.engine.follow import DECIDED_AT, IS_INITIALIZED, IS_STOPPED, NEXT, TAKE, Steps
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.algorithm import Planned
@@ -293,10 +293,10 @@ class BudgetEngine(PlanEngine):
             observe = OBSERVE[posterior.state.layout].pointer
             take_steps(posterior.state, observe, unlimited, now.pulls, now.sums, False, *given)
 
-        if marks[STOPPED]:  # what comes after the stop decides nothing
+        if marks[IS_STOPPED]:  # what comes after the stop decides nothing
             take(len(steps.kinds))
             return now
-        while not marks[STOPPED]:
+        while not marks[IS_STOPPED]:
             results = marks[NEXT] + np.flatnonzero(steps.kinds[marks[NEXT] :] == TAKE)
             # One at a time where the plan is full and its results do not span the features.
             lacking = max(now.spending.end - posterior.observed, 1)
@@ -304,13 +304,13 @@ class BudgetEngine(PlanEngine):
                 take(len(steps.kinds))
                 break
             take(results[lacking - 1] + 1)
-            if not marks[INITIALIZED] and self._spans(posterior):
+            if not marks[IS_INITIALIZED] and self._spans(posterior):
                 posterior.refresh()
-                marks[INITIALIZED] = 1
-            if marks[INITIALIZED]:
+                marks[IS_INITIALIZED] = 1
+            if marks[IS_INITIALIZED]:
                 now.decide(seed)
-                marks[STOPPED] = int(now.spending.spent)
-        if marks[INITIALIZED]:  # what is to be pulled next depends on every result
+                marks[IS_STOPPED] = int(now.spending.spent)
+        if marks[IS_INITIALIZED]:  # what is to be pulled next depends on every result
             marks[DECIDED_AT] = posterior.observed
         return now
 

@@ -13,11 +13,11 @@ from shortlist.arrays import NO_ARM, Mask
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
-    INITIALIZED,
     IS_IN,
+    IS_INITIALIZED,
+    IS_STOPPED,
     NEXT,
     REOPEN,
-    STOPPED,
     TAKE,
     Steps,
 )
@@ -222,7 +222,7 @@ class PlanEngine:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         given = steps.kinds, steps.arms, steps.values, marks
         state, strategy, observe = posterior.state, now.strategy, OBSERVE[posterior.state.layout]
-        late = bool(marks[STOPPED])  # what comes after a stop decides nothing
+        late = bool(marks[IS_STOPPED])  # what comes after a stop decides nothing
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, observe)
             results = strategy.plan, now.pulls, now.sums, self.stops(strategy)
@@ -231,16 +231,16 @@ class PlanEngine:
             late = False
             if now.needs_plan:
                 now.decide(seed)
-                if not marks[INITIALIZED]:
+                if not marks[IS_INITIALIZED]:
                     posterior.refresh()
-                    marks[INITIALIZED] = 1
+                    marks[IS_INITIALIZED] = 1
             marks[NEXT] += 1
             marks[IS_IN] = 0
             if self.stops(strategy):
-                marks[STOPPED] = 1
+                marks[IS_STOPPED] = 1
                 break
         # What is to be pulled next depends on every result.
-        if marks[INITIALIZED] and not (late and marks[STOPPED]):
+        if marks[IS_INITIALIZED] and not (late and marks[IS_STOPPED]):
             marks[DECIDED_AT] = posterior.observed
         return now
 
@@ -326,7 +326,7 @@ def take_steps(
         kind = kinds[step]
         if marks[IS_IN] == 0:
             if kind == REOPEN:
-                marks[STOPPED] = 0
+                marks[IS_STOPPED] = 0
             elif kind == TAKE:
                 arm = arms[step]
                 observe(state, arm, values[step])
@@ -334,7 +334,7 @@ def take_steps(
                     pulls[arm] += 1
                     sums[arm] += values[step]
                     missing -= 1
-                if marks[STOPPED] == 0 and (missing == 0 or certain):
+                if marks[IS_STOPPED] == 0 and (missing == 0 or certain):
                     marks[IS_IN] = 1
                     return True
         marks[NEXT] += 1

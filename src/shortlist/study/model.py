@@ -15,10 +15,10 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Decision, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
-    INITIALIZED,
     IS_IN,
+    IS_INITIALIZED,
+    IS_STOPPED,
     NEXT,
-    STOPPED,
     TAKE,
     Steps,
     fresh_marks,
@@ -83,7 +83,10 @@ class Model:
             decided_at = standing[DECIDED_AT]
             self.round = engine.follow(self.posterior, self.round, self.seed, steps, marks)
             standing = marks.tolist()  # numbers of Python's own are read sooner
-            self.initialized, self.stopped = standing[INITIALIZED] == 1, standing[STOPPED] == 1
+            self.initialized, self.stopped = (
+                standing[IS_INITIALIZED] == 1,
+                standing[IS_STOPPED] == 1,
+            )
             if standing[DECIDED_AT] != decided_at:
                 pair, figures = self.round.pair, self.round.figures
                 if isinstance(pair, np.ndarray):
