@@ -47,7 +47,7 @@ def no_guarantee(budget: int | None) -> str:
 
 
 @dataclass(frozen=True)
-class BudgetBound(AlgorithmOnProblem):
+class BudgetedOnProblem(AlgorithmOnProblem):
     """An algorithm with a budget, on a problem."""
 
     algorithm: Budgeted | None = None
@@ -107,7 +107,7 @@ class Budgeted:
         engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
         reasons = ["a budget is spent, whether or not the answer is certain by then"]
         given = self.name, problem, NORMAL, bound.setting, engine, reasons
-        return BudgetBound(*given, algorithm=self)
+        return BudgetedOnProblem(*given, algorithm=self)
 
 
 NEAR = 256  # arms on either side of the boundary that are looked at

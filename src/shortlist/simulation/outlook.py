@@ -12,7 +12,7 @@ import pandas as pd
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
 from shortlist.numerics.jit import notice
-from shortlist.plans.budget import BudgetBound
+from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
@@ -183,7 +183,7 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    assert isinstance(study.bound, BudgetBound)
+    assert isinstance(study.bound, BudgetedOnProblem)
     began, runs, wrong = time.monotonic(), 0, 0
     while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
         frame = _simulated(study, study.bound.algorithm, instance, runs=RUNS, start=runs)
