@@ -88,7 +88,7 @@ class AlgorithmOnProblem:
             )
         self.problem.noise.check(value)
 
-    def turned(self, values: Reals) -> Reals:
+    def mirrored(self, values: Reals) -> Reals:
         """Results or means with the largest sought, as algorithms do; its own inverse.
 
         Where the smallest are looked for they are negated. An algorithm for results from 0 to 1 is

@@ -131,7 +131,7 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
         if name not in problem.names:
             raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
-    means = study.bound.turned(np.array(list(pilot.values())))
+    means = study.bound.mirrored(np.array(list(pilot.values())))
     if study.bound.setting.classical:
         every = np.full(problem.arms, means.mean())
         every[rows] = means

@@ -72,7 +72,7 @@ class Model:
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
-            steps = replace(steps, values=self.bound.turned(steps.values))
+            steps = replace(steps, values=self.bound.mirrored(steps.values))
         if self._sigma_is_open:
             steps = self._estimate_sigma(steps)
         self._digest = None
