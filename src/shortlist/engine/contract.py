@@ -120,7 +120,7 @@ class AnyEngine(Protocol):
     def round(self) -> Any:
         """An empty round."""
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next round, in order, and how often each has been by now."""
 
     def follow(

@@ -141,7 +141,7 @@ class Engine:
         offset = 0 if len(self.setup.initial) else 1
         return float(self.rules["threshold"](int(time) + offset, log_det, self.constants))
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next round, in order, and how often each has been by now."""
         if posterior.aside:
             arms = np.repeat(np.arange(len(self.setup.features)), self.after_pilot)

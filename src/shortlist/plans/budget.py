@@ -272,7 +272,7 @@ class BudgetEngine(PlanEngine):
         assert isinstance(strategy, BudgetStrategy)
         return strategy.spent
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The first phase; as many results of any arms that span the features take its place."""
         over = posterior.observed >= len(self.setup.initial) and self._spans(posterior)
         return self.setup.initial[:0] if over else self.setup.initial, posterior.pulls

@@ -159,7 +159,7 @@ class PlanEngine:
         """An empty posterior; all results enter it, and no decision depends on it."""
         return Posterior(self.problem.features, noise=self.problem.noise)
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next decision, in order, and the pulls so far."""
         return self.setup.initial, posterior.pulls
 

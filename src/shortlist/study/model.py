@@ -132,7 +132,7 @@ class Ahead:
         self._decide: Callable[[list[int]], Decision] | None = None
         self._supposed = arms
         if not model.initialized:
-            self._opening, counts = model.bound.engine.opening(model.posterior)
+            self._opening, counts = model.bound.engine.initial_pulls(model.posterior)
             self._earlier = _earlier(self._opening)
             self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 
