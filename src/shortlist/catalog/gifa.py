@@ -181,11 +181,13 @@ class GIFA:
             allocation=ALLOCATIONS[self.allocation],
             elimination=self.elimination,
         )
-        reasons, again = (
+        reasons, rebind = (
             self._unproven_rules(),
             partial(self.bind, threshold=chosen, designs=designs),
         )
-        return AlgorithmOnProblem(self.name, problem, chosen, setting, engine, reasons, again=again)
+        return AlgorithmOnProblem(
+            self.name, problem, chosen, setting, engine, reasons, rebind=rebind
+        )
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
         """The threshold on this problem: the one given, or the algorithm's own."""

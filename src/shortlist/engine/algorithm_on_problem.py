@@ -54,7 +54,7 @@ class AlgorithmOnProblem:
     misspecification: float = 0.0  # how far from linear in the features the means may be
     guide: str = ""  # what guesses from the features, where nothing else uses them; else empty
     # The same algorithm and threshold on another problem, where σ may be estimated.
-    again: Callable[[Problem], AlgorithmOnProblem] | None = None
+    rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
     # Where every result must lie. The bound then rests on it, and σ is not used.
     reward_range: tuple[float, float] | None = None
     # What an arm's own interval is, in signs, where it is not the usual one.
@@ -112,9 +112,9 @@ class AlgorithmOnProblem:
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""
-        assert self.again is not None
+        assert self.rebind is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
-        return self.again(replace(self.problem, noise=noise))
+        return self.rebind(replace(self.problem, noise=noise))
 
     @property
     def interval(self) -> str:

@@ -131,7 +131,7 @@ class AnyEngine(Protocol):
     def ahead(self, posterior: Posterior, now: Any, seed: int) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
 
-    def again(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
+    def last_decision(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
         """The last decision and its round, made from the posterior if nothing came in since."""
 
     def threshold(self, posterior: Posterior, now: Any) -> float:

@@ -232,7 +232,7 @@ class Engine:
     def _exploration(self) -> tuple[Integers, float]:
         return exploration(self.allocation, in_units(self.setup.features, self.setup.noise))
 
-    def again(
+    def last_decision(
         self, posterior: Posterior, now: rounds.Round, seed: int
     ) -> tuple[Decision, rounds.Round]:
         """The last decision, made again from the posterior alone."""
@@ -326,7 +326,7 @@ class Engine:
         runs = Simulation(
             seeds=seeds,
             initial=self.setup.initial if origin is None else np.zeros(0, np.int64),
-            again=self.after_pilot,
+            after_pilot=self.after_pilot,
             reward=reward,
             parameters=parameters,
             most=max_samples,

@@ -75,11 +75,11 @@ class Steps(Record):
 class Position(Record):
     """How far the steps have been taken (``marks``), and the pulls that come before the first decision.
 
-    ``wanted`` are the initial pulls of every arm, ``again`` those after a pilot.
+    ``wanted`` are the initial pulls of every arm, ``after_pilot`` those after a pilot.
     """
 
     wanted: Integers
-    again: Integers
+    after_pilot: Integers
     marks: Integers
 
 
@@ -114,7 +114,7 @@ def follow(
         decides = kind in (TAKE, LOOK)
         if decides and marks[IS_INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
-                decides = missing(state, position.again) == NO_ARM
+                decides = missing(state, position.after_pilot) == NO_ARM
             else:
                 for a in range(position.wanted.shape[0]):
                     if state.pulls[a] < position.wanted[a]:

@@ -43,13 +43,13 @@ from shortlist.rules.rule import Reward
 class Simulation(Record):
     """Runs to simulate, one for each seed, and their results.
 
-    ``initial`` are the first pulls, ``again`` those of every arm after a pilot. ``progress`` is (runs
+    ``initial`` are the first pulls, ``after_pilot`` those of every arm after a pilot. ``progress`` is (runs
     finished, whether a run has begun).
     """
 
     seeds: Keys
     initial: Integers
-    again: Integers
+    after_pilot: Integers
     reward: Reward
     parameters: Table
     most: Integer
@@ -95,7 +95,7 @@ def replicate(
         while True:
             arm = NO_ARM
             if clock[ASIDE] > 0 and clock[READY] == 0:
-                arm = missing(state, runs.again)
+                arm = missing(state, runs.after_pilot)
             if arm != NO_ARM:
                 pass
             elif clock[OBSERVED] < runs.initial.shape[0]:

@@ -136,7 +136,7 @@ class Planned:
             reward_range=self.reward_range,
             interval_words=self.interval_words,
             misspecification=self.misspecification,
-            again=self.bind if problem.noise.is_estimated else None,
+            rebind=self.bind if problem.noise.is_estimated else None,
         )
 
     def _replicates(self, reduced: ReducedProblem, noise: Noise) -> Integers:

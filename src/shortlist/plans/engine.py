@@ -194,7 +194,7 @@ class PlanEngine:
         chosen = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
         return Gaps(decision.b, *chosen)
 
-    def again(
+    def last_decision(
         self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> tuple[Decision, PlanProgress]:
         """The last decision."""

@@ -282,4 +282,4 @@ class Guided:
             uses_noise=True,
             classical=True,
         )
-        return replace(planned.bind(problem, threshold), guide=self.guide, again=self.bind)
+        return replace(planned.bind(problem, threshold), guide=self.guide, rebind=self.bind)

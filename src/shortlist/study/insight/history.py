@@ -131,7 +131,7 @@ def last_look(study: View) -> Look | None:
         return None
     if not study.model.stopped or study.evaluations == study.answered_at:
         posterior = study.model.posterior.copy()
-        decision, now = study.bound.engine.again(posterior, study.round, study.seed)
+        decision, now = study.bound.engine.last_decision(posterior, study.round, study.seed)
         if decision.statistic == study.statistic:
             return look_at(study.bound, posterior, now, decision)
     # Results came in since it looked, or it remembers the round before: go through them all.
