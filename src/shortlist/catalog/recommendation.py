@@ -83,7 +83,7 @@ def arms_tell_of_others(problem: Problem) -> bool:
     )
 
 
-def meant(
+def resolve_choice(
     choice: str | Algorithm | None, threshold: Any, problem: Problem, budget: object = None
 ) -> tuple[str | Algorithm, Any]:
     """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
@@ -94,7 +94,7 @@ def meant(
     Examples
     --------
     >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
-    >>> meant("m-LinGapE", "auto", problem)
+    >>> resolve_choice("m-LinGapE", "auto", problem)
     ('m-LinGapE', 'pilot')
     """
     if budget is not None:
@@ -112,7 +112,7 @@ def meant(
     return choice, threshold
 
 
-def by_trust(
+def algorithm_for_trust(
     trust: object,
     model: Any,
     choice: str | Algorithm | None,
@@ -135,9 +135,9 @@ def by_trust(
 
     Examples
     --------
-    >>> by_trust("guide", None, None, has_features=True)
+    >>> algorithm_for_trust("guide", None, None, has_features=True)
     Guided(model=None)
-    >>> by_trust("guide", None, "LUCB", has_features=True)
+    >>> algorithm_for_trust("guide", None, "LUCB", has_features=True)
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: trust = 'guide' selects its own algorithm, but algorithm = 'LUCB' was given: leave one of the two out.
@@ -190,7 +190,7 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     )
 
 
-def is_left_open(choice: Any, threshold: Any) -> bool:
+def is_unspecified(choice: Any, threshold: Any) -> bool:
     """Whether nothing was named: a stored study keeps what it was begun with, whatever is
     recommended now.
     """

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.catalog.names import Algorithm, find_algorithm
-from shortlist.catalog.recommendation import is_auto, meant
+from shortlist.catalog.recommendation import is_auto, resolve_choice
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting, warn_caller
@@ -116,7 +116,7 @@ def compare(
     choices = list(algorithms)
     listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
     for choice in choices:
-        chosen, threshold_chosen = meant(choice, threshold, problem)
+        chosen, threshold_chosen = resolve_choice(choice, threshold, problem)
         algorithm = find_algorithm(chosen)
         name = algorithm.name
         if is_auto(choice) and name in listed:
