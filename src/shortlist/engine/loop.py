@@ -43,8 +43,8 @@ from shortlist.rules.rule import Reward
 class Simulation(Record):
     """Runs to simulate, one for each seed, and their results.
 
-    ``initial`` are the first pulls, ``after_pilot`` those of every arm after a pilot. ``progress`` is (runs
-    finished, whether a run has begun).
+    ``initial`` are the first pulls, ``after_pilot`` those of every arm after a pilot. ``progress`` is
+    (runs finished, whether a run has begun).
     """
 
     seeds: Keys
