@@ -25,8 +25,8 @@ from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_thresh
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import (
     THRESHOLDS,
-    Setting,
     Threshold,
+    ThresholdInputs,
     least_demanding,
     published_regularization,
 )
@@ -203,7 +203,7 @@ class GIFA:
 
     def _setting(
         self, problem: Problem, chosen: Threshold, *, choosing: bool = False
-    ) -> tuple[Reals, Integers, Setting]:
+    ) -> tuple[Reals, Integers, ThresholdInputs]:
         """The features in the basis used, the initial pulls, and what the threshold may depend on.
 
         To choose among thresholds, it only matters whether the initial pulls span. Where the
@@ -240,20 +240,14 @@ class GIFA:
                 "summed accurately: raise the small ones, for example to a thousandth of the "
                 "largest. The guarantee holds with any σ that is not too small."
             )
-        setting = Setting(
-            arms=problem.arms,
-            dimension=problem.arms if self.classical else problem.dimension,
+        setting = ThresholdInputs.of(
+            problem,
+            classical=self.classical,
             rank=features.shape[1],
             longest=longest,
-            sigma=problem.sigma,
-            delta=problem.noise.left_of(problem.delta),
-            S=problem.S,
             regularization=regularization,
             weakest=weakest,
-            classical=self.classical or problem.is_classical,
             indices=self.rules["indices"].name,
-            m=problem.m,
-            features_unused=self.classical and not problem.is_classical,
         )
         return features, initial, setting
 

@@ -15,7 +15,7 @@ from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.rewards import either, gaussian
 from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import Setting, StrategyThreshold, Threshold
+from shortlist.rules.thresholds import StrategyThreshold, Threshold, ThresholdInputs
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
@@ -45,7 +45,7 @@ class AlgorithmOnProblem:
     name: str  # the algorithm's
     problem: Problem  # what is asked
     threshold: Threshold | StrategyThreshold  # how wide the indices are
-    setting: Setting  # what the threshold was computed from
+    setting: ThresholdInputs  # what the threshold was computed from
     engine: AnyEngine  # the algorithm's parts, on this problem
     # Why the rules themselves are not covered by a theorem; empty if they are.
     unproven_rules: list[str]

@@ -15,7 +15,7 @@ from shortlist.noise import Noise, rounds_for
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Setting, StrategyThreshold
+from shortlist.rules.thresholds import StrategyThreshold, ThresholdInputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,19 +106,8 @@ class Planned:
             sigma = (high - low) / 2.0  # in place of σ, to project how long a study takes
         delta = problem.noise.left_of(problem.delta)
         features = np.eye(problem.arms) if self.classical else problem.reduced
-        setting = Setting(
-            arms=problem.arms,
-            dimension=problem.arms if self.classical else problem.dimension,
-            rank=features.shape[1],
-            longest=1.0 if self.classical else problem.longest,
-            sigma=sigma,
-            delta=delta,
-            S=problem.S,
-            regularization=0.0,
-            weakest=0.0,
-            classical=self.classical or problem.is_classical,
-            indices="paired",
-            features_unused=self.classical and not problem.is_classical,
+        setting = ThresholdInputs.of(
+            problem, classical=self.classical, rank=features.shape[1], sigma=sigma
         )
         reduced = ReducedProblem(features, problem.m, sigma, delta, problem.epsilon)
         if self.uses_noise:

@@ -1,10 +1,10 @@
 """Thresholds C_{t,δ}: how many standard deviations wide the gap indices are.
 
-A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says how
-its constants follow from the setting, what its proof assumes, and where it is proven. All of them are
-in ``THRESHOLDS``. One of the package's own also has a number, and a line in ``evaluate`` that calls it
-by that number; a user's is called by its address. The authors named in ``source`` are cited by a report
-if they are in ``report/works.toml``.
+A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says
+how its constants follow from ``ThresholdInputs``, what its proof assumes, and where it is proven. All
+of them are in ``THRESHOLDS``. One of the package's own also has a number, and a line in ``evaluate``
+that calls it by that number; a user's is called by its address. The authors named in ``source`` are
+cited by a report if they are in ``report/works.toml``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,7 +40,7 @@ BY_DIFFERENCES = (
 
 
 @dataclass(frozen=True)
-class Setting:
+class ThresholdInputs:
     """What a threshold may depend on; nothing of it is learnt from rewards.
 
     ``longest`` is the largest ‖x_a‖, and ``weakest`` is λ_min of Σ x xᵀ over the initial pulls.
@@ -63,6 +63,28 @@ class Setting:
     indices: str
     m: int = 1
     features_unused: bool = False
+
+    @classmethod
+    def of(cls, problem: Any, *, classical: bool, rank: int, **others: Any) -> ThresholdInputs:
+        """Those of a ``Problem``, for an algorithm that ignores its features if ``classical``.
+
+        ``rank`` is that of the features in use; ``others`` replace what the problem gives.
+        """
+        given = {
+            "arms": problem.arms,
+            "dimension": problem.arms if classical else problem.dimension,
+            "longest": 1.0 if classical else problem.longest,
+            "sigma": problem.sigma,
+            "delta": problem.noise.left_of(problem.delta),
+            "S": problem.S,
+            "regularization": 0.0,
+            "weakest": 0.0,
+            "classical": classical or problem.is_classical,
+            "indices": "paired",
+            "m": problem.m,
+            "features_unused": classical and not problem.is_classical,
+        }
+        return cls(rank=rank, **{**given, **others})
 
 
 @dataclass(frozen=True)
@@ -101,7 +123,7 @@ class Threshold:
     """
 
     rule: Rule
-    formula: Callable[[Setting, float], list[float]]
+    formula: Callable[[ThresholdInputs, float], list[float]]
     proven: bool
     assumptions: str
     source: str
@@ -110,8 +132,8 @@ class Threshold:
     needs_span: bool = False
     rounds: Callable[[int], int] = lambda once: 1
     regularization: Callable[[float, float | None], float] = lambda sigma, S: 0.0
-    shift: Callable[[Setting], float] = lambda setting: 0.0
-    broken: Callable[[Setting], list[str]] = field(default=lambda setting: [])
+    shift: Callable[[ThresholdInputs], float] = lambda setting: 0.0
+    broken: Callable[[ThresholdInputs], list[str]] = field(default=lambda setting: [])
     own_regularization: Callable[[float], float] | None = None
 
     @property
@@ -124,14 +146,14 @@ class Threshold:
         """What it is, in one line."""
         return self.rule.summary
 
-    def constants(self, setting: Setting) -> Reals:
+    def constants(self, setting: ThresholdInputs) -> Reals:
         """The constants that the compiled function is given."""
         self.check(setting)
         return np.array(
             self.formula(setting, self.formula_regularization(setting)), dtype=np.float64
         )
 
-    def check(self, setting: Setting) -> None:
+    def check(self, setting: ThresholdInputs) -> None:
         """Raise where the threshold cannot be computed at all."""
         if self.needs_S and setting.S is None:
             raise InvalidSetting(
@@ -154,13 +176,13 @@ class Threshold:
                 "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
             )
 
-    def formula_regularization(self, setting: Setting) -> float:
+    def formula_regularization(self, setting: ThresholdInputs) -> float:
         """λ_V as it enters the formula."""
         if self.own_regularization is not None:
             return self.own_regularization(setting.sigma)
         return setting.regularization
 
-    def why_not_proven(self, setting: Setting) -> list[str]:
+    def why_not_proven(self, setting: ThresholdInputs) -> list[str]:
         """The reasons why no theorem covers this threshold in this setting; empty if one does."""
         if not self.proven:
             return [f"the threshold {self.name!r} has no proof"]
@@ -287,15 +309,15 @@ def two_arms_mixture(t: int, log_det: float, constants: Reals) -> float:
     return two_arm_threshold(constants, each, each)
 
 
-def _bias(setting: Setting, ridge: float) -> float:
+def _bias(setting: ThresholdInputs, ridge: float) -> float:
     return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
 
 
-def _unregularized(setting: Setting) -> list[str]:
+def _unregularized(setting: ThresholdInputs) -> list[str]:
     return [] if setting.regularization == 0.0 else ["it needs unregularised least squares"]
 
 
-def _classical(setting: Setting) -> list[str]:
+def _classical(setting: ThresholdInputs) -> list[str]:
     reasons = []
     if not setting.classical:
         reasons.append("it bounds each arm by its own pulls and does not cover a linear model")
@@ -304,7 +326,7 @@ def _classical(setting: Setting) -> list[str]:
     return reasons
 
 
-def _other_theta(setting: Setting) -> list[str]:
+def _other_theta(setting: ThresholdInputs) -> list[str]:
     if not setting.features_unused:
         return []
     return [
@@ -315,7 +337,7 @@ def _other_theta(setting: Setting) -> list[str]:
     ]
 
 
-def _one_by_one(setting: Setting) -> list[str]:
+def _one_by_one(setting: ThresholdInputs) -> list[str]:
     reasons = _classical(setting)
     if setting.indices != "individual":
         reasons.append("it bounds arms one by one and does not cover paired indices")
@@ -481,7 +503,7 @@ class StrategyThreshold:
     coverage: str = BY_DIFFERENCES
     needs_S: ClassVar[bool] = False
 
-    def why_not_proven(self, setting: Setting) -> list[str]:
+    def why_not_proven(self, setting: ThresholdInputs) -> list[str]:
         """Why no theorem covers it; empty if one does, in every setting."""
         return [] if self.proven else [f"the threshold {self.name!r} has no proof"]
 
@@ -529,7 +551,7 @@ def remembered(
 HORIZON = 100  # evaluations per dimension: neither an easy problem nor a hard one
 
 
-def expected_evidence(threshold: Threshold, setting: Setting) -> float:
+def expected_evidence(threshold: Threshold, setting: ThresholdInputs) -> float:
     """About what Z must reach at a stop after ``HORIZON`` evaluations per dimension.
 
     Every dimension is taken to be explored alike. A pilot's own share is counted in.
@@ -537,7 +559,7 @@ def expected_evidence(threshold: Threshold, setting: Setting) -> float:
     Examples
     --------
     >>> from shortlist.rules.thresholds import THRESHOLDS
-    >>> setting = Setting(
+    >>> setting = ThresholdInputs(
     ...     arms=4, dimension=3, rank=3, longest=1.0, sigma=0.5, delta=0.05, S=1.0,
     ...     regularization=0.0, weakest=1.0, classical=False, indices="paired", m=2,
     ... )
@@ -562,7 +584,7 @@ def _with_pilot(rank: int, confidence: float) -> float:
     return total
 
 
-def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
+def least_demanding(settings: Mapping[str, ThresholdInputs]) -> Threshold:
     """The threshold expected to ask for least, among those that are proven in their settings."""
     asked = {}
     for name, setting in settings.items():
