@@ -163,7 +163,7 @@ def combined(averages: Reals, variances: Reals, predictions: Reals) -> tuple[Rea
     return (averages / variances + predictions / excess) / both, 1.0 / both
 
 
-class GuidedGuess(GuessAndVerify):
+class GuidedStrategy(GuessAndVerify):
     """Guess by a model of the features, verify by each arm's own results.
 
     Parameters
@@ -274,7 +274,7 @@ class Guided:
         """The algorithm on a problem."""
         planned = Planned(
             strategy=partial(
-                GuidedGuess, features=problem.features, reduced=problem.reduced, model=self.model
+                GuidedStrategy, features=problem.features, reduced=problem.reduced, model=self.model
             ),
             threshold=ANY_MEANS,
             name=self.name,

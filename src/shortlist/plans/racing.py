@@ -285,7 +285,7 @@ def simulate(
 INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
 
 
-class Classical(Compiled):
+class OwnIntervalStrategy(Compiled):
     """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
     The features of the problem are not used.
@@ -395,7 +395,7 @@ _TABLE = (
 # fmt: on
 ALGORITHMS = {
     row.name: Planned(
-        strategy=partial(Classical, interval=row.interval, races=row.races),
+        strategy=partial(OwnIntervalStrategy, interval=row.interval, races=row.races),
         threshold=THRESHOLDS[row.interval.kind],
         name=row.name,
         summary=row.about,

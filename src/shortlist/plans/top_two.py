@@ -37,7 +37,7 @@ REDRAWS = 100  # then the least certain pair: late in a study other m best are r
 EQUAL = 1e-18  # of the arms' own squares: what rounding may leave of a difference of equal features
 
 
-class TopTwoSampling(SmallPlans):
+class TopTwoStrategy(SmallPlans):
     """Plans of few pulls, each for a pair on which two draws of the means disagree."""
 
     cost = 1e6
@@ -231,7 +231,7 @@ class TopTwo(Budgeted):
 
     name: str = "top-two"
 
-    spending: ClassVar[type[BudgetStrategy]] = TopTwoSampling
+    spending: ClassVar[type[BudgetStrategy]] = TopTwoStrategy
     summary: ClassVar[str] = (
         "a fixed budget, spent where two draws of the means disagree on the m best; an extension without "
         "a theorem (nearest: Russo 2016)"

@@ -40,7 +40,7 @@ STOPS: dict[str, Callable[[ReducedProblem, float, int], Evidence]] = {
 }
 
 
-class Misspecified(Strategy):
+class MisLidStrategy(Strategy):
     """The estimate, the bounds around it, and a learner for each answer met."""
 
     def __init__(self, problem: ReducedProblem, misspecification: float, stop: str) -> None:
@@ -210,7 +210,7 @@ class MisLid:
         """The same as an algorithm that proceeds plan by plan."""
         c, stop = self.misspecification, self.stop
         return Planned(
-            strategy=partial(Misspecified, misspecification=c, stop=stop),
+            strategy=partial(MisLidStrategy, misspecification=c, stop=stop),
             threshold=_threshold(c, stop),
             name=self.name,
             summary=self.summary,
