@@ -29,7 +29,7 @@ from shortlist.numerics.records import (
     Reals,
     Table,
 )
-from shortlist.plans.strategy import Compiled, ReducedProblem, Strategy
+from shortlist.plans.strategy import CompiledStrategy, ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE, Observe
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State
@@ -277,7 +277,7 @@ class PlanEngine:
         pulls, sums, stopped = np.zeros(arms, np.int64), np.zeros(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
-            if isinstance(now.strategy, Compiled) and reward.is_compiled:
+            if isinstance(now.strategy, CompiledStrategy) and reward.is_compiled:
                 given = now.pulls, now.sums, int(seed), most
                 stopped, pulls = now.strategy.run(*given, call, parameters, stream)
                 return now.inside, stopped, pulls, sums
@@ -295,7 +295,7 @@ class PlanEngine:
 
     def affordable(self, nanoseconds: float) -> int:
         """About how many evaluations can be simulated in that time; 0 if decisions take longer."""
-        if isinstance(self._first, Compiled):
+        if isinstance(self._first, CompiledStrategy):
             return int(nanoseconds / self._first.pull_cost)
         return max(0, int((nanoseconds - DECISIONS * self._first.cost) / PULL))
 

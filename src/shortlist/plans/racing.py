@@ -71,7 +71,7 @@ from shortlist.numerics.records import (
 )
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
-from shortlist.plans.strategy import Compiled, ReducedProblem
+from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
 from shortlist.rules.rule import Reward
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
 
@@ -285,7 +285,7 @@ def simulate(
 INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
 
 
-class OwnIntervalStrategy(Compiled):
+class OwnIntervalStrategy(CompiledStrategy):
     """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
     The features of the problem are not used.

@@ -115,7 +115,7 @@ class Strategy(ABC):
         return copy.copy(self)
 
 
-class Compiled(Strategy):
+class CompiledStrategy(Strategy):
     """A strategy whose decisions are compiled too: a simulated run never leaves machine code."""
 
     pull_cost: (
