@@ -300,7 +300,7 @@ def _is_own(one: Rule) -> bool:
     return known is None or known.py_func is not one.py_func
 
 
-class Row(NamedTuple):
+class TableOneRow(NamedTuple):
     """A row of Table 1; the name without a selection rule means the first one."""
 
     algorithm: str
@@ -316,20 +316,20 @@ class Row(NamedTuple):
 
 # fmt: off
 TABLE_1 = (
-    Row("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
+    TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
         True, None, "Kalyanakrishnan et al. 2012; no features"),
-    Row("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
+    TableOneRow("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
         True, None, "Gabillon et al. 2012; no features"),
-    Row("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
+    TableOneRow("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
         False, 1, "Xu et al. 2018; the best arm only (m = 1)"),
-    Row("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
+    TableOneRow("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
         "lucb", "paired", False, None, "Réda et al. 2021; LinGapE for any m"),
-    Row("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
+    TableOneRow("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
         False, None, "Réda et al. 2021; all in terms of gap indices"),
     # Not greedy: it shrinks the pair's width and may leave each arm's own, which then never stops.
-    Row("LinGIFA (individual)", "smallest_gap", "mth_gap", ("largest_variance",), "ugape",
+    TableOneRow("LinGIFA (individual)", "smallest_gap", "mth_gap", ("largest_variance",), "ugape",
         "individual", False, None, "LinGIFA with each arm bounded alone"),
-    Row("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
+    TableOneRow("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
         "paired", False, None, "LinGIFA with the stop of LUCB"),
 )
 # fmt: on
@@ -340,7 +340,7 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _as_table_1(row: Row, selection_rule: str) -> GIFA:
+def _as_table_1(row: TableOneRow, selection_rule: str) -> GIFA:
     default = selection_rule == row.selections[0]
     return GIFA(
         candidates=row.candidates,
@@ -356,7 +356,7 @@ def _as_table_1(row: Row, selection_rule: str) -> GIFA:
     )
 
 
-def _as_published(row: Row, selection_rule: str) -> GIFA:
+def _as_published(row: TableOneRow, selection_rule: str) -> GIFA:
     """The algorithm as in the authors' logged runs, whose settings differ from Algorithm 1."""
     plain = _as_table_1(row, selection_rule)
     starts_by_each = row.candidates == "top_means" or row.classical

@@ -368,7 +368,7 @@ class OwnIntervalStrategy(CompiledStrategy):
         return math.sqrt(2.0 * beta)
 
 
-class Row(NamedTuple):
+class RaceSpec(NamedTuple):
     """An algorithm: how arms are bounded, whether they race, and a line about it."""
 
     name: str
@@ -379,17 +379,17 @@ class Row(NamedTuple):
 
 # fmt: off
 _TABLE = (
-    Row("KL-LUCB", KL, False,
+    RaceSpec("KL-LUCB", KL, False,
         f"{_AUTHORS}; proven for results in [0, 1]; no features, no σ"),
-    Row("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
+    RaceSpec("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
         f"{_AUTHORS}, bound by Robbins 1970; proven for results in [0, 1]; no σ"),
-    Row("KL-Racing", KL, True,
+    RaceSpec("KL-Racing", KL, True,
         f"{_AUTHORS}; proven for results in [0, 1]; arms leave; no σ"),
-    Row("KL-Racing (mixture)", KL_BY_MIXTURE, True,
+    RaceSpec("KL-Racing (mixture)", KL_BY_MIXTURE, True,
         f"{_AUTHORS}, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ"),
-    Row("Racing", NORMAL, True,
+    RaceSpec("Racing", NORMAL, True,
         f"{_AUTHORS}, Even-Dar et al. 2006 for m = 1; proven; no features"),
-    Row("Racing (paired)", PAIRED, True,
+    RaceSpec("Racing (paired)", PAIRED, True,
         "Racing with differences of two arms bounded (Robbins 1970); proven; no features"),
 )
 # fmt: on
