@@ -25,7 +25,7 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 MINUS = "−"  # as word processors write it
 
 
-class Table(NamedTuple):
+class CsvTable(NamedTuple):
     """A table of numbers, with names where the file has them."""
 
     rows: list[str] | None
@@ -86,7 +86,7 @@ def read_lines(
     return lines
 
 
-def read_table(file: Path, *, named: bool | None = False) -> Table:
+def read_table(file: Path, *, named: bool | None = False) -> CsvTable:
     """Read a table; comma, semicolon, tab or spaces between the numbers.
 
     The first line names the columns if it is text. The first column names the rows if it is text,
@@ -133,7 +133,7 @@ def read_table(file: Path, *, named: bool | None = False) -> Table:
     numbers = read_numbers(cells, where, no_number, InvalidFeatures)
     values = [numbers[k : k + width] for k in range(0, len(numbers), width)]
     rows = [cells[0] for _, cells in body] if first else None
-    return Table(rows, heading[first:] if titled else None, values)
+    return CsvTable(rows, heading[first:] if titled else None, values)
 
 
 def _is_heading(first: list[str], rest: list[Line], named: bool) -> bool:
