@@ -104,8 +104,8 @@ def squared_threshold(level: float, growth: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Evidence that b is not below c − ε, for the arms b that have a row and all arms c.
+class PairEvidence:
+    """PairEvidence that b is not below c − ε, for the arms b that have a row and all arms c.
 
     Attributes
     ----------
@@ -123,32 +123,32 @@ class Evidence:
     largest: Reals
 
     @classmethod
-    def none(cls, prior: Reals) -> Evidence:
+    def none(cls, prior: Reals) -> PairEvidence:
         """Before any result."""
         zero = np.zeros_like(prior)
         return cls(zero, zero, prior, np.full_like(prior, -np.inf))
 
-    def after(self, gaps: Reals, information: Reals, sigma: float) -> Evidence:
+    def after(self, gaps: Reals, information: Reals, sigma: float) -> PairEvidence:
         """With the gaps that one more plan estimates, each with its information."""
         total = self.information + information
         scores = self.scores + gaps * information
         prior = np.where(self.prior > 0.0, self.prior, information)
         now = log_evidence(scores, total, prior, sigma)
-        return Evidence(total, scores, prior, np.maximum(self.largest, now))
+        return PairEvidence(total, scores, prior, np.maximum(self.largest, now))
 
-    def with_rows(self, count: int) -> Evidence:
+    def with_rows(self, count: int) -> PairEvidence:
         """With ``count`` more rows, about which nothing is known."""
         arms = self.prior.shape[1]
-        none = Evidence.none(np.zeros((count, arms)))
+        none = PairEvidence.none(np.zeros((count, arms)))
         both = zip(vars(self).values(), vars(none).values(), strict=True)
-        return Evidence(*(np.vstack(each) for each in both))
+        return PairEvidence(*(np.vstack(each) for each in both))
 
 
 @dataclass(frozen=True, eq=False)
 class Naming:
     """Sets named at one time: the risk of each, and the evidence since."""
 
-    evidence: Evidence
+    evidence: PairEvidence
     risks: dict[bytes, float]
 
     def risk(self, inside: Mask) -> float:
@@ -164,7 +164,7 @@ class Tables:
     ----------
     rows : array of int
         The arms b of the tables' rows, in order.
-    fall_back : Evidence
+    fall_back : PairEvidence
         From the first result on, or from when the arm b got its row.
     level : float
         ln of what the fall-back's E must reach.
@@ -173,7 +173,7 @@ class Tables:
     """
 
     rows: Integers
-    fall_back: Evidence
+    fall_back: PairEvidence
     level: float
     namings: tuple[Naming, ...] = ()
 
@@ -216,7 +216,7 @@ class Tables:
                 margins = np.maximum(margins, each.evidence.largest[here] + math.log(risk))
         return margins
 
-    def latest(self, inside: Mask) -> tuple[Evidence, float]:
+    def latest(self, inside: Mask) -> tuple[PairEvidence, float]:
         """The evidence since these arms were last named, and ln of what its E must reach."""
         for each in reversed(self.namings):
             if risk := each.risk(inside):
@@ -285,7 +285,7 @@ class GuessAndVerify(Strategy):
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
-        self._tables = Tables(rows, Evidence.none(np.zeros((len(rows), arms))), level)
+        self._tables = Tables(rows, PairEvidence.none(np.zeros((len(rows), arms))), level)
         self._whole: Fit | None = None
         self.inside = np.zeros(arms, np.bool_)
         used = rank if rank < arms else 1
@@ -416,7 +416,7 @@ class GuessAndVerify(Strategy):
         errors = problem.sigma * np.sqrt(guess.variances(tables.rows))
         needed = squared_threshold(-math.log(risks[key]), 1.0 / PRIOR) * problem.sigma**2
         prior = PRIOR * needed / np.maximum(gaps, HALF_WIDTH * errors) ** 2
-        named = Naming(Evidence.none(prior), risks)
+        named = Naming(PairEvidence.none(prior), risks)
         return replace(tables, namings=(*tables.namings, named))
 
     def _needs(

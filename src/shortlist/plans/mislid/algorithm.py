@@ -25,7 +25,7 @@ from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
-from shortlist.plans.mislid.stopping import Boundary, Evidence, LikelihoodRatio, PairBounds
+from shortlist.plans.mislid.stopping import Boundary, LikelihoodRatio, PairBounds, StoppingBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import StrategyThreshold
@@ -34,7 +34,7 @@ FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of al
 GROWTH = 0.03  # of all pulls from one decision to the next; 0.01 was no better
 STEPS = 5  # of the learner in a plan; 20 were no better
 
-STOPS: dict[str, Callable[[ReducedProblem, float, int], Evidence]] = {
+STOPS: dict[str, Callable[[ReducedProblem, float, int], StoppingBounds]] = {
     "pairs": PairBounds.of,
     "glr": LikelihoodRatio.of,
 }
@@ -82,7 +82,7 @@ class MisLidStrategy(Strategy):
         self._learners, self._target, self.plan = played
 
     def _play(
-        self, evidence: Evidence, inside: Mask, pulls: Integers
+        self, evidence: StoppingBounds, inside: Mask, pulls: Integers
     ) -> tuple[dict[bytes, Reals], Reals, Integers]:
         """The learners, the pulls they want by the end of the next plan, and that plan."""
         problem, c, means = evidence.problem, evidence.c, evidence.means

@@ -145,7 +145,7 @@ class Boundary(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(ABC):
+class StoppingBounds(ABC):
     """The estimate, and the bounds around it."""
 
     problem: ReducedProblem  # what the strategy is given
@@ -218,7 +218,7 @@ class Evidence(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class PairBounds(Evidence):
+class PairBounds(StoppingBounds):
     """Bounds B_ij on μ_i − μ_j, by the linear model or by the two arms."""
 
     # ln(1/δ) of the linear bounds, ln(m(K − m)/δ) of those by two arms; infinite without a share.
@@ -297,7 +297,7 @@ class PairBounds(Evidence):
 
 
 @dataclass(frozen=True, eq=False)
-class LikelihoodRatio(Evidence):
+class LikelihoodRatio(StoppingBounds):
     """The ellipsoid about μ̃ that contains the truth."""
 
     # ln(1/δ) of either bound; infinite where it has no share of δ.
