@@ -105,7 +105,7 @@ def squared_threshold(level: float, growth: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class PairEvidence:
-    """PairEvidence that b is not below c − ε, for the arms b that have a row and all arms c.
+    """Evidence that b is not below c − ε, for the arms b that have a row and all arms c.
 
     Attributes
     ----------
