@@ -291,7 +291,7 @@ class GuessAndVerify(Strategy):
         used = rank if rank < arms else 1
         self.cost = 1e6 + 30.0 * min(arms, ALL_ROWS) * arms * used + 20.0 * arms * used**2
 
-    def guess(self, whole: Fit, pulls: Integers) -> Fit:
+    def guess(self, whole: Fit) -> Fit:
         """What the guess is made from: all results, or a model of them."""
         return whole
 
@@ -301,7 +301,7 @@ class GuessAndVerify(Strategy):
         pulls, total = self._pulls + plan, self._sums + sums
         tables = self._tables.after(self._means.fit(plan, sums), problem.epsilon, problem.sigma)
         whole = self._means.fit(pulls, total)
-        guess = self.guess(whole, pulls)
+        guess = self.guess(whole)
         tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
         inside = self._guessed(tables, guess)
         margins = tables.margins(inside)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Reals
 from shortlist.designs.pairs import contrast_design, own_design
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
@@ -186,7 +186,7 @@ class GuidedStrategy(GuessAndVerify):
         self._guess: OwnFit | None = None
         self.cost += MODEL_COST if model is not None else 0.0
 
-    def guess(self, whole: Fit, pulls: Integers) -> Fit:
+    def guess(self, whole: Fit) -> Fit:
         """The averages, drawn towards the predictions as far as these have fitted."""
         sigma, own = self._problem.sigma, whole.own_variances
         predictions = predicted(self._model, self._features, whole.means, 1.0 / own)

@@ -147,7 +147,7 @@ def add_reference(state: State, memory: Memory, j: int) -> None:
 
 
 @compiled(inline=False)
-def clear_references(state: State, memory: Memory) -> None:
+def clear_references(memory: Memory) -> None:
     """Remove all references."""
     for place in range(int(memory.figures[REFERENCES])):
         memory.places[memory.references[place]] = NO_ARM
@@ -155,7 +155,7 @@ def clear_references(state: State, memory: Memory) -> None:
 
 
 @compiled(inline=False)
-def remove_reference(state: State, memory: Memory, place: int) -> None:
+def remove_reference(memory: Memory, place: int) -> None:
     """Remove the reference in this place; the last one takes its place."""
     j, last = memory.references[place], int(memory.figures[REFERENCES]) - 1
     other = memory.references[last]
@@ -187,7 +187,7 @@ def update_references(
     if costly or figures[REFERENCES] + added > memory.references.shape[0]:
         for place in range(int(figures[REFERENCES]) - 1, -1, -1):
             if not inside[memory.references[place]]:
-                remove_reference(state, memory, place)
+                remove_reference(memory, place)
     count = int(figures[REFERENCES])
     for place in range(count):
         measure_reference(state, memory, place)
