@@ -238,7 +238,7 @@ class PairBounds(StoppingBounds):
             return cls(**start, linear=whole, two_arms=math.inf)
         # What rests on the model is off by about 2c. If two arms are known as well by now already,
         # the model is of no use.
-        square = 2.0 * (1.0 + PRIOR_SHARE * first / first) / first
+        square = 2.0 * (1.0 + PRIOR_SHARE) / first
         known = problem.sigma * math.sqrt(2.0 * (pairs + math.log1p(1.0 / PRIOR_SHARE)) * square)
         if known <= 2.0 * c:
             return cls(**start, linear=math.inf, two_arms=pairs)
