@@ -41,7 +41,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import ROUNDING, one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
-from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
 from shortlist.rules.thresholds import LINEAR, StrategyThreshold
 
 # Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
@@ -511,13 +511,6 @@ class GuessAndVerify(Strategy):
         """C of the guess that is named first."""
         level = -math.log(self._shares[0] * self._problem.delta)
         return math.sqrt(squared_threshold(level, 1.0 / PRIOR))
-
-
-def best_of(means: Reals, m: int) -> Mask:
-    """The m arms of largest mean; among equal ones the first."""
-    inside = np.zeros(len(means), np.bool_)
-    inside[np.argsort(-means, kind="stable")[:m]] = True
-    return inside
 
 
 def vote(

@@ -131,3 +131,10 @@ class CompiledStrategy(Strategy):
         ``pulls`` and ``sums`` are the results of the plan so far, at the end as at the beginning;
         ``rewards`` are the reward model, its parameters and the stream of random numbers.
         """
+
+
+def best_of(means: Reals, m: int) -> Mask:
+    """The m arms of largest mean; among equal ones the first."""
+    inside = np.zeros(len(means), np.bool_)
+    inside[np.argsort(-means, kind="stable")[:m]] = True
+    return inside

@@ -43,7 +43,7 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted, model_weight
-from shortlist.plans.strategy import ReducedProblem
+from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.posterior.posterior import width_floor
 from shortlist.rules.indices import square_of
 
@@ -182,8 +182,7 @@ class StoppingBounds(ABC):
 
     def inside(self) -> Mask:
         """The m arms of largest estimate."""
-        order = np.argsort(-self.means, kind="stable")
-        return np.isin(np.arange(len(order)), order[: self.problem.m])
+        return best_of(self.means, self.problem.m)
 
     def information(self, pulls: Reals) -> Reals:
         """The information of these pulls over that of the first, in rank X dimensions."""
