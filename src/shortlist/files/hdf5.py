@@ -113,7 +113,7 @@ def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
     """Answer with the annotation of a GCTX file; send its matrix, samples × genes, by rows."""
     with open_hdf5(request, most) as stored:
         source = stored.source
-        needed = [f"{ROW}/id", f"{COL}/id"] + [MATRIX] * request["matrix"]
+        needed = f"{ROW}/id", f"{COL}/id", MATRIX
         for path in reversed(needed):
             if stored.find(path) is None:
                 what = "matrix" if path == MATRIX else "metadata"
@@ -131,10 +131,9 @@ def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
                 "fields": _fields(stored, COL, len(ids), at),
             },
         }
-        if request["matrix"]:
-            matrix = stored.find(MATRIX)
-            _check_shape(stored, matrix, len(ids), len(genes))
-            _send_dense(stored, matrix, send, at)
+        matrix = stored.find(MATRIX)
+        _check_shape(stored, matrix, len(ids), len(genes))
+        _send_dense(stored, matrix, send, at)
     return answer
 
 

@@ -112,13 +112,8 @@ def read_gctx(
     ``/0/META/ROW``; the L1000 files have ids alone: see ``rename_genes``.
     """
     wanted = None if samples is None else [str(sample) for sample in samples]
-    answer, matrix = _read_hdf5(path, "gctx", samples=wanted, matrix=True)
+    answer, matrix = _read_hdf5(path, "gctx", samples=wanted)
     return make_assay(matrix.T, *_annotations(answer), path, symbols)
-
-
-def gctx_annotation(path: str | PathLike[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The annotation of the genes and of the samples of a GCTX file, without reading the matrix."""
-    return _annotations(_read_hdf5(path, "gctx", samples=None, matrix=False)[0])
 
 
 def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
