@@ -406,7 +406,7 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
         errors.InvalidSetting, match=r"pass budget=… to Study, or shortlist.PairsInDoubt"
     ):
         shortlist.compare("pairs-in-doubt", INSTANCE, runs=1)
-    with pytest.raises(errors.InvalidSetting, match="takes no other: leave threshold=None"):
+    with pytest.raises(errors.InvalidSetting, match="cannot be replaced: leave threshold=None"):
         begin(50, threshold="frequentist")
     for same in ("pairs-in-doubt", "top-two", "XY-halving", shortlist.PairsInDoubt(budget=50)):
         assert begin(50, algorithm=same).budget == 50

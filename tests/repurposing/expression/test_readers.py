@@ -69,7 +69,9 @@ def test_parquet(tmp_path: Path) -> None:
     WANTED.astype("Float64").to_parquet(path)  # pandas' own missing value
     same(read_expression(path))
     WANTED.reset_index(drop=True).to_parquet(path)
-    with pytest.raises(InvalidExpression, match=r"gene names in the index .*'rep1' holds numbers"):
+    with pytest.raises(
+        InvalidExpression, match=r"gene names in the index .*'rep1' contains numbers"
+    ):
         read_expression(path)
     WANTED.assign(rep2=["1", "high", "2"]).to_parquet(path)
     with pytest.raises(InvalidExpression, match=r"gene 'GABRA1', sample 'rep2': .*found 'high'"):
