@@ -13,7 +13,7 @@ from shortlist.designs.direction import Designs
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.numerics.order import largest_first
 from shortlist.plans.budget import Budgeted
-from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
+from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
 from shortlist.plans.guide import Guided
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
@@ -41,7 +41,7 @@ def recommended(problem: Problem) -> Algorithm:
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
-    if problem.arms > GUESSED:
+    if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
     one_sigma = not problem.noise.is_estimated and problem.relative_noise.min() == 1.0
     if one_sigma and problem.m * (problem.arms - problem.m) <= FEW_PAIRS:
