@@ -22,10 +22,10 @@ import shortlist
 from budget_rivals import COIN, RIVALS, errors_of
 from shortlist.designs.xy import optimal_design, rounded
 from shortlist.plans.budget import BudgetStrategy
-from shortlist.plans.halving import Halving
-from shortlist.plans.pairs_in_doubt import DoubtfulPairs
+from shortlist.plans.halving import XYHalvingStrategy
+from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
 from shortlist.plans.strategy import ReducedProblem
-from shortlist.plans.top_two import TopTwoSampling
+from shortlist.plans.top_two import TopTwoStrategy
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.budget import share_of_wrong
@@ -49,21 +49,21 @@ POINTS = {
 BINS = ((0.0, 0.02), (0.02, 0.1), (0.1, 0.3), (0.3, 1.0))
 
 
-class EqualShares(Halving):
+class EqualShares(XYHalvingStrategy):
     """Every arm as often as any other."""
 
     def _design(self, i: Any, j: Any, gaps: Any = None) -> Reals:
         return np.full(len(self._basis), 1.0 / len(self._basis))
 
 
-class OneDesign(Halving):
+class OneDesign(XYHalvingStrategy):
     """The design of the first phase for all of the budget: nothing is learnt on the way."""
 
     def _next_plan(self) -> Any:
         return rounded(self._first_plan().astype(float), self.end - self.told)
 
 
-class SurvivorsOnly(Halving):
+class SurvivorsOnly(XYHalvingStrategy):
     """Every phase pulls the arms that it compares, and no other; all results are used."""
 
     def _design(self, i: Any, j: Any, gaps: Any = None) -> Reals:
@@ -93,9 +93,9 @@ class Forgetful(SurvivorsOnly):
 
 
 STRATEGIES: dict[str, type[BudgetStrategy]] = {
-    "pairs-in-doubt": DoubtfulPairs,
-    "top-two": TopTwoSampling,
-    "XY-halving": Halving,
+    "pairs-in-doubt": PairsInDoubtStrategy,
+    "top-two": TopTwoStrategy,
+    "XY-halving": XYHalvingStrategy,
     "the first design throughout": OneDesign,
     "equal shares": EqualShares,
     "survivors only": SurvivorsOnly,
@@ -156,7 +156,7 @@ def calibration(problems: int, scale: float) -> pd.DataFrame:
         features = generator.standard_normal((K, N))
         means = features @ (scale * generator.standard_normal(N))
         task = ReducedProblem(features, m, 0.5, 0.05, 0.0)
-        strategy = DoubtfulPairs(task, budget)
+        strategy = PairsInDoubtStrategy(task, budget)
         wrong = play(strategy, means, task.sigma, generator, number)
         rows.append((announced(strategy, task, generator), wrong))
     frame = pd.DataFrame(rows, columns=["announced", "wrong"])

@@ -26,7 +26,7 @@ from shortlist.catalog.names import ALGORITHMS, Algorithm
 from shortlist.catalog.recommendation import arms_tell_of_others, recommended
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
-from shortlist.plans.guide import GuidedGuess
+from shortlist.plans.guide import GuidedStrategy
 from shortlist.plans.means import Fit, OwnFit
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
@@ -225,10 +225,10 @@ WAYS: dict[str, Callable[[ReducedProblem], GuessAndVerify]] = {
     "the fall-back alone": partial(GuessAndVerify, shares=()),
     "the wrong set named at once, all of δ": partial(Certain, shares=(1.0,)),
     "guided by least squares": partial(
-        GuidedGuess, features=FEATURES, reduced=FEATURES, model=None
+        GuidedStrategy, features=FEATURES, reduced=FEATURES, model=None
     ),
     "guided by a model that lies": partial(
-        GuidedGuess, features=FEATURES, reduced=FEATURES, model=Liar()
+        GuidedStrategy, features=FEATURES, reduced=FEATURES, model=Liar()
     ),
 }
 # Two values, 1 apart: the lower one, and how often the upper one comes for the first arm.

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 import shortlist
-from shortlist.rules.thresholds import THRESHOLDS, Setting
+from shortlist.rules.thresholds import THRESHOLDS, ThresholdInputs
 
 NAMES = ("two_arms", "two_arms_mixture")
 SIZES = ((4, 1), (10, 3), (20, 4), (50, 5), (100, 10), (1000, 10))
@@ -17,7 +17,7 @@ INSTANCES = {(10, 3): np.linspace(1.0, 0.1, 10), (20, 4): np.linspace(2.0, 0.0, 
 
 def half_square(name: str, K: int, m: int, t: int) -> float:
     """C²/2 after t evaluations shared out evenly, δ = 0.05."""
-    setting = Setting(K, K, K, 1.0, 1.0, 0.05, None, 0.0, 1.0, True, "paired", m)
+    setting = ThresholdInputs(K, K, K, 1.0, 1.0, 0.05, None, 0.0, 1.0, True, "paired", m)
     threshold = THRESHOLDS[name]
     return 0.5 * float(threshold.rule(t, 0.0, threshold.constants(setting))) ** 2
 

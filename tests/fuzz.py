@@ -169,9 +169,8 @@ def expression(path: Path) -> object:
 
 
 def gctx_parts(path: Path) -> object:
-    from shortlist.repurposing.expression.readers import gctx_annotation, read_gctx
+    from shortlist.repurposing.expression.readers import read_gctx
 
-    gctx_annotation(path)
     return read_gctx(path, samples=["rep2"], symbols="symbol")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.paper.agreement import Reproduced
-from shortlist.paper.experiment import Experiment
+from shortlist.paper.experiment import PaperExperiment
 
 
 def faked(panel: Any, samples: dict[str, list[int]]) -> Reproduced:
@@ -30,6 +30,6 @@ def faked(panel: Any, samples: dict[str, list[int]]) -> Reproduced:
         for title, counts in samples.items()
     }
     panel = replace(panel, rows=tuple(row for row in panel.rows if row.title in samples))
-    reproduced = Reproduced(Experiment("faked", "a faked <experiment>", panels=(panel,)))
+    reproduced = Reproduced(PaperExperiment("faked", "a faked <experiment>", panels=(panel,)))
     reproduced.add(panel, instance, frames)
     return reproduced

@@ -22,7 +22,7 @@ from shortlist import errors, noise
 from shortlist.catalog.names import find_algorithm
 from shortlist.designs.direction import lightest_weights
 from shortlist.noise import ESTIMATED, Estimate, Noise, bound_from_replicates, inflation, rounds_for
-from shortlist.plans.guess_and_verify import Evidence
+from shortlist.plans.guess_and_verify import PairEvidence
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
@@ -569,12 +569,12 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
     per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
     found = [per_arm.estimated(first[:, k].tolist(), delta) for k in range(paths)]
     bounds = np.array([each.each for each in found]).T
-    evidence, pulls, sums = Evidence.none(np.zeros((1, paths))), count, first.sum(axis=2)
+    evidence, pulls, sums = PairEvidence.none(np.zeros((1, paths))), count, first.sum(axis=2)
     for look in range(60):
         gaps = (sums / pulls)[0] - (sums / pulls)[1]
         information = 1.0 / (bounds**2 / pulls).sum(axis=0)
         if named and look == 0:
-            evidence = Evidence.none(np.where(gaps > 0.0, 0.3, 3.0)[None] * information)
+            evidence = PairEvidence.none(np.where(gaps > 0.0, 0.3, 3.0)[None] * information)
         else:
             evidence = evidence.after(gaps[None], information[None], 1.0)
         near = evidence.scores[0] > 0.5 * np.sqrt(evidence.information[0])

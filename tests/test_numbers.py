@@ -306,7 +306,7 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     ),
     (
         make(sigma=[1e-9, 1.0, 1.0, 1.0], algorithm="m-LinGapE"),
-        "give the arms of small σ a larger one, such as a thousandth of the largest",
+        "raise the small ones, for example to a thousandth of the largest",
         [make(sigma=[1e-3, 1.0, 1.0, 1.0], algorithm="m-LinGapE")],
     ),
     (

@@ -62,7 +62,7 @@ class Problem:
         A bound on ‖θ‖, if one is known.
     direction : {"maximize", "minimize"}
         Whether the best arms are those of largest or of smallest mean. Only what people see follows
-        it: algorithms always look for the largest (see ``AlgorithmOnProblem.turned``).
+        it: algorithms always look for the largest (see ``AlgorithmOnProblem.mirrored``).
     columns : tuple of str or None
         What the features are called, if they have names.
 

@@ -262,7 +262,7 @@ def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
     assert chosen(many) == chosen(many, indices="individual") == "two_arms_mixture"
     spared = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, S=2.0)
     assert chosen(spared, initialization=None) == "determinant"
-    with pytest.raises(errors.InvalidSetting, match="none that is proven"):
+    with pytest.raises(errors.InvalidSetting, match="no threshold that is proven"):
         shortlist.GIFA(threshold="auto", initialization=None).bind(linear)
 
 

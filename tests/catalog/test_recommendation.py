@@ -84,10 +84,14 @@ def test_where_no_strategy_can_work(sigma: Any) -> None:
     """Tables of so many arms are kept for none."""
     many = problem(K=200_001, N=2, sigma=sigma)
     assert recommendation.recommended(many) is recommendation.MANY_ARMS
-    chosen, threshold = recommendation.meant(None, None, many)
+    chosen, threshold = recommendation.resolve_choice(None, None, many)
     assert threshold is None
     bound = find_algorithm(chosen).bind(many)
-    assert bound.threshold.name == recommendation.meant("m-LinGapE", "auto", many)[1] != "auto"
+    assert (
+        bound.threshold.name
+        == recommendation.resolve_choice("m-LinGapE", "auto", many)[1]
+        != "auto"
+    )
     assert bound.proven
 
 

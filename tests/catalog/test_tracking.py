@@ -110,8 +110,8 @@ def test_errors_stay_below_delta() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(shortlist.errors.InvalidSetting, match="valid bounds; use stopping='lucb'"):
+    with pytest.raises(shortlist.errors.InvalidSetting, match="must be valid; use stopping='lucb'"):
         GIFA(stopping="lucb_lagged", elimination=True)
     many = np.random.default_rng(0).standard_normal((2_049, 3))
-    with pytest.raises(shortlist.errors.InvalidSetting, match="2,048 arms at most, got 2,049"):
+    with pytest.raises(shortlist.errors.InvalidSetting, match="at most 2,048 arms, got 2,049"):
         shortlist.Study(many, 3, sigma=1.0, algorithm="m-LinGapE with elimination", audit=False)

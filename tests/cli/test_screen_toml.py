@@ -42,10 +42,10 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: trust = 'guide' needs features": {
         **{"features": None, "arms": ["a", "b", "c", "d"], "m": 1, "trust": "guide"}
     },
-    "screen.toml: trust = 'guide' has an algorithm of its own, and algorithm = 'LUCB'": {
+    "screen.toml: trust = 'guide' selects its own algorithm, but algorithm = 'LUCB'": {
         **{"trust": "guide", "algorithm": "LUCB"}
     },
-    "screen.toml: trust = 'guide' has an algorithm of its own, and algorithm = 'MisLid": {
+    "screen.toml: trust = 'guide' selects its own algorithm, but algorithm = 'MisLid": {
         **{"trust": "guide", "misspecification": 0.1}
     },
     "screen.toml: trust = 'guide' stops when it is certain enough": {

@@ -107,7 +107,7 @@ def test_parquet_is_read_a_few_columns_at_a_time(
     assert np.array_equal(problem.features, x.astype(np.float32))
     assert problem.names == tuple(who)
     pq.write_table(pa.table({"x": lists, "y": x[:, 0]}), file)
-    with pytest.raises(InvalidFeatures, match="'x' holds lists, and there are other columns"):
+    with pytest.raises(InvalidFeatures, match="'x' contains lists, but there are other columns"):
         Problem.of(file, 1, sigma=1.0)
     holes = pa.array([[1.0, 2.0], None, [3.0, 4.0]], pa.list_(pa.float64(), 2))
     pq.write_table(pa.table({"x": holes}), file)

@@ -120,7 +120,7 @@ def test_permissions_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a\0b", "a" * 300, "nowhere/a", "."])
 def test_a_name_that_cannot_be_is_an_error_of_ours(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"cannot be written|plain file"):
+    with pytest.raises(InvalidSetting, match=r"cannot be written|regular file"):
         write_file(f"{tmp_path}/{name}", b"")
     if "\0" in name:
         with pytest.raises(InvalidSetting, match="cannot be made"):
@@ -128,7 +128,7 @@ def test_a_name_that_cannot_be_is_an_error_of_ours(tmp_path: Path, name: str) ->
 
 
 def test_a_device_is_left_alone() -> None:
-    with pytest.raises(InvalidSetting, match="not a plain file"):
+    with pytest.raises(InvalidSetting, match="not a regular file"):
         write_file("/dev/null", b"")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from paper_runs import faked
 from shortlist.paper.agreement import Line, Reproduced
-from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, Experiment, Panel
+from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, Panel, PaperExperiment
 from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS, PI_6
 from shortlist.paper.runs import row_runs
 from shortlist.paper.store import Store
@@ -56,7 +56,7 @@ def lines(panel: Panel, folder: Path, runs: int) -> list[Line]:
         task = row_runs(panel, row, instance, runs, 0, Store(folder))
         task.finish(None, lambda cost: None)
         frames[row.title] = task.finished()
-    reproduced = Reproduced(Experiment("published", "published", panels=(panel,)))
+    reproduced = Reproduced(PaperExperiment("published", "published", panels=(panel,)))
     reproduced.add(panel, instance, frames)
     return reproduced.lines[panel.name]
 

@@ -154,7 +154,7 @@ def test_unknown_names_and_bad_numbers_say_so(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "index.html").mkdir()
-    with pytest.raises(InvalidSetting, match=r"index\.html is not a plain file"):
+    with pytest.raises(InvalidSetting, match=r"index\.html is not a regular file"):
         reproduce("complexity-constants", out=tmp_path, progress=False)
     (tmp_path / "runs").touch()
     with pytest.raises(InvalidSetting, match=r"runs cannot be made \(File exists\).*are kept"):

@@ -408,7 +408,7 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
         errors.InvalidSetting, match=r"pass budget=… to Study, or shortlist.PairsInDoubt"
     ):
         shortlist.compare("pairs-in-doubt", INSTANCE, runs=1)
-    with pytest.raises(errors.InvalidSetting, match="takes no other: leave threshold=None"):
+    with pytest.raises(errors.InvalidSetting, match="cannot be replaced: leave threshold=None"):
         begin(50, threshold="frequentist")
     for same in ("pairs-in-doubt", "top-two", "XY-halving", shortlist.PairsInDoubt(budget=50)):
         assert begin(50, algorithm=same).budget == 50
@@ -559,8 +559,8 @@ def test_intervals_hold_the_means_of_arms_named_beforehand_and_say_so() -> None:
     study = begin()
     study.run(result, progress=False)
     words = " ".join(intervals(study).split())
-    assert "named beforehand hold its mean with probability 0.95, or about that" in words
-    assert "came out best: their bounds hold their means less often" in words
+    assert "named beforehand contain its mean with probability 0.95, or about that" in words
+    assert "came out best: their bounds contain their means less often" in words
     drawn = " ".join(text.get_text() for text in plot.intervals(study).findobj(Text))
     told = [words, " ".join(drawn.split()), NORMAL.summary]
     told += [dict(report_settings(study))["Risk, δ"], (DOCS / "fixed-budget.md").read_text()]

@@ -305,7 +305,9 @@ class TestContract:
             )
 
     def test_its_bound_is_its_own(self, name: str) -> None:
-        with pytest.raises(errors.InvalidSetting, match=r"takes no other: leave threshold=None"):
+        with pytest.raises(
+            errors.InvalidSetting, match=r"cannot be replaced: leave threshold=None"
+        ):
             shortlist.compare(
                 name, instance_for(name), runs=1, threshold="frequentist", progress=False
             )

@@ -16,7 +16,7 @@ from shortlist.arrays import Mask, Reals
 from shortlist.catalog.names import find_algorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans import guess_and_verify
-from shortlist.plans.guess_and_verify import Evidence, GuessAndVerify, squared_threshold, vote
+from shortlist.plans.guess_and_verify import GuessAndVerify, PairEvidence, squared_threshold, vote
 from shortlist.plans.means import OwnMeans
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
@@ -51,7 +51,7 @@ def wrong(inside: Mask, means: Reals, epsilon: float = 0.0) -> bool:
 @pytest.mark.parametrize("prior", [0.0, 5.0])
 def test_the_test_of_a_pair_without_a_gap_passes_as_rarely_as_promised(prior: float) -> None:
     rng, paths = np.random.default_rng(1), 20_000
-    evidence = Evidence.none(np.full((1, paths), prior))
+    evidence = PairEvidence.none(np.full((1, paths), prior))
     for look in range(200):
         length = np.full((1, paths), 1.05**look)
         if look:  # look often where it is near to passing
@@ -70,7 +70,7 @@ def test_what_is_shown_as_the_threshold_is_enough_for_the_test() -> None:
         for growth in (0.5, 1.0, 6.0, 200.0):
             squared = squared_threshold(-math.log(risk), growth)
             scores = np.array([math.sqrt(squared * growth)])
-            evidence = Evidence.none(np.ones(1)).after(scores / growth, np.full(1, growth), 1.0)
+            evidence = PairEvidence.none(np.ones(1)).after(scores / growth, np.full(1, growth), 1.0)
             assert evidence.largest[0] >= -math.log(risk) - 1e-9
 
 
@@ -283,5 +283,5 @@ def test_the_guarantee_names_what_is_assumed() -> None:
     assert "linear in the features" in linear.guarantee()
     assert own.proven
     assert "linear" not in own.guarantee()
-    with pytest.raises(InvalidSetting, match="bound of its own"):
+    with pytest.raises(InvalidSetting, match="uses its own bound"):
         find_algorithm("Guess-and-verify").bind(problem, "frequentist")

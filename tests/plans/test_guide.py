@@ -197,10 +197,13 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
         ({"trust": None}, "Known: linear, guide"),
         ({"algorithm": "LUCB"}, "algorithm = 'LUCB' was given: leave out one"),
         ({"algorithm": Guided()}, "leave out one of the two"),
-        ({"budget": 100}, "a budget was given: leave out one"),
-        ({"threshold": "pilot"}, "takes no other"),
-        ({"trust": "linear", "model": Mean()}, "pass trust='guide' with it"),
-        ({"trust": "linear", "algorithm": "Guided"}, "pass trust='guide' to Study"),
+        ({"budget": 100}, "a budget was given: leave one of the two out"),
+        ({"threshold": "pilot"}, "cannot be replaced"),
+        ({"trust": "linear", "model": Mean()}, "only used with trust='guide': pass both"),
+        (
+            {"trust": "linear", "algorithm": "Guided"},
+            "selected with trust='guide': pass that to Study",
+        ),
     ],
 )
 def test_settings_that_contradict_trust_are_refused(settings: dict[str, Any], says: str) -> None:

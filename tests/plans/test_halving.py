@@ -14,7 +14,7 @@ from budgets import begin, result
 from shortlist import errors
 from shortlist.designs.xy import optimal_design
 from shortlist.plans import halving as xy_halving
-from shortlist.plans.halving import Halving, phases
+from shortlist.plans.halving import XYHalvingStrategy, phases
 from shortlist.study.definition import _described
 
 SMALL_ANGLE = shortlist.instances.classic(K=3, m=1, omega=0.1, sigma=0.5)
@@ -26,7 +26,7 @@ def errors_of_halving(runs: int) -> int:
     return int((~frame["correct"]).sum())
 
 
-class SurvivorsOnly(Halving):
+class SurvivorsOnly(XYHalvingStrategy):
     """The planted bug: a phase pulls the arms that it compares, and no other."""
 
     def _design(self, i: Any, j: Any, gaps: Any = None) -> Any:

@@ -12,19 +12,23 @@ from scipy.stats import binomtest, norm
 
 import shortlist
 from budgets import begin, play, result
-from shortlist.plans.pairs_in_doubt import DoubtfulPairs, take_result
+from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy, take_result
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.definition import _described
 
 RNG = np.random.default_rng(0)
 
 
-def spending(features: Any, m: int, *, epsilon: float = 0.0, budget: int = 200) -> DoubtfulPairs:
+def spending(
+    features: Any, m: int, *, epsilon: float = 0.0, budget: int = 200
+) -> PairsInDoubtStrategy:
     problem = ReducedProblem(np.asarray(features, float), m, 0.5, 0.05, epsilon)
-    return DoubtfulPairs(problem, budget)
+    return PairsInDoubtStrategy(problem, budget)
 
 
-def told(features: Any, pulls: Any, means: Any, m: int, epsilon: float = 0.0) -> DoubtfulPairs:
+def told(
+    features: Any, pulls: Any, means: Any, m: int, epsilon: float = 0.0
+) -> PairsInDoubtStrategy:
     strategy = spending(features, m, epsilon=epsilon, budget=10_000)
     strategy.take(np.asarray(pulls), np.asarray(pulls) * np.asarray(means))
     return strategy
@@ -36,7 +40,9 @@ def variances(features: NDArray[Any], pulls: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(features @ inverse @ features.T)
 
 
-def gains(strategy: DoubtfulPairs, features: NDArray[Any], m: int, epsilon: float) -> list[float]:
+def gains(
+    strategy: PairsInDoubtStrategy, features: NDArray[Any], m: int, epsilon: float
+) -> list[float]:
     """For every arm the shares of variance that its result removes, each times its doubt."""
     order = np.argsort(-strategy.means)
     before, removed = variances(features, strategy.pulls), []

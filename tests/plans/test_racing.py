@@ -34,8 +34,8 @@ from shortlist.plans.racing import (
     NORMAL,
     NORMAL_RATE,
     THRESHOLDS,
-    Classical,
     Interval,
+    OwnIntervalStrategy,
     end,
     exploration,
 )
@@ -367,7 +367,7 @@ def test_the_test_of_errors_can_fail() -> None:
     own = {"name": "Careless", "threshold": THRESHOLDS[KL_RATE], "classical": True}
     instance = coins(0.6 - 0.02 * np.arange(10), 1)
     for kind, races in ((KL_BY_MIXTURE, False), (NORMAL, True)):
-        strategy = partial(Classical, interval=Careless(*astuple(kind)), races=races)
+        strategy = partial(OwnIntervalStrategy, interval=Careless(*astuple(kind)), races=races)
         frame = run(Planned(strategy=strategy, **own), instance, runs=100)  # type: ignore[arg-type]
         assert improbability(frame, 0.1) < 1e-6
 

@@ -16,7 +16,7 @@ from shortlist import errors
 from shortlist.numerics.random import seed_stream
 from shortlist.plans import top_two
 from shortlist.plans.strategy import ReducedProblem
-from shortlist.plans.top_two import TopTwoSampling
+from shortlist.plans.top_two import TopTwoStrategy
 from shortlist.study.definition import _described
 
 RNG = np.random.default_rng(0)
@@ -31,9 +31,9 @@ def stream_of(seed: int) -> NDArray[np.uint64]:
     return stream
 
 
-def sampling(features: Any, m: int, *, epsilon: float = 0.0, budget: int = 200) -> TopTwoSampling:
+def sampling(features: Any, m: int, *, epsilon: float = 0.0, budget: int = 200) -> TopTwoStrategy:
     problem = ReducedProblem(np.asarray(features, float), m, 0.5, 0.05, epsilon)
-    return TopTwoSampling(problem, budget)
+    return TopTwoStrategy(problem, budget)
 
 
 def test_the_most_telling_arm_leaves_the_least_variance() -> None:

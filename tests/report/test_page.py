@@ -365,7 +365,7 @@ def test_the_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert place.read_text() == "old"
     with pytest.raises(InvalidSetting, match=r"[Nn]ame a file in a folder that exists"):
         report.write(study, tmp_path / "nowhere" / "report.html")
-    with pytest.raises(InvalidSetting, match="is not a plain file"):
+    with pytest.raises(InvalidSetting, match="is not a regular file"):
         report.write(study, tmp_path)
 
 

@@ -53,7 +53,7 @@ def test_a_cache_of_another_screen_is_refused(data: DataSet, tmp_path: Path) -> 
         if same:  # neither the seed nor the labels change a reward
             assert data.screen(cache=path, **other).reward(0, 1) == data.screen().reward(0, 1)
         else:
-            with pytest.raises(InvalidSetting, match="holds rewards of another screen"):
+            with pytest.raises(InvalidSetting, match="contains rewards of another screen"):
                 data.screen(cache=path, **other)
     assert path.read_bytes() == kept
 
@@ -70,7 +70,7 @@ def test_a_cache_of_another_screen_is_refused(data: DataSet, tmp_path: Path) -> 
 def test_a_file_that_is_no_cache_is_left_alone(text: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "pulls.csv"
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(InvalidSetting, match=f"line {line}: this is no file of rewards"):
+    with pytest.raises(InvalidSetting, match=f"line {line}: this is not a reward cache"):
         RewardCache(path, "x")
     assert path.read_text(encoding="latin-1") == text
 

@@ -182,7 +182,9 @@ def test_studies_with_and_without_features(data: DataSet) -> None:
     assert f"linear in {linear.problem.rank} features" in means
     assert f"by up to {misfit:.3f}" in means
     assert "nothing is assumed about them" in assumptions(plain, rewards)[1]
-    assert "is your claim" in assumptions(screen.study(2, sigma=0.1, epsilon=0.2), rewards)[0]
+    assert (
+        "is your own assumption" in assumptions(screen.study(2, sigma=0.1, epsilon=0.2), rewards)[0]
+    )
     # The signatures themselves have more genes than there are drugs.
     vacuous = data.screen(features=None).study(2)
     assert "rank 8, as many as there are drugs" in assumptions(vacuous, rewards)[1]

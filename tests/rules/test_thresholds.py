@@ -12,8 +12,8 @@ import shortlist
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     TWO_ARM_PRIOR,
-    Setting,
     Threshold,
+    ThresholdInputs,
     two_arm_threshold,
 )
 
@@ -61,7 +61,7 @@ def test_the_width_of_a_pair_is_that_of_mislid() -> None:
 
 
 def test_the_figures_of_the_documents() -> None:
-    setting = Setting(20, 20, 20, 1.0, 1.0, 0.05, None, 0.0, 1.0, True, "paired", 4)
+    setting = ThresholdInputs(20, 20, 20, 1.0, 1.0, 0.05, None, 0.0, 1.0, True, "paired", 4)
     found = {}
     for name in ("two_arms", "two_arms_mixture"):
         C = THRESHOLDS[name].rule(10_000, 0.0, THRESHOLDS[name].constants(setting))

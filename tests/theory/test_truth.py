@@ -24,7 +24,7 @@ EVERY = [
 def test_instances_that_cannot_be_used(ask: Any) -> None:
     fine = np.array([0.9, 0.5, 0.5, 0.1])
     with pytest.raises(
-        InvalidSetting, match=r"ranks 2 and 3 are equal but for rounding \(0.5 and 0.5\)"
+        InvalidSetting, match=r"ranks 2 and 3 are equal up to rounding \(0.5 and 0.5\)"
     ):
         ask(given_as(np.eye(4), fine, 2))
     with pytest.raises(InvalidSetting, match="equal"):  # 0.1 + 0.2 and 0.3 differ by rounding

@@ -171,7 +171,7 @@ def reset_allocation(allocation: Allocation) -> None:
 
 @compiled(typed=True)
 def share_out(pulls: int, allocation: Allocation) -> None:
-    """Add so many pulls to the target, by the weights."""
+    """Add this number of pulls to the target, by the weights."""
     for a in range(allocation.target.shape[0]):
         allocation.target[a] += pulls * allocation.weights[a]
     allocation.clock[SHARED] += pulls
@@ -215,7 +215,7 @@ def allocate(
     Returns NO_ROOM where there is too little room for learners or pieces, NO_SHARES where w* is to
     be solved: nothing is lost then, and the call is repeated. All but the published runs track the
     sum of the weights (C-tracking; Garivier and Kaufmann 2016). Pulls for which there was no round,
-    such as those still under way, are shared out by the weights of this one.
+    such as those still pending, are shared out by the weights of this one.
     """
     clock, target, wanted = allocation.clock, allocation.target, allocation.wanted
     game, pairs, weights = allocation.game, allocation.pairs, allocation.weights

@@ -14,8 +14,8 @@ program is that of the player of the rows, who can start from doing nothing: max
 shares of the columns.
 
 r_t is the paper's, and satisfies what its Theorem 1 asks for: its average goes to 0, t r_t does
-not. So is the forced exploration, of all arms while these are at most four a dimension; of more,
-arms that span explore for all. The sum of the z_t is tracked by differences, there by ratios.
+not. So is the forced exploration, of all arms while there are at most four per dimension; with
+more, arms that span explore for all. The sum of the z_t is tracked by differences, there by ratios.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Pieces(Record):
 
 
 def make_pieces(arms: int, room: int) -> Pieces:
-    """Memory for a game of so many pieces."""
+    """Memory for a game of up to ``room`` pieces."""
     names = {"row_names": room, "column_names": arms, "support": arms}
     return Pieces.zeros(payoffs=(room, arms), tableau=(room + 1, arms + 1), **names)
 

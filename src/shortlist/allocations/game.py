@@ -40,7 +40,7 @@ class Game(Record):
 
 
 def make_game(arms: int, places: int) -> Game:
-    """A game before its first round, with room for so many answers."""
+    """A game before its first round, with room for ``places`` answers."""
     answers = np.full(places, EMPTY, np.int64)
     return Game.zeros(answers=answers, learners=(places, arms + 1), gains=arms)
 

@@ -25,8 +25,8 @@ from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_thresh
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import (
     THRESHOLDS,
-    Setting,
     Threshold,
+    ThresholdInputs,
     least_demanding,
     published_regularization,
 )
@@ -100,12 +100,12 @@ class GIFA:
         if (self.allocation is not None) != ("target" in self.rules["selection"].needs):
             raise InvalidSetting(
                 f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
-                "'tracking' follows an allocation such as 'game', and no other rule does."
+                "'tracking' follows an allocation such as 'game', but no other rule does."
             )
         if self.elimination and "lagged" in self.rules["stopping"].traits:
             raise InvalidSetting(
-                f"elimination=True with stopping={self.rules['stopping'].name!r}: what is remembered "
-                "must be valid bounds; use stopping='lucb' or 'ugape'."
+                f"elimination=True with stopping={self.rules['stopping'].name!r}: elimination "
+                "keeps old bounds, so they must be valid; use stopping='lucb' or 'ugape'."
             )
         if not self.name:
             parts = (self.candidates, self.ambiguous, self.selection, self.stopping, self.indices)
@@ -138,8 +138,9 @@ class GIFA:
             )
         if self.elimination and problem.arms > GRAM_LIMIT:
             raise InvalidSetting(
-                f"{self.name} remembers a bound for every pair of arms, of {GRAM_LIMIT:,} arms at "
-                f"most, got {problem.arms:,}: use the same algorithm without elimination."
+                f"{self.name} stores a bound for every pair of arms, so it takes at most "
+                f"{GRAM_LIMIT:,} arms, got {problem.arms:,}: use the same algorithm without "
+                "elimination."
             )
         chosen = self.chosen_threshold(problem, threshold)
         features, initial, setting = self._setting(problem, chosen)
@@ -180,11 +181,13 @@ class GIFA:
             allocation=ALLOCATIONS[self.allocation],
             elimination=self.elimination,
         )
-        reasons, again = (
+        reasons, rebind = (
             self._unproven_rules(),
             partial(self.bind, threshold=chosen, designs=designs),
         )
-        return AlgorithmOnProblem(self.name, problem, chosen, setting, engine, reasons, again=again)
+        return AlgorithmOnProblem(
+            self.name, problem, chosen, setting, engine, reasons, rebind=rebind
+        )
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
         """The threshold on this problem: the one given, or the algorithm's own."""
@@ -200,7 +203,7 @@ class GIFA:
 
     def _setting(
         self, problem: Problem, chosen: Threshold, *, choosing: bool = False
-    ) -> tuple[Reals, Integers, Setting]:
+    ) -> tuple[Reals, Integers, ThresholdInputs]:
         """The features in the basis used, the initial pulls, and what the threshold may depend on.
 
         To choose among thresholds, it only matters whether the initial pulls span. Where the
@@ -232,24 +235,19 @@ class GIFA:
                 longest = float(np.sqrt((squared_norms(features) / noise).max()))
         if weakest == 0.0 and len(initial) and regularization == 0.0:
             raise InvalidSetting(
-                f"the arms' σ are too far apart, the smallest {float(np.sqrt(noise.min())):.2g} of the "
-                "largest, for results to be added up: give the arms of small σ a larger one, such as "
-                "a thousandth of the largest. The guarantee holds with any σ that is not too small."
+                "the σ of the arms differ too much (the smallest is "
+                f"{float(np.sqrt(noise.min())):.2g} times the largest) for their results to be "
+                "summed accurately: raise the small ones, for example to a thousandth of the "
+                "largest. The guarantee holds with any σ that is not too small."
             )
-        setting = Setting(
-            arms=problem.arms,
-            dimension=problem.arms if self.classical else problem.dimension,
+        setting = ThresholdInputs.of(
+            problem,
+            classical=self.classical,
             rank=features.shape[1],
             longest=longest,
-            sigma=problem.sigma,
-            delta=problem.noise.left_of(problem.delta),
-            S=problem.S,
             regularization=regularization,
             weakest=weakest,
-            classical=self.classical or problem.is_classical,
             indices=self.rules["indices"].name,
-            m=problem.m,
-            features_unused=self.classical and not problem.is_classical,
         )
         return features, initial, setting
 
@@ -291,7 +289,9 @@ class GIFA:
             reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
         # τ_LUCB reads one pair only, so this must be a pair that stands for all others.
         if _is_own(rules["ambiguous"]) and rules["stopping"].name == "lucb":
-            reasons.append(f"τ_LUCB relies on b_t, whose rule {rules['ambiguous'].name!r} is own")
+            reasons.append(
+                f"τ_LUCB relies on b_t, and its rule {rules['ambiguous'].name!r} is the user's own"
+            )
         return reasons
 
 
@@ -300,7 +300,7 @@ def _is_own(one: Rule) -> bool:
     return known is None or known.py_func is not one.py_func
 
 
-class Row(NamedTuple):
+class TableOneRow(NamedTuple):
     """A row of Table 1; the name without a selection rule means the first one."""
 
     algorithm: str
@@ -316,20 +316,20 @@ class Row(NamedTuple):
 
 # fmt: off
 TABLE_1 = (
-    Row("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
+    TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
         True, None, "Kalyanakrishnan et al. 2012; no features"),
-    Row("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
+    TableOneRow("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
         True, None, "Gabillon et al. 2012; no features"),
-    Row("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
+    TableOneRow("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
         False, 1, "Xu et al. 2018; the best arm only (m = 1)"),
-    Row("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
+    TableOneRow("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
         "lucb", "paired", False, None, "Réda et al. 2021; LinGapE for any m"),
-    Row("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
+    TableOneRow("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
         False, None, "Réda et al. 2021; all in terms of gap indices"),
     # Not greedy: it shrinks the pair's width and may leave each arm's own, which then never stops.
-    Row("LinGIFA (individual)", "smallest_gap", "mth_gap", ("largest_variance",), "ugape",
+    TableOneRow("LinGIFA (individual)", "smallest_gap", "mth_gap", ("largest_variance",), "ugape",
         "individual", False, None, "LinGIFA with each arm bounded alone"),
-    Row("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
+    TableOneRow("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
         "paired", False, None, "LinGIFA with the stop of LUCB"),
 )
 # fmt: on
@@ -340,7 +340,7 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _as_table_1(row: Row, selection_rule: str) -> GIFA:
+def _as_table_1(row: TableOneRow, selection_rule: str) -> GIFA:
     default = selection_rule == row.selections[0]
     return GIFA(
         candidates=row.candidates,
@@ -356,7 +356,7 @@ def _as_table_1(row: Row, selection_rule: str) -> GIFA:
     )
 
 
-def _as_published(row: Row, selection_rule: str) -> GIFA:
+def _as_published(row: TableOneRow, selection_rule: str) -> GIFA:
     """The algorithm as in the authors' logged runs, whose settings differ from Algorithm 1."""
     plain = _as_table_1(row, selection_rule)
     starts_by_each = row.candidates == "top_means" or row.classical

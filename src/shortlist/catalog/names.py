@@ -55,7 +55,8 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         return choice
     if not isinstance(choice, str):
         raise InvalidSetting(
-            "an algorithm is a name, a shortlist.GIFA or a shortlist.MisLid, got "
+            "an algorithm must be a name or an algorithm object (GIFA, Planned, MisLid, Guided, "
+            f"{', '.join(each.__name__ for each in WITH_BUDGET.values())}), got "
             f"{type(choice).__name__}."
         )
     if choice == MisLid.__name__:
@@ -66,7 +67,7 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         )
     if choice == Guided.__name__:
         raise InvalidSetting(
-            "Guided is chosen by what is trusted: pass trust='guide' to Study, write "
+            "Guided is selected with trust='guide': pass that to Study, write "
             'trust = "guide" in a screen.toml, or pass shortlist.Guided() to compare.'
         )
     if choice in WITH_BUDGET:

@@ -13,7 +13,7 @@ from shortlist.designs.direction import Designs
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.numerics.order import largest_first
 from shortlist.plans.budget import Budgeted
-from shortlist.plans.guess_and_verify import MOST_ARMS as GUESSED
+from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
 from shortlist.plans.guide import Guided
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
@@ -41,7 +41,7 @@ def recommended(problem: Problem) -> Algorithm:
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
-    if problem.arms > GUESSED:
+    if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
     one_sigma = not problem.noise.is_estimated and problem.relative_noise.min() == 1.0
     if one_sigma and problem.m * (problem.arms - problem.m) <= FEW_PAIRS:
@@ -83,7 +83,7 @@ def arms_tell_of_others(problem: Problem) -> bool:
     )
 
 
-def meant(
+def resolve_choice(
     choice: str | Algorithm | None, threshold: Any, problem: Problem, budget: object = None
 ) -> tuple[str | Algorithm, Any]:
     """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
@@ -94,7 +94,7 @@ def meant(
     Examples
     --------
     >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
-    >>> meant("m-LinGapE", "auto", problem)
+    >>> resolve_choice("m-LinGapE", "auto", problem)
     ('m-LinGapE', 'pilot')
     """
     if budget is not None:
@@ -112,7 +112,7 @@ def meant(
     return choice, threshold
 
 
-def by_trust(
+def algorithm_for_trust(
     trust: object,
     model: Any,
     choice: str | Algorithm | None,
@@ -135,20 +135,19 @@ def by_trust(
 
     Examples
     --------
-    >>> by_trust("guide", None, None, has_features=True)
+    >>> algorithm_for_trust("guide", None, None, has_features=True)
     Guided(model=None)
-    >>> by_trust("guide", None, "LUCB", has_features=True)
+    >>> algorithm_for_trust("guide", None, "LUCB", has_features=True)
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: trust = 'guide' has an algorithm of its own, and algorithm = 'LUCB' was given: leave out one of the two.
+    shortlist.errors.InvalidSetting: trust = 'guide' selects its own algorithm, but algorithm = 'LUCB' was given: leave one of the two out.
     """
     if trust not in TRUSTS:
         raise unknown_name("trust", trust, TRUSTS)
     if trust != "guide":
         if model is not None:
             raise InvalidSetting(
-                "model= guesses from the features where these are a guide: pass trust='guide' with "
-                "it, or leave it out."
+                "model= is only used with trust='guide': pass both, or leave model= out."
             )
         return choice
     if not has_features:
@@ -157,14 +156,14 @@ def by_trust(
         )
     if budget is not None:
         raise InvalidSetting(
-            "trust = 'guide' stops when it is certain enough, and a budget was given: leave out one "
-            "of the two."
+            "trust = 'guide' stops when it is certain enough, but a budget was given: leave one of "
+            "the two out."
         )
     if not (choice is None or is_auto(choice)):
         name = choice if isinstance(choice, str) else find_algorithm(choice).name
         raise InvalidSetting(
-            f"trust = 'guide' has an algorithm of its own, and algorithm = {name!r} was given: leave "
-            "out one of the two."
+            f"trust = 'guide' selects its own algorithm, but algorithm = {name!r} was given: leave "
+            "one of the two out."
         )
     return Guided(model)
 
@@ -191,7 +190,7 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     )
 
 
-def is_left_open(choice: Any, threshold: Any) -> bool:
+def is_unspecified(choice: Any, threshold: Any) -> bool:
     """Whether nothing was named: a stored study keeps what it was begun with, whatever is
     recommended now.
     """

@@ -152,7 +152,7 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
 
 def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
     """The settings as ``Study`` would store them; a seed that is not given is the stored one."""
-    from shortlist.catalog.recommendation import is_left_open, meant
+    from shortlist.catalog.recommendation import is_unspecified, resolve_choice
     from shortlist.problem import Problem, checked_seed
     from shortlist.study.definition import Definition
 
@@ -160,7 +160,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
     problem = Problem.of(sigma=settings.get("sigma"), **asked)
     seed, algorithm, budget = (settings.get(key) for key in ("seed", "algorithm", "budget"))
     named = settings.get("threshold")
-    chosen, threshold = meant(algorithm, named, problem, budget)
+    chosen, threshold = resolve_choice(algorithm, named, problem, budget)
     given = Definition.of(
         problem,
         algorithm=chosen,
@@ -170,7 +170,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
         classical="features" not in settings,
         audit=settings.get("audit", True),
     )
-    given.leave_open(stored, seed=False, algorithm=is_left_open(algorithm, named))
+    given.leave_open(stored, seed=False, algorithm=is_unspecified(algorithm, named))
     return given
 
 

@@ -163,11 +163,11 @@ class ScreenFile:
 
     def _by_trust(self, algorithm: Any) -> dict[str, Any]:
         """The algorithm that goes with the key trust, where it is another."""
-        from shortlist.catalog.recommendation import by_trust
+        from shortlist.catalog.recommendation import algorithm_for_trust
 
         trust, budget = self.keys["trust"], self.keys.get("budget")
         try:
-            chosen = by_trust(
+            chosen = algorithm_for_trust(
                 trust, None, algorithm, has_features="features" in self.keys, budget=budget
             )
         except InvalidInput as error:

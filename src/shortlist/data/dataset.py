@@ -177,7 +177,7 @@ def _place(name: str, folder: Path) -> Path:
 
 
 def _mirrored(name: str, folder: Path) -> Path:
-    # A mirror is the user's: it is read, and never repaired.
+    # A mirror is the user's: it is read but never repaired.
     which = f"{folder} (the folder that {MIRROR} names)"
     otherwise = f"or unset {MIRROR} to have it downloaded."
     try:
@@ -223,14 +223,14 @@ def _cached(file: File) -> Path:
         raise DataUnavailable(
             f"{file.source} {found} the cache ({folder}) and cannot be downloaded "
             f"({reason}): connect to the network once and {_fetching()}, or "
-            f"set {MIRROR} to a folder that holds the files of DR_Data (github.com/clreda/"
+            f"set {MIRROR} to a folder that contains the files of DR_Data (github.com/clreda/"
             "linear-top-m)."
         ) from None
     except ValueError:  # too long, or what Pooch raises when the checksum is wrong
         raise DataUnavailable(
             f"what {urlsplit(BASE_URL).netloc} sent as {file.source} is not the published file "
             f"(its size or its SHA-256 differs) and was thrown away: {_fetching()} again, "
-            f"later or from another network, or set {MIRROR} to a folder that holds the files."
+            f"later or from another network, or set {MIRROR} to a folder that contains the files."
         ) from None
     except OSError as error:
         raise DataUnavailable(
@@ -271,6 +271,6 @@ def _pooch() -> Any:
     except ImportError:
         raise ImportError(
             f"downloading data needs pooch: pip install 'shortlist[paper]', or set {MIRROR} to a "
-            "folder that holds the files."
+            "folder that contains the files."
         ) from None
     return pooch

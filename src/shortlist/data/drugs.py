@@ -10,7 +10,7 @@ from shortlist.errors import unknown_name
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance
 
-# What the columns of rewards_cosine_10drugs_18samples.csv hold, found by comparing them with the
+# What the columns of rewards_cosine_10drugs_18samples.csv contain, found by comparing them with the
 # rewards in the .txt log, drug by drug; the file has no header. Antiepileptic drugs come first.
 COLUMNS = (
     *("Hydroxyzine", "Acetazolamide", "Pentobarbital", "Topiramate", "Diazepam"),

@@ -5,9 +5,9 @@ there because it takes milliseconds a pair, and seconds among very many arms.
 
 ``all_weights`` does every pair of an instance, some two hundred times faster a pair. It walks from
 vertex to vertex of the dual polytope |x_aᵀu| ≤ 1, which is the same for all pairs, to the one that
-is highest in the direction: the arms that hold this vertex are those that carry weight. It keeps
-only answers that it can prove to be the only optimum, and asks ``lightest_weights`` for the others;
-so where w* is not unique, both still choose the same.
+is highest in the direction: the arms whose constraints are tight there are those that carry weight.
+It keeps only answers that it can prove to be the only optimum, and asks ``lightest_weights`` for
+the others; so where w* is not unique, both still choose the same.
 
 ``few_weights`` is for very many arms. The arms of w* are at most as many as the features have
 dimensions, so the program is solved over a small set of arms. Its prices u say of any other arm
@@ -34,12 +34,12 @@ from shortlist.numerics.records import Integers, Mask, Reals, Record, Table
 from shortlist.rules.initialization import span
 
 NEGLIGIBLE = 1e-9  # of the largest weight
-ALL_AT_ONCE = 4096  # arms: of more, few are taken and the others checked
+ALL_AT_ONCE = 4096  # arms: with more, few are taken and the others checked
 KEPT = 8  # times the rank: arms of earlier designs to start the next from
 ADDED = 4  # times the rank: arms that join in one step
 STEPS = 200
 PIVOTS = 20  # times the rank, before a walk is taken to go in circles
-EXACT_PRICE = 1e-10  # the least tolerance that HiGHS offers; of a price of 1
+EXACT_PRICE = 1e-10  # the least tolerance that HiGHS offers, for a price of 1
 FINE = {"dual_feasibility_tolerance": EXACT_PRICE, "primal_feasibility_tolerance": EXACT_PRICE}
 
 
@@ -192,7 +192,7 @@ def few_weights(
 
     ``noise`` is (σ_a/σ)² of every arm, all 1 by default; ``start`` are arms to begin with, which
     span, such as those of another pair's design; ``basis`` is the result of
-    ``nearly_orthonormal_basis``, if it is at hand.
+    ``nearly_orthonormal_basis``, if available.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def arrive(features: Table, vertex: Vertex, weights: Reals, most: int) -> bool:
 def walk(features: Table, b: int, vertex: Vertex, table: Table, proven: Mask) -> None:
     """Fill in w*(b, c) for one c after the other, each started from the vertex of the last.
 
-    The dual of the linear program is to maximise (x_b − x_c)ᵀu over the polytope. It starts anew
+    The dual of the linear program is to maximise (x_b − x_c)ᵀu over the polytope. It starts again
     for every b, so that rounding errors of the inverse do not pile up.
     """
     arms, rank = features.shape

@@ -9,7 +9,7 @@ to the pairs of largest norm. (Σ_p q_p r_p‖y_p‖²)² / max_a g_a is a lower
 ``theory.lower_bound``), so it is known when w is good enough; a few per cent will do, since the
 bounds are made of the norms that the pulls really have.
 
-The arms are whitened once a step, L⁻¹x_a with V(w) = Σ_a w_a x_a x_aᵀ = LLᵀ, and norms and fitted
+The arms are whitened once per step, L⁻¹x_a with V(w) = Σ_a w_a x_a x_aᵀ = LLᵀ, and norms and fitted
 means are computed from that. It is compiled, and uses no threaded library: at these sizes that is
 no slower, and the digits do not depend on the number of threads.
 """
@@ -59,7 +59,7 @@ def descend(
     white: Table,
     gram: Table,
 ) -> float:
-    """Write the best design of so many steps into ``best``; its value, or −1 if V is singular."""
+    """Write the best design of ``steps`` steps into ``best``; its value, or −1 if V is singular."""
     arms, rank = features.shape
     pairs = b.shape[0]
     least = np.inf

@@ -15,7 +15,7 @@ from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.rewards import either, gaussian
 from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import Setting, StrategyThreshold, Threshold
+from shortlist.rules.thresholds import StrategyThreshold, Threshold, ThresholdInputs
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
@@ -45,7 +45,7 @@ class AlgorithmOnProblem:
     name: str  # the algorithm's
     problem: Problem  # what is asked
     threshold: Threshold | StrategyThreshold  # how wide the indices are
-    setting: Setting  # what the threshold was computed from
+    setting: ThresholdInputs  # what the threshold was computed from
     engine: AnyEngine  # the algorithm's parts, on this problem
     # Why the rules themselves are not covered by a theorem; empty if they are.
     unproven_rules: list[str]
@@ -54,7 +54,7 @@ class AlgorithmOnProblem:
     misspecification: float = 0.0  # how far from linear in the features the means may be
     guide: str = ""  # what guesses from the features, where nothing else uses them; else empty
     # The same algorithm and threshold on another problem, where σ may be estimated.
-    again: Callable[[Problem], AlgorithmOnProblem] | None = None
+    rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
     # Where every result must lie. The bound then rests on it, and σ is not used.
     reward_range: tuple[float, float] | None = None
     # What an arm's own interval is, in signs, where it is not the usual one.
@@ -78,8 +78,8 @@ class AlgorithmOnProblem:
             if not low <= value <= high:
                 raise InvalidInput(
                     f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing "
-                    "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or with "
-                    "results scaled to this range; to cut one off would bias the mean."
+                    "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or "
+                    "scale the results to this range; clipping them would bias the mean."
                 )
         if abs(value) > LARGEST:
             raise InvalidInput(
@@ -88,7 +88,7 @@ class AlgorithmOnProblem:
             )
         self.problem.noise.check(value)
 
-    def turned(self, values: Reals) -> Reals:
+    def mirrored(self, values: Reals) -> Reals:
         """Results or means with the largest sought, as algorithms do; its own inverse.
 
         Where the smallest are looked for they are negated. An algorithm for results from 0 to 1 is
@@ -112,9 +112,9 @@ class AlgorithmOnProblem:
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""
-        assert self.again is not None
+        assert self.rebind is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
-        return self.again(replace(self.problem, noise=noise))
+        return self.rebind(replace(self.problem, noise=noise))
 
     @property
     def interval(self) -> str:
@@ -124,9 +124,9 @@ class AlgorithmOnProblem:
 
     @property
     def coverage(self) -> str:
-        """How often the arms' own intervals hold their means, in a sentence."""
+        """How often the arms' own intervals contain their means, in a sentence."""
         if not self.proven:
-            return "No proof says how often an arm's bounds hold its mean."
+            return "There is no proof of how often an arm's bounds contain its mean."
         return self.threshold.coverage.format(level=f"{1 - self.problem.delta:g}")
 
     @property

@@ -28,7 +28,7 @@ class Setup:
     epsilon: float
     noise: Reals  # (σ_a/σ)² of every arm
     initial: Integers  # arms pulled before the first decision, in order
-    # Of the posterior: λ_V, and the shift of ln det(I + A/shift), 0 if that is not kept.
+    # For the posterior: λ_V, and the shift of ln det(I + A/shift), 0 if that is not kept.
     regularization: float = 0.0
     shift: float = 0.0
     stop: str = "lucb"  # the stopping rule's name
@@ -43,7 +43,7 @@ class Setup:
 
     @cached_property
     def weights(self) -> Reals:
-        """How often an evaluation of each arm counts: σ²/σ_a²."""
+        """The weight of an evaluation of each arm: σ²/σ_a²."""
         return 1.0 / self.noise
 
     @cached_property
@@ -120,7 +120,7 @@ class AnyEngine(Protocol):
     def round(self) -> Any:
         """An empty round."""
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next round, in order, and how often each has been by now."""
 
     def follow(
@@ -131,7 +131,7 @@ class AnyEngine(Protocol):
     def ahead(self, posterior: Posterior, now: Any, seed: int) -> Callable[[list[int]], Decision]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
 
-    def again(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
+    def last_decision(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
         """The last decision and its round, made from the posterior if nothing came in since."""
 
     def threshold(self, posterior: Posterior, now: Any) -> float:
@@ -167,9 +167,9 @@ class AnyEngine(Protocol):
 class Runs:
     """What many replicates gave, one row per run.
 
-    ``sums`` are those of each arm's results, where there is only one run. Of audited runs, ``audited``
-    is how many of the samples tested whether the means are linear in the features, and ``rejected``
-    whether they are not.
+    ``sums`` are those of each arm's results, where there is only one run. For audited runs,
+    ``audited`` is how many of the samples tested whether the means are linear in the features, and
+    ``rejected`` whether they are not.
     """
 
     seeds: NDArray[np.uint64]

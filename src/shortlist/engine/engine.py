@@ -29,7 +29,7 @@ from shortlist.arrays import NO_ARM, Mask
 from shortlist.engine import round as rounds
 from shortlist.engine import settings
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
-from shortlist.engine.follow import INITIALIZED, STOPPED, Position, Steps, follow, fresh_marks
+from shortlist.engine.follow import IS_INITIALIZED, IS_STOPPED, Position, Steps, follow, fresh_marks
 from shortlist.engine.loop import Simulation, replicate
 from shortlist.engine.many_arms.round import decide_by_rows, decide_lagging
 from shortlist.engine.many_arms.state import make_memory, number_of_rows, skips_most_arms
@@ -68,7 +68,7 @@ class Engine:
     setup: Setup  # the problem, the posterior's settings, and the first pulls
     rules: dict[str, Rule]  # one rule of each kind in ``RULE_ORDER``
     constants: Reals  # of the threshold
-    design: Design  # (b, c) → w*(b, c), once a pair
+    design: Design  # (b, c) → w*(b, c), once per pair
     # (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
     shares: Shares
     after_pilot: Integers  # the pulls of every arm after a pilot
@@ -84,7 +84,7 @@ class Engine:
     def flags(self) -> int:
         """What the loop must prepare, as bits."""
         bits = flags_of(self.rules, elimination=self.elimination)
-        bits |= settings.INITIALIZED if len(self.setup.initial) else 0
+        bits |= settings.HAS_INITIAL_PULLS if len(self.setup.initial) else 0
         bits |= settings.TARGET if self.allocation != NONE else 0
         return bits | (settings.SKIPS_ARMS if self._skips_arms else 0)
 
@@ -127,7 +127,7 @@ class Engine:
         return width_floor(self.setup.features, self.setup.regularization)
 
     def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
-        """C at this moment; of the pair decided on, where every pair has its own."""
+        """C at this moment; that of the pair decided on, where every pair has its own."""
         if self._by_pair and now is not None and now.pair[B] != NO_ARM:
             variances = posterior.variances[now.pair[B]], posterior.variances[now.pair[C]]
             return float(two_arm_threshold(self.constants, *variances))
@@ -141,7 +141,7 @@ class Engine:
         offset = 0 if len(self.setup.initial) else 1
         return float(self.rules["threshold"](int(time) + offset, log_det, self.constants))
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next round, in order, and how often each has been by now."""
         if posterior.aside:
             arms = np.repeat(np.arange(len(self.setup.features)), self.after_pilot)
@@ -232,7 +232,7 @@ class Engine:
     def _exploration(self) -> tuple[Integers, float]:
         return exploration(self.allocation, in_units(self.setup.features, self.setup.noise))
 
-    def again(
+    def last_decision(
         self, posterior: Posterior, now: rounds.Round, seed: int
     ) -> tuple[Decision, rounds.Round]:
         """The last decision, made again from the posterior alone."""
@@ -266,10 +266,10 @@ class Engine:
         Results at their own means are supposed first of the arms in ``supposing``.
         """
         marks = fresh_marks()
-        marks[INITIALIZED] = 1
+        marks[IS_INITIALIZED] = 1
         steps = Steps.supposing(supposing or [])
         now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
-        return decision_of(now.pair, now.figures, stop=bool(marks[STOPPED])), now
+        return decision_of(now.pair, now.figures, stop=bool(marks[IS_STOPPED])), now
 
     def follow(
         self,
@@ -284,13 +284,13 @@ class Engine:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         position = self._position(marks)
         layout = posterior.state.layout
-        settings = self._with_stop if check_stop else self._without_stop
+        chosen = self._with_stop if check_stop else self._without_stop
         routines = self._routines[layout]
         effort = len(steps.kinds) * len(self.setup.features) * STEPS_AN_ARM
         while True:
             function = self._follower(layout, effort)
             status = function(
-                posterior.state, now, settings, routines, np.uint64(seed), position, steps
+                posterior.state, now, chosen, routines, np.uint64(seed), position, steps
             )
             if status in ENDS:
                 return now
@@ -326,7 +326,7 @@ class Engine:
         runs = Simulation(
             seeds=seeds,
             initial=self.setup.initial if origin is None else np.zeros(0, np.int64),
-            again=self.after_pilot,
+            after_pilot=self.after_pilot,
             reward=reward,
             parameters=parameters,
             most=max_samples,
@@ -349,7 +349,7 @@ class Engine:
                     break
                 now = answered
         check(status, now, self.rules, self.setup.m)
-        stopped = runs.stopped == settings.STOPPED
+        stopped = runs.stopped == settings.RUN_STOPPED
         sums = posterior.state.sums.copy() if count == 1 else None
         return Runs(seeds, runs.pulls.sum(axis=1), stopped, runs.recommended, runs.pulls, sums)
 

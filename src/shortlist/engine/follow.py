@@ -29,7 +29,7 @@ from shortlist.posterior.state import ASIDE, OBSERVED, READY, State
 TAKE, SUPPOSE, LOOK, REOPEN = 0, 1, 2, 3
 # Places in ``marks``: the next step, whether its result is in already, at how many results the last
 # decision was made (-1: never), whether that was to stop, whether the initial pulls are in.
-NEXT, IS_IN, DECIDED_AT, STOPPED, INITIALIZED = 0, 1, 2, 3, 4
+NEXT, IS_IN, DECIDED_AT, IS_STOPPED, IS_INITIALIZED = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +75,11 @@ class Steps(Record):
 class Position(Record):
     """How far the steps have been taken (``marks``), and the pulls that come before the first decision.
 
-    ``wanted`` are the initial pulls of every arm, ``again`` those after a pilot.
+    ``wanted`` are the initial pulls of every arm, ``after_pilot`` those after a pilot.
     """
 
     wanted: Integers
-    again: Integers
+    after_pilot: Integers
     marks: Integers
 
 
@@ -106,15 +106,15 @@ def follow(
         if marks[IS_IN] == 0:
             marks[IS_IN] = 1
             if kind == REOPEN:
-                marks[STOPPED] = 0
+                marks[IS_STOPPED] = 0
             elif kind == TAKE:
                 routines.observe(state, arms[step], steps.values[step])
             elif kind == SUPPOSE:
                 routines.observe(state, arms[step], mean_of(state, arms[step]))
         decides = kind in (TAKE, LOOK)
-        if decides and marks[INITIALIZED] == 0:
+        if decides and marks[IS_INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
-                decides = missing(state, position.again) == NO_ARM
+                decides = missing(state, position.after_pilot) == NO_ARM
             else:
                 for a in range(position.wanted.shape[0]):
                     if state.pulls[a] < position.wanted[a]:
@@ -122,12 +122,12 @@ def follow(
             if decides:
                 if state.clock[READY] == 0 and not routines.refresh(state):
                     return SINGULAR
-                marks[INITIALIZED] = 1
+                marks[IS_INITIALIZED] = 1
         stop = False
         if (
             decides
             and steps.held[step] == 0
-            and marks[STOPPED] == 0
+            and marks[IS_STOPPED] == 0
             and marks[DECIDED_AT] != state.clock[OBSERVED]
         ):
             status = routines.decide(state, now, settings, seed)
@@ -136,10 +136,10 @@ def follow(
             marks[DECIDED_AT] = state.clock[OBSERVED]
             stop = status == STOP
             if status == PILOT_ENDS:
-                marks[INITIALIZED] = 0
+                marks[IS_INITIALIZED] = 0
         marks[NEXT] += 1
         marks[IS_IN] = 0
         if stop:
-            marks[STOPPED] = 1
+            marks[IS_STOPPED] = 1
             return STOP
     return PULL

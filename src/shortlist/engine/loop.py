@@ -15,10 +15,10 @@ from shortlist.engine.settings import (
     DESIGN_WANTED,
     EXHAUSTED,
     PILOT_ENDS,
+    RUN_STOPPED,
     SINGULAR,
     SKIPS_ARMS,
     STOP,
-    STOPPED,
     TARGET,
     Settings,
 )
@@ -43,13 +43,13 @@ from shortlist.rules.rule import Reward
 class Simulation(Record):
     """Runs to simulate, one for each seed, and their results.
 
-    ``initial`` are the first pulls, ``again`` those of every arm after a pilot. ``progress`` is (runs
-    finished, whether a run is under way).
+    ``initial`` are the first pulls, ``after_pilot`` those of every arm after a pilot. ``progress`` is
+    (runs finished, whether a run has begun).
     """
 
     seeds: Keys
     initial: Integers
-    again: Integers
+    after_pilot: Integers
     reward: Reward
     parameters: Table
     most: Integer
@@ -79,7 +79,7 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
 def replicate(
     state: State, now: Round, settings: Settings, routines: Routines, runs: Simulation
 ) -> int:
-    """Simulate runs from the first pull to the stop; the first run may be under way already.
+    """Simulate runs from the first pull to the stop; the first run may have begun already.
 
     Where a run needs a design, or something for its allocation, this returns, and the next call goes on
     from there.
@@ -95,7 +95,7 @@ def replicate(
         while True:
             arm = NO_ARM
             if clock[ASIDE] > 0 and clock[READY] == 0:
-                arm = missing(state, runs.again)
+                arm = missing(state, runs.after_pilot)
             if arm != NO_ARM:
                 pass
             elif clock[OBSERVED] < runs.initial.shape[0]:
@@ -110,7 +110,7 @@ def replicate(
                 if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
                     return status
                 if status == STOP:
-                    runs.stopped[run] = STOPPED
+                    runs.stopped[run] = RUN_STOPPED
                     break
                 if status == PILOT_ENDS:
                     continue

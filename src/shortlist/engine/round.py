@@ -25,8 +25,8 @@ from shortlist.engine.settings import (
     CHECK_STOP,
     DESIGN,
     DESIGN_WANTED,
+    HAS_INITIAL_PULLS,
     INDICES_RULE,
-    INITIALIZED,
     LAGGED,
     MTH_GAPS,
     OUTSIDE_GAPS,
@@ -134,7 +134,7 @@ def make_round(
 
 @compiled()
 def column(state: State, now: Round, settings: Settings, j: int, since: int, scale: float) -> int:
-    """The slot of B_·j, which is computed at most once a round; with elimination no index ever rises."""
+    """The slot of B_·j, computed at most once per round; with elimination no index ever rises."""
     slot = row(state, j)
     if now.made[slot] != since + j:
         means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
@@ -194,7 +194,7 @@ def begin_round(state: State, now: Round, settings: Settings) -> float:
     """Write the threshold C of this round to ``figures``; returns Cσ."""
     flags, constants, t = settings.flags, settings.constants, state.clock[OBSERVED]
     # C is evaluated at t after initial pulls, at t + 1 without them (as in the published runs).
-    time = t if flags & INITIALIZED else t + 1
+    time = t if flags & HAS_INITIAL_PULLS else t + 1
     number, own, figures = settings.numbers[THRESHOLD_RULE], settings.threshold, now.figures
     if flags & PILOT and state.clock[ASIDE] == 0:
         figures[THRESHOLD] = pilot_threshold(time, constants)
@@ -217,7 +217,7 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
     t, figures, pair, numbers = state.clock[OBSERVED], now.figures, now.pair, settings.numbers
     in_pilot = flags & PILOT != 0 and state.clock[ASIDE] == 0
     scale = begin_round(state, now, settings)
-    pair[REMEMBERS] = now.least.shape[0] > 0 and not in_pilot  # a pilot's indices are no bounds
+    pair[REMEMBERS] = now.least.shape[0] > 0 and not in_pilot  # a pilot's indices are not bounds
     # Columns made in this round are numbered from here on: a later round starts above them all.
     since = state.clock[TICK] * arms
 

@@ -118,7 +118,7 @@ def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
 def send_numbers(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
     """Send the columns of numbers of a Parquet file, some at a time; answer with the names."""
     with _opened(request["path"]) as file:
-        schema = file.schema_arrow  # made anew at every access
+        schema = file.schema_arrow  # computed at every access
         columns, text = _columns(schema)
         _send_columns(file, columns, [schema.field(name).type for name in columns], most, send)
         names = None
@@ -185,7 +185,7 @@ def _columns(schema: Any) -> tuple[list[str], str | None]:
     """The columns of numbers, and the one that names the arms."""
     from pyarrow import types
 
-    try:  # the index that pandas had when it wrote the table; a mere count is no column
+    try:  # the index that pandas had when it wrote the table; a mere count is not a column
         about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         index = [name for name in about.get("index_columns", []) if isinstance(name, str)]
     except (AttributeError, RecursionError, TypeError, ValueError):
@@ -228,7 +228,7 @@ def _fill(matrix: np.ndarray, table: Any, columns: list[str]) -> None:
         column = table.column(name)
         if _is_list(column.type):
             raise InvalidFeatures(
-                f"features column {name!r} holds lists, and there are other columns of numbers: "
+                f"features column {name!r} contains lists, but there are other columns of numbers: "
                 "keep either."
             )
         matrix[:, place] = column.to_numpy(zero_copy_only=False) if _is_batch(table) else column
@@ -239,7 +239,7 @@ def _is_batch(table: Any) -> bool:
 
 
 def _rows_of_lists(table: Any, columns: list[str]) -> np.ndarray | None:
-    """The rows of the only column of numbers if it holds lists, else None."""
+    """The rows of the only column of numbers if it contains lists, else None."""
     if len(columns) != 1 or not _is_list(table.column(columns[0]).type):
         return None
     column = table.column(columns[0])

@@ -25,7 +25,7 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 MINUS = "−"  # as word processors write it
 
 
-class Table(NamedTuple):
+class CsvTable(NamedTuple):
     """A table of numbers, with names where the file has them."""
 
     rows: list[str] | None
@@ -43,7 +43,7 @@ def read_lines(
     """The lines that are not blank, split into cells at commas, semicolons or tabs.
 
     Where the first line has none of these, ``spaced`` splits at spaces. ``is_cut_right`` is given
-    the heading and a line, and may know that commas do separate. ``data`` is what the file holds,
+    the heading and a line, and may know that commas do separate. ``data`` is the file's content,
     where it was sent and is not on the disk.
     """
     file = checked_path(file, InvalidFeatures)
@@ -86,12 +86,12 @@ def read_lines(
     return lines
 
 
-def read_table(file: Path, *, named: bool | None = False) -> Table:
+def read_table(file: Path, *, named: bool | None = False) -> CsvTable:
     """Read a table; comma, semicolon, tab or spaces between the numbers.
 
     The first line names the columns if it is text. The first column names the rows if it is text,
     if its heading is empty (as pandas writes an index), or if it is ``named``. Then spaces do not
-    separate, since names may hold them, and decimal commas are read as in plates. With None in
+    separate, since names may contain them, and decimal commas are read as in plates. With None in
     place of ``named`` they are read so too, and the first column is looked at (``may_be_names``).
     """
     lines = read_lines(file, spaced=named is False)
@@ -113,7 +113,7 @@ def read_table(file: Path, *, named: bool | None = False) -> Table:
     titled = heading[0] == "" or _is_heading(heading, lines[1:], expected)
     body = lines[1:] if titled else lines
     if not body:
-        raise InvalidFeatures(f"{file} has a heading and no numbers: add a line for each row.")
+        raise InvalidFeatures(f"{file} has a heading but no numbers: add a line for each row.")
     if named is None:
         title = heading[0] if titled else None
         expected = may_be_names(title, [cells[0] for _, cells in body])
@@ -133,7 +133,7 @@ def read_table(file: Path, *, named: bool | None = False) -> Table:
     numbers = read_numbers(cells, where, no_number, InvalidFeatures)
     values = [numbers[k : k + width] for k in range(0, len(numbers), width)]
     rows = [cells[0] for _, cells in body] if first else None
-    return Table(rows, heading[first:] if titled else None, values)
+    return CsvTable(rows, heading[first:] if titled else None, values)
 
 
 def _is_heading(first: list[str], rest: list[Line], named: bool) -> bool:
@@ -176,7 +176,7 @@ def _has_names(file: Path, body: list[Line]) -> bool:
     if any(numeric):
         number, cells = body[numeric.index(False)]
         raise InvalidFeatures(
-            f"{file}, line {number}: the first column holds {cells[0]!r} here and a number "
+            f"{file}, line {number}: the first column contains {cells[0]!r} here and a number "
             "elsewhere. Make it all numbers, or, if it names the rows, all text or with an empty "
             "heading."
         )
@@ -213,8 +213,8 @@ def read_vector(file: Path, names: list[str] | None, expected: int, what: str) -
 def _no_result(text: str) -> str:
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (
-        f"the value {text!r} {what}. Leave it blank while the result is out; if there will be "
-        f"none, leave it blank too and run {command('fail', 'TRIAL')}."
+        f"the value {text!r} {what}. Leave it blank until the result arrives; if there will be "
+        f"none, leave it blank and run {command('fail', 'TRIAL')}."
     )
 
 
@@ -226,8 +226,8 @@ def read_numbers(
 ) -> list[float]:
     """The numbers of one file, which together tell what a comma means in it.
 
-    ``where`` names the place of the k-th cell, ``no_number`` what to say of a cell that holds
-    something else (by default that a result is no number), ``error`` what to raise.
+    ``where`` names the place of the k-th cell, ``no_number`` what to say about a cell that contains
+    something else (by default that a result is not a number), ``error`` what to raise.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
     """Answer with the annotation of a GCTX file; send its matrix, samples × genes, by rows."""
     with open_hdf5(request, most) as stored:
         source = stored.source
-        needed = [f"{ROW}/id", f"{COL}/id"] + [MATRIX] * request["matrix"]
+        needed = f"{ROW}/id", f"{COL}/id", MATRIX
         for path in reversed(needed):
             if stored.find(path) is None:
                 what = "matrix" if path == MATRIX else "metadata"
@@ -131,10 +131,9 @@ def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
                 "fields": _fields(stored, COL, len(ids), at),
             },
         }
-        if request["matrix"]:
-            matrix = stored.find(MATRIX)
-            _check_shape(stored, matrix, len(ids), len(genes))
-            _send_dense(stored, matrix, send, at)
+        matrix = stored.find(MATRIX)
+        _check_shape(stored, matrix, len(ids), len(genes))
+        _send_dense(stored, matrix, send, at)
     return answer
 
 
@@ -193,8 +192,9 @@ def h5ad(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
 def _send_dense(stored: Stored, matrix: Any, send: Send, at: list[int] | None = None) -> bool:
     """Send a matrix, or these rows of it, some at a time; return that it is not turned."""
     if matrix.dtype.kind not in "iufb":
-        held = f"{matrix.name} holds {matrix.dtype}, and not numbers."
-        raise InvalidExpression(f"{stored.source}: {held}")
+        raise InvalidExpression(
+            f"{stored.source}: {matrix.name} contains {matrix.dtype}, not numbers."
+        )
     if len(matrix.shape or ()) != 2:
         raise InvalidExpression(
             f"{stored.source}: /X has {len(matrix.shape or ())} dimensions; expected 2."
@@ -255,7 +255,7 @@ def _checked_parts(
     """The parts of a sparse matrix; an index outside its shape would be read outside the memory."""
     data, columns, starts = parts
     if data.dtype.kind not in "iufb" or {columns.dtype.kind, starts.dtype.kind} - {"i", "u"}:
-        raise ValueError("data, indices or indptr hold no numbers")
+        raise ValueError("data, indices or indptr contain no numbers")
     starts, columns = starts.astype(np.int64), columns.astype(np.int64)
     if starts.shape != (rows + 1,) or data.shape != columns.shape or data.ndim != 1:
         raise ValueError("the lengths of data, indices and indptr do not fit its shape")

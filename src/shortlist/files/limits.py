@@ -17,7 +17,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def most_bytes(size: int = 0) -> int:
-    """How much memory the content of a file of so many bytes may take.
+    """How much memory the content of a file of ``size`` bytes may take.
 
     It is what ``SHORTLIST_MAX_BYTES`` says, 2 GB if that is not set, and 16 times the file's own
     size if that is more.

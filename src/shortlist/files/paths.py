@@ -17,11 +17,11 @@ def checked_path(path: str | os.PathLike[str], error: type[InvalidInput]) -> Pat
     >>> checked_path("a\0.csv", InvalidInput)
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidInput: a\x00.csv: a path cannot hold the character NUL; correct it.
+    shortlist.errors.InvalidInput: a\x00.csv: a path cannot contain the character NUL; correct it.
     """
     text = os.fsdecode(path)
     if "\0" in text:
-        raise error(f"{printable(text)}: a path cannot hold the character NUL; correct it.")
+        raise error(f"{printable(text)}: a path cannot contain the character NUL; correct it.")
     return Path(text)
 
 

@@ -249,7 +249,7 @@ class _Child:
 
 
 class _Watch:
-    """Ends a process that has made no progress for so many seconds."""
+    """Ends a process that has made no progress for this number of seconds."""
 
     def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         self.expired = False
@@ -259,7 +259,7 @@ class _Watch:
         self.progress()
 
     def progress(self) -> None:
-        """Begin to count the seconds anew."""
+        """Start counting the seconds again."""
         self._deadline = time.monotonic() + self._seconds
 
     def __enter__(self) -> _Watch:
@@ -383,7 +383,7 @@ def _say(answers: BinaryIO, words: dict[str, Any], block: Block = NOTHING) -> No
 
 
 def _limit_memory(more: int | None) -> None:
-    """Let the process take so much more memory and no more; None: as much as it likes."""
+    """Let the process take at most ``more`` further bytes of memory; None: as much as it likes."""
     if sys.platform != "linux":
         return
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -396,7 +396,7 @@ def _limit_memory(more: int | None) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """End after so many seconds of work: whoever asked may not be there any more to end it."""
+    """End after this many seconds of work: whoever asked may not be there any more to end it."""
     if sys.platform == "win32":
         return
     usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -70,7 +70,7 @@ def new_file(
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, *, replace: bool = True) -> Path:
-    """Write a file; see ``new_file``. One that holds just this content already is left as it is.
+    """Write a file; see ``new_file``. A file that has this very content is left as it is.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def _check_name(place: Path, replace: bool) -> int | None:
     if not replace:
         raise FileExistsError
     if not stat.S_ISREG(there.st_mode):
-        what = "a symbolic link" if stat.S_ISLNK(there.st_mode) else "not a plain file"
-        raise InvalidSetting(f"{place} is {what} and is left alone: name a plain file.")
+        what = "a symbolic link" if stat.S_ISLNK(there.st_mode) else "not a regular file"
+        raise InvalidSetting(f"{place} is {what} and was not overwritten: name a regular file.")
     return stat.S_IMODE(there.st_mode)
 
 

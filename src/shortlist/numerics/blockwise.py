@@ -1,4 +1,4 @@
-"""Large tables of features, a row an arm, computed on block by block of rows.
+"""Large tables of features, one row per arm, computed on block by block of rows.
 
 Nothing here makes another table of their size.
 """
@@ -19,7 +19,7 @@ WELL = 1e-8  # λ_min/λ_max of a Gram matrix above which its rounding errors de
 
 
 def blocks(table: NDArray[Any]) -> Iterator[slice]:
-    """The rows, so many at a time.
+    """The rows, a block at a time.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def gram(table: Reals) -> Reals | None:
 
 
 def exponents(table: Reals) -> Integers:
-    """Of every column the power of two next above its largest entry; 0 for a column of zeros.
+    """For every column the power of two next above its largest entry; 0 for a column of zeros.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def exponents(table: Reals) -> Integers:
 
 
 def sizes(table: Reals) -> Reals:
-    """The root mean square of every column, also where squares are no numbers any more.
+    """The root mean square of every column, also where squares overflow or vanish.
 
     Examples
     --------

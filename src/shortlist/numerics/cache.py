@@ -3,8 +3,8 @@
 Numba's own cache looks at the file of a function, not at those of the functions it calls. Here the stamp
 of a function is a hash of all the code it is made of: its own, that of all it calls, the values of
 the constants they use, the layout of the records they read, and the files that say how to compile. So an
-edit or an upgrade never runs old machine code, and an edit of other code compiles nothing anew. The CPU is
-in Numba's own index.
+edit or an upgrade never runs old machine code, and an edit of other code compiles nothing again.
+The CPU is in Numba's own index.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _stated(value: Any) -> str:
 
 
 def used(function: Callable[..., Any]) -> dict[str, Any]:
-    """What a function as written uses of its module, by name; of other modules, their attributes."""
+    """What a function as written uses of its module, by name; of other modules, attributes."""
     names: set[str] = set()
     pending = [function.__code__]
     while pending:

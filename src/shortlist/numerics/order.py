@@ -29,7 +29,7 @@ def keep(kept: np.ndarray, m: int, value: float) -> None:
 @compiled()
 def mth_largest(values: np.ndarray, skip: int, m: int, kept: np.ndarray) -> float:
     """The m-th largest of ``values``, entry ``skip`` left out; ``kept`` is scratch."""
-    if m <= 2:  # without a branch that depends on a value: nobody can foretell it
+    if m <= 2:  # branch-free, since a branch on the values could not be predicted
         first, second = -np.inf, -np.inf
         for i in range(values.shape[0]):
             value = -np.inf if i == skip else values[i]
@@ -176,7 +176,7 @@ def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.ui
 
 
 def first_largest(values: Reals) -> int:
-    """The index of the largest value; of those equal to it but for rounding, the first.
+    """The index of the largest value; among those equal to it up to rounding, the first.
 
     Linear algebra libraries round differently on different processors. Where arms lie regularly,
     that alone would decide which of them is the largest.
@@ -190,7 +190,7 @@ def first_largest(values: Reals) -> int:
 
 
 def largest_first(values: Reals) -> Integers:
-    """The indices of the values, the largest first; those equal but for rounding in their order.
+    """The indices of the values, the largest first; those equal up to rounding in their order.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class Workspace(Record):
 
 
 def workspace(arms: int, rank: int) -> Workspace:
-    """Scratch for so many arms."""
+    """Scratch for this number of arms."""
     sizes = {"price": 1, **dict.fromkeys(("theta", "d_theta", "across", "solved"), rank)}
     shapes = {field.name: sizes.get(field.name, arms) for field in fields(Workspace)}
     return Workspace.zeros(**{**shapes, "factor": (rank, rank)})
@@ -243,7 +243,7 @@ def reach(work: Workspace) -> float:
 
 @compiled(typed=True)
 def complementarity(step: float, work: Workspace) -> float:
-    """Σ multiplier · room, after so much of the step."""
+    """Σ multiplier · room, after this share of the step."""
     total = 0.0
     for a in range(work.eta.shape[0]):
         moved = step * work.d_eta[a]
@@ -254,7 +254,7 @@ def complementarity(step: float, work: Workspace) -> float:
 
 @compiled(typed=True)
 def move(features: Table, step: float, d_price: float, work: Workspace) -> None:
-    """Take so much of the step."""
+    """Take this share of the step."""
     work.price[0] += step * d_price
     for k in range(work.theta.shape[0]):
         work.theta[k] += step * work.d_theta[k]

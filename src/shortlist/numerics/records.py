@@ -1,9 +1,9 @@
 """Arrays and numbers under names, handed to compiled code as one pointer.
 
-Numba hands a tuple of arrays over as seven or nine numbers an array in every call, and compiles code to
-do so. A ``Record`` writes the address and the shape of each of its arrays into one table when it is first
-handed over, and compiled code reads from there what it uses. Its attributes never change (their
-contents may), and LLVM is told so.
+Numba hands a tuple of arrays over as seven or nine numbers per array in every call, and compiles
+code to do so. A ``Record`` writes the address and the shape of each of its arrays into one table
+when it is first handed over, and compiled code reads from there what it uses. Its attributes never
+change (their contents may), and LLVM is told so.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ unbox(Address)(_pointer_of)
 
 
 LINE = 64  # bytes
-SMALL = 1024  # NumPy hands blocks of less than so many bytes from one thread to the next
+SMALL = 1024  # NumPy hands blocks of fewer bytes from one thread to the next
 
 Kind = TypeVar("Kind", bound=Record)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import fisher_exact
 
 from shortlist.paper.errata import errata
-from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Cell, Experiment, Panel, Row
+from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Cell, Panel, PaperExperiment, PaperRow
 from shortlist.paper.panels import random_instance
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results, clopper_pearson
@@ -30,7 +30,7 @@ COLUMNS = [
 class Line:
     """A row of a panel: ours and the published."""
 
-    row: Row
+    row: PaperRow
     runs: int
     mean: float
     std: float
@@ -46,7 +46,7 @@ class Line:
         """The difference of the means over its standard error; NaN where there is none.
 
         With fewer than 30 runs the larger of the two standard deviations stands for ours: a
-        handful of runs that happen to lie close together is no sign of a difference.
+        handful of runs that happen to lie close together is not a sign of a difference.
         """
         published = self.row.published
         if published is None:
@@ -142,7 +142,7 @@ class ConstantRow:
 class Reproduced:
     """What an experiment gave."""
 
-    experiment: Experiment
+    experiment: PaperExperiment
     # By the panel's name: its runs, with a row's title in the place of the algorithm; each row
     # beside the published one; and why a panel was not run.
     panels: dict[str, Results] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the paper says, held against our runs."""
+"""What the paper says, compared with our runs."""
 
 from __future__ import annotations
 

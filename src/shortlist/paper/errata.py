@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.paper.experiment import AS_PUBLISHED, CORRECTED, Row
+from shortlist.paper.experiment import AS_PUBLISHED, CORRECTED, PaperRow
 
 if TYPE_CHECKING:
     from shortlist.catalog.gifa import GIFA
@@ -41,16 +41,16 @@ UNSCALED = Erratum(
     "instead of their sum Σ w_s (D-tracking).",
 )
 HEURISTIC = (
-    "The heuristic threshold sqrt(2 ln((1 + ln t)/δ)) has no proof, and does not hold in general."
+    "The heuristic threshold sqrt(2 ln((1 + ln t)/δ)) has no proof and does not hold in general."
 )
 
 
-def errata(row: Row) -> tuple[Erratum, ...]:
+def errata(row: PaperRow) -> tuple[Erratum, ...]:
     """The errata that touch a row, which is then run both ways.
 
     Examples
     --------
-    >>> [erratum.short for erratum in errata(Row("LUCB", "both", "lucb1"))]
+    >>> [erratum.short for erratum in errata(PaperRow("LUCB", "both", "lucb1"))]
     ['lagged stop']
     """
     match row.algorithm:
@@ -64,12 +64,12 @@ def errata(row: Row) -> tuple[Erratum, ...]:
             return ()
 
 
-def algorithm_of(row: Row) -> GIFA:
+def algorithm_of(row: PaperRow) -> GIFA:
     """The algorithm that is run for a row, with its threshold.
 
     Examples
     --------
-    >>> row = Row("m-LinGapE", "greedy", "frequentist", kind="as Algorithm 1 says")
+    >>> row = PaperRow("m-LinGapE", "greedy", "frequentist", kind="as Algorithm 1 says")
     >>> algorithm = algorithm_of(row)
     >>> algorithm.stopping.name, algorithm.threshold.name, algorithm.initialization
     ('lucb', 'frequentist', 'each')
@@ -93,7 +93,7 @@ def algorithm_of(row: Row) -> GIFA:
     )
 
 
-def settings_in_words(row: Row, sigma: float) -> str:
+def settings_in_words(row: PaperRow, sigma: float) -> str:
     """Rules, regularisation, threshold and initial pulls, in a line."""
     algorithm = algorithm_of(row)
     rules = algorithm.rules

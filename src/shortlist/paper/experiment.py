@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DELTA = 0.05  # of every experiment; ε = 0
 AS_PUBLISHED = "as published"
 AS_WRITTEN = "as Algorithm 1 says"
-CORRECTED = "corrected"  # LinGame: it is no instance of Algorithm 1
+CORRECTED = "corrected"  # LinGame: it is not an instance of Algorithm 1
 ONE_THRESHOLD = "one threshold for all"
 
 
@@ -27,7 +27,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """An algorithm, its settings, and what was published about it."""
 
     algorithm: str  # this and the selection rule as in Table 1 of the paper
@@ -63,7 +63,7 @@ class Row:
 
         Examples
         --------
-        >>> Row("LUCB", "both", "lucb1", Published(1.0, 1.0, 0.0), share=0.1).runs(500)
+        >>> PaperRow("LUCB", "both", "lucb1", Published(1.0, 1.0, 0.0), share=0.1).runs(500)
         50
         """
         return max(1, round(wanted * self.share))
@@ -76,12 +76,12 @@ class Panel:
     name: str  # a word, for files
     title: str  # for people
     instance: Callable[[], Instance]  # builds the instance; called late, since it may need data
-    rows: tuple[Row, ...]  # in the order of the picture
+    rows: tuple[PaperRow, ...]  # in the order of the picture
     # Whether its as-published rows are the published experiment itself. A panel with the drugs' own
     # rewards, say, is set beside the published figures but does not count among them.
     counted: bool = True
 
-    def of(self, *kinds: str) -> tuple[Row, ...]:
+    def of(self, *kinds: str) -> tuple[PaperRow, ...]:
         """The rows of these kinds."""
         return tuple(row for row in self.rows if row.kind in kinds)
 
@@ -138,7 +138,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class PaperExperiment:
     """One figure or table of the paper."""
 
     name: str  # what ``shortlist reproduce`` is told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from shortlist.paper.experiment import AS_PUBLISHED, Cell, Claim, Experiment, Picture, Ratio
+from shortlist.paper.experiment import AS_PUBLISHED, Cell, Claim, PaperExperiment, Picture, Ratio
 from shortlist.paper.panels import (
     DRUGS,
     DRUGS_AS_PUBLISHED,
@@ -31,7 +31,7 @@ _BELOW_DELTA = Claim(
     "rows as Algorithm 1 says.",
 )
 
-FIGURE_1A = Experiment(
+FIGURE_1A = PaperExperiment(
     "figure-1a",
     "Figure 1a: a classic instance, K = 4, m = 2, ω = π/6",
     panels=(PI_6,),
@@ -87,7 +87,7 @@ FIGURE_1A = Experiment(
     ),
 )
 
-FIGURE_1B = Experiment(
+FIGURE_1B = PaperExperiment(
     "figure-1b",
     "Figure 1b: a hard classic instance, K = 3, m = 1, ω = 0.1",
     panels=(OMEGA_01,),
@@ -117,7 +117,7 @@ FIGURE_1B = Experiment(
     ),
 )
 
-FIGURE_1C = Experiment(
+FIGURE_1C = PaperExperiment(
     "figure-1c",
     "Figure 1c: drug repurposing for epilepsy, K = 10, m = 5",
     panels=(DRUGS_AS_PUBLISHED, DRUGS),
@@ -141,7 +141,7 @@ FIGURE_1C = Experiment(
         ),
     ),
     notes=(
-        "A pull of a drug answers with one of its 18 recorded rewards, each as likely.",
+        "A pull of a drug returns one of its 18 recorded rewards, each equally likely.",
         "The published runs took the columns of the rewards to be in another order: eight of the "
         "ten drugs carried the rewards of another drug of their class. The sample counts hardly "
         "change; the names of single recommendations do. Both are shown. In every part of the "
@@ -154,7 +154,7 @@ FIGURE_1C = Experiment(
     ),
 )
 
-ERROR_TABLE = Experiment(
+ERROR_TABLE = PaperExperiment(
     "error-table",
     "Table of error frequencies in Figures 1a to 1c",
     panels=(PI_6, OMEGA_01, DRUGS_AS_PUBLISHED),
@@ -162,7 +162,7 @@ ERROR_TABLE = Experiment(
     notes=("The runs are those of the figures.",),
 )
 
-APPENDIX_OMEGA = Experiment(
+APPENDIX_OMEGA = PaperExperiment(
     "appendix-omega",
     "Appendix: classic instances, K = 4, m = 2, ω = π/3 and π/6",
     panels=(PI_3, PI_6),
@@ -180,7 +180,7 @@ APPENDIX_OMEGA = Experiment(
     notes=("The runs at ω = π/6 are those of Figure 1a.",),
 )
 
-APPENDIX_RANDOM = Experiment(
+APPENDIX_RANDOM = PaperExperiment(
     "appendix-random",
     "Appendix: a random instance, K = 10, N = 5, m = 3 and m = 8",
     panels=(RANDOM_3, RANDOM_8),
@@ -198,7 +198,7 @@ APPENDIX_RANDOM = Experiment(
 )
 
 # fmt: off
-COMPLEXITY_TABLE = Experiment(
+COMPLEXITY_TABLE = PaperExperiment(
     "complexity-table",
     "Table of 1,000 random instances: how often H(m-LinGapE(2)) ≤ H(UGapE)",
     cells=(
@@ -227,7 +227,7 @@ COMPLEXITY_TABLE = Experiment(
         "p ≥ 0.0027 counts as agreement, which is what |z| ≤ 3 is elsewhere.",
     ),
 )
-COMPLEXITY_CONSTANTS = Experiment(
+COMPLEXITY_CONSTANTS = PaperExperiment(
     "complexity-constants",
     "Table of constants of the random instance, σ = 1",
     constants={
@@ -250,7 +250,7 @@ COMPLEXITY_CONSTANTS = Experiment(
 )
 # fmt: on
 
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, PaperExperiment] = {
     experiment.name: experiment
     for experiment in (
         *(FIGURE_1A, FIGURE_1B, FIGURE_1C, ERROR_TABLE, APPENDIX_OMEGA, APPENDIX_RANDOM),

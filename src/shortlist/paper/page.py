@@ -46,7 +46,7 @@ RECORDED = (
 NUMBER = re.compile(r"[+−–\d][\d.,\s±%–−()eE+\[\];]*")
 
 
-class Table(NamedTuple):
+class PageTable(NamedTuple):
     """Cells as they are to be read; flagged rows stand out."""
 
     header: Sequence[str]
@@ -65,7 +65,7 @@ def write_page(
 ) -> Path:
     """Write ``index.html`` and ``index.md``, and return the path of the first.
 
-    ``files`` holds what was written for each experiment, by its name.
+    ``files`` lists what was written for each experiment, by its name.
     """
     names = [each.experiment.name for each in found]
     now = f"{datetime.datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
@@ -208,7 +208,9 @@ def _panel(panel: Panel, reproduced: Reproduced) -> dict[str, Any]:
     return {
         "title": panel.title,
         "bound": sentence,
-        "table": Table(header, [_row(line) for line in lines], [line.too_far for line in lines]),
+        "table": PageTable(
+            header, [_row(line) for line in lines], [line.too_far for line in lines]
+        ),
         "errata": list(sentences),
         "settings": [f"{row.title}: {settings_in_words(row, sigma)}." for row in panel.rows],
     }
@@ -230,8 +232,8 @@ def _row(line: Line) -> list[str]:
     ]
 
 
-def _errors(reproduced: Reproduced) -> Table:
-    """Error rates: a row of algorithm and settings, two columns a panel."""
+def _errors(reproduced: Reproduced) -> PageTable:
+    """Error rates: a row of algorithm and settings, two columns per panel."""
     names = [panel.name for panel in reproduced.experiment.panels]
     found = {
         (line.row.label, line.row.kind, name): line
@@ -251,10 +253,10 @@ def _errors(reproduced: Reproduced) -> Table:
     for name in names:
         header += [f"({FIGURES[name]}) published", f"({FIGURES[name]}) ours [95 %]"]
     rows = dict.fromkeys((label, kind) for label, kind, _ in found)
-    return Table(header, [[*row, *cells(*row)] for row in rows], [False] * len(rows))
+    return PageTable(header, [[*row, *cells(*row)] for row in rows], [False] * len(rows))
 
 
-def _cells(reproduced: Reproduced) -> Table:
+def _cells(reproduced: Reproduced) -> PageTable:
     header = ["K", "m", "N", "D", "Printed", "Published", "Ours", "Ours [95 %]", "p", "Agrees"]
     rows = [
         [
@@ -269,17 +271,17 @@ def _cells(reproduced: Reproduced) -> Table:
         for row in reproduced.cells
         for cell in [row.cell]
     ]
-    return Table(header, rows, [not row.agrees for row in reproduced.cells])
+    return PageTable(header, rows, [not row.agrees for row in reproduced.cells])
 
 
-def _constants(reproduced: Reproduced) -> Table:
+def _constants(reproduced: Reproduced) -> PageTable:
     words = {True: "yes", False: "NO", None: "not printed"}
     header = ["m", "Constant", "Printed", "Ours", "Agrees with the print"]
     rows = [
         [str(row.m), row.name, row.printed or "–", f"{row.ours:,.5f}", words[row.agrees]]
         for row in reproduced.constants
     ]
-    return Table(header, rows, [row.agrees is False for row in reproduced.constants])
+    return PageTable(header, rows, [row.agrees is False for row in reproduced.constants])
 
 
 def _drugs(reproduced: Reproduced) -> dict[str, Any]:
@@ -300,7 +302,7 @@ def _drugs(reproduced: Reproduced) -> dict[str, Any]:
     return {
         "sentence": f"The most frequent answer with each drug's own rewards: {', '.join(best)} "
         f"({times:,} of {len(own.frame):,} runs, all rows together).",
-        "table": Table(
+        "table": PageTable(
             [*header, "Recommended there"], [rows[arm] for arm in order], [False] * len(rows)
         ),
     }

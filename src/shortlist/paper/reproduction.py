@@ -18,7 +18,7 @@ from shortlist.paper.experiments import EXPERIMENTS
 
 if TYPE_CHECKING:
     from shortlist.paper.agreement import Reproduced
-    from shortlist.paper.experiment import Experiment
+    from shortlist.paper.experiment import PaperExperiment
     from shortlist.paper.runs import AllRuns
 
 
@@ -39,9 +39,9 @@ def reproduce(
     Parameters
     ----------
     names : str or several
-        Of ``EXPERIMENTS``, or ``"all"``.
+        Names from ``EXPERIMENTS``, or ``"all"``.
     runs : int
-        Of each algorithm on each instance; the paper has 500.
+        Runs of each algorithm on each instance; the paper has 500.
     seed : int
         Same seed, same runs.
     out : path
@@ -108,7 +108,7 @@ def reproduce(
     return page
 
 
-def _wanted(names: str | Iterable[str]) -> list[Experiment]:
+def _wanted(names: str | Iterable[str]) -> list[PaperExperiment]:
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         raise InvalidSetting(f"name at least one experiment: {', '.join(EXPERIMENTS)}, or 'all'.")

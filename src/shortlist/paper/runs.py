@@ -16,7 +16,7 @@ from shortlist.errors import DataUnavailable
 from shortlist.numerics.random import run_seeds
 from shortlist.paper.agreement import Reproduced, cell_row, constant_rows
 from shortlist.paper.errata import algorithm_of
-from shortlist.paper.experiment import DELTA, Cell, Experiment, Panel, Row
+from shortlist.paper.experiment import DELTA, Cell, Panel, PaperExperiment, PaperRow
 from shortlist.paper.store import Store, code, digest
 from shortlist.simulation import instances
 from shortlist.simulation.comparison import compare
@@ -73,7 +73,7 @@ class Repetitions:
 
 
 def row_runs(
-    panel: Panel, row: Row, instance: Instance, runs: int, seed: int, store: Store
+    panel: Panel, row: PaperRow, instance: Instance, runs: int, seed: int, store: Store
 ) -> Repetitions:
     """The runs of a row on its panel's instance: ``row.share`` of those asked for."""
     algorithm = algorithm_of(row)
@@ -153,7 +153,7 @@ class AllRuns:
     """The runs of some experiments, each made once, however many experiments show it."""
 
     def __init__(
-        self, experiments: Sequence[Experiment], runs: int, seed: int, store: Store
+        self, experiments: Sequence[PaperExperiment], runs: int, seed: int, store: Store
     ) -> None:
         self.unavailable: dict[str, DataUnavailable] = {}  # by panel, why it cannot be run
         self._instances: dict[str, Instance] = {}
@@ -172,14 +172,14 @@ class AllRuns:
         self._cells = {cell: cell_instances(cell, runs, seed, store) for cell in cells}
         self.cost = _cost([*self._rows.values(), *self._cells.values()])
 
-    def ahead(self, experiment: Experiment) -> tuple[float, int, int]:
+    def ahead(self, experiment: PaperExperiment) -> tuple[float, int, int]:
         """What the missing runs of an experiment cost, how many they are, and how many are kept."""
         parts = self._of(experiment)
         missing = sum(part.missing for part in parts)
         return _cost(parts), missing, sum(part.wanted for part in parts) - missing
 
     def finish(
-        self, experiment: Experiment, workers: int | None, advance: Callable[[float], None]
+        self, experiment: PaperExperiment, workers: int | None, advance: Callable[[float], None]
     ) -> Reproduced:
         """Make what is missing of an experiment, and return all of it."""
         for part in self._of(experiment):
@@ -196,11 +196,11 @@ class AllRuns:
         reproduced.constants = constant_rows(experiment.constants)
         return reproduced
 
-    def instances_of(self, experiment: Experiment) -> pd.DataFrame:
+    def instances_of(self, experiment: PaperExperiment) -> pd.DataFrame:
         """One row a random instance of the experiment's cells."""
         return pd.concat([self._cells[cell].finished() for cell in experiment.cells])
 
-    def _of(self, experiment: Experiment) -> list[Repetitions]:
+    def _of(self, experiment: PaperExperiment) -> list[Repetitions]:
         panels = [panel for panel in experiment.panels if panel.name in self._instances]
         rows = [self._rows[panel.name, row.title] for panel in panels for row in panel.rows]
         return rows + [self._cells[cell] for cell in experiment.cells]

@@ -162,7 +162,7 @@ def code() -> str:
     for room in ROOMS:
         files = [root / room] if room.endswith(".py") else sorted((root / room).rglob("*.py"))
         if not files:
-            raise FileNotFoundError(f"{root / room} holds no sources.")
+            raise FileNotFoundError(f"{root / room} contains no sources.")
         for path in files:
             state.update(path.read_bytes())
     return state.hexdigest()

@@ -1,1 +1,1 @@
-"""Algorithms that proceed plan by plan: so many pulls of each arm, then a decision."""
+"""Algorithms that proceed plan by plan: a number of pulls of each arm, then a decision."""

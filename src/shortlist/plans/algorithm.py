@@ -15,7 +15,7 @@ from shortlist.noise import Noise, rounds_for
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import Setting, StrategyThreshold
+from shortlist.rules.thresholds import StrategyThreshold, ThresholdInputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class Planned:
     Parameters
     ----------
     strategy : callable
-        Makes the strategy before its first result from a ``ReducedProblem``: a class, or a function
-        that can be pickled.
+        Called with a ``ReducedProblem``; returns a strategy that has seen no results. A class, or a
+        function that can be pickled.
     threshold : StrategyThreshold
         How wide the strategy's bounds are, and the source of the proof. It belongs to the strategy
         and cannot be replaced.
@@ -61,7 +61,7 @@ class Planned:
     >>> uniform.bind(bound.problem, "frequentist")
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: Uniform has a bound of its own ('contrast_mixture') and takes no other: leave threshold=None, got 'frequentist'.
+    shortlist.errors.InvalidSetting: Uniform uses its own bound ('contrast_mixture'), which cannot be replaced: leave threshold=None, got 'frequentist'.
     """
 
     strategy: Callable[[ReducedProblem], Strategy]
@@ -81,8 +81,8 @@ class Planned:
         """The algorithm on a problem."""
         if threshold is not None:
             raise InvalidSetting(
-                f"{self.name} has a bound of its own ({self.threshold.name!r}) and takes no other: "
-                f"leave threshold=None, got {threshold!r}."
+                f"{self.name} uses its own bound ({self.threshold.name!r}), which cannot be "
+                f"replaced: leave threshold=None, got {threshold!r}."
             )
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
@@ -106,19 +106,8 @@ class Planned:
             sigma = (high - low) / 2.0  # in place of σ, to project how long a study takes
         delta = problem.noise.left_of(problem.delta)
         features = np.eye(problem.arms) if self.classical else problem.reduced
-        setting = Setting(
-            arms=problem.arms,
-            dimension=problem.arms if self.classical else problem.dimension,
-            rank=features.shape[1],
-            longest=1.0 if self.classical else problem.longest,
-            sigma=sigma,
-            delta=delta,
-            S=problem.S,
-            regularization=0.0,
-            weakest=0.0,
-            classical=self.classical or problem.is_classical,
-            indices="paired",
-            features_unused=self.classical and not problem.is_classical,
+        setting = ThresholdInputs.of(
+            problem, classical=self.classical, rank=features.shape[1], sigma=sigma
         )
         reduced = ReducedProblem(features, problem.m, sigma, delta, problem.epsilon)
         if self.uses_noise:
@@ -136,7 +125,7 @@ class Planned:
             reward_range=self.reward_range,
             interval_words=self.interval_words,
             misspecification=self.misspecification,
-            again=self.bind if problem.noise.is_estimated else None,
+            rebind=self.bind if problem.noise.is_estimated else None,
         )
 
     def _replicates(self, reduced: ReducedProblem, noise: Noise) -> Integers:

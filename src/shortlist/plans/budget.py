@@ -16,7 +16,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import DECIDED_AT, INITIALIZED, NEXT, STOPPED, TAKE, Steps
+from shortlist.engine.follow import DECIDED_AT, IS_INITIALIZED, IS_STOPPED, NEXT, TAKE, Steps
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.algorithm import Planned
@@ -30,8 +30,8 @@ from shortlist.rules.thresholds import StrategyThreshold
 
 NORMAL = StrategyThreshold(
     "normal",
-    "Φ⁻¹(1 − δ/2): an interval of about 1 − δ for an arm named beforehand, of less for one that "
-    "is listed because it came out best.",
+    "Φ⁻¹(1 − δ/2): the interval contains the mean with probability about 1 − δ for an arm named "
+    "beforehand, and less often for an arm that is listed because it came out best.",
     "the noise is normal and the means are linear in the features",
     "quantile of the normal distribution",
     proven=False,
@@ -41,24 +41,24 @@ NORMAL = StrategyThreshold(
 def no_guarantee(budget: int | None) -> str:
     """Says that an answer on a budget has no guarantee, and why."""
     return (
-        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, however "
-        "sure it is by then."
+        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, whether "
+        "or not the answer is certain by then."
     )
 
 
 @dataclass(frozen=True)
-class BudgetBound(AlgorithmOnProblem):
+class BudgetedOnProblem(AlgorithmOnProblem):
     """An algorithm with a budget, on a problem."""
 
     algorithm: Budgeted | None = None
 
     @property
     def coverage(self) -> str:
-        """How often the arms' own intervals hold their means, in a sentence."""
+        """How often the arms' own intervals contain their means, in a sentence."""
         return (
-            "For normal noise, the bounds of an arm named beforehand hold its mean with probability "
-            f"{1 - self.problem.delta:g}, or about that. These arms are listed because they came "
-            "out best: their bounds hold their means less often."
+            "For normal noise, the bounds of an arm named beforehand contain its mean with "
+            f"probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
+            "they came out best: their bounds contain their means less often."
         )
 
     def guarantee(self) -> str:
@@ -105,9 +105,9 @@ class Budgeted:
         bound = plain.bind(problem, threshold)
         assert isinstance(bound.engine, PlanEngine)
         engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
-        reasons = ["a budget is spent, however sure the answer is by then"]
+        reasons = ["a budget is spent, whether or not the answer is certain by then"]
         given = self.name, problem, NORMAL, bound.setting, engine, reasons
-        return BudgetBound(*given, algorithm=self)
+        return BudgetedOnProblem(*given, algorithm=self)
 
 
 NEAR = 256  # arms on either side of the boundary that are looked at
@@ -126,7 +126,7 @@ class BudgetStrategy(Strategy):
         arms, rank = problem.features.shape
         self._problem, self.budget, self.seed = problem, budget, 0
         self._basis = np.linalg.qr(problem.features)[0]
-        # Of all results so far, then the least-squares estimates.
+        # Those of all results so far, then the least-squares estimates.
         self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
         self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
         self.inside = np.zeros(arms, np.bool_)
@@ -201,7 +201,7 @@ class BudgetStrategy(Strategy):
         """The plan after these results."""
 
 
-LOOKS = 32  # of all results so far one part in so many is planned at once
+LOOKS = 32  # a plan has one pull for every 32 results so far
 
 
 class SmallPlans(BudgetStrategy):
@@ -272,7 +272,7 @@ class BudgetEngine(PlanEngine):
         assert isinstance(strategy, BudgetStrategy)
         return strategy.spent
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The first phase; as many results of any arms that span the features take its place."""
         over = posterior.observed >= len(self.setup.initial) and self._spans(posterior)
         return self.setup.initial[:0] if over else self.setup.initial, posterior.pulls
@@ -293,10 +293,10 @@ class BudgetEngine(PlanEngine):
             observe = OBSERVE[posterior.state.layout].pointer
             take_steps(posterior.state, observe, unlimited, now.pulls, now.sums, False, *given)
 
-        if marks[STOPPED]:  # what comes after the stop decides nothing
+        if marks[IS_STOPPED]:  # what comes after the stop decides nothing
             take(len(steps.kinds))
             return now
-        while not marks[STOPPED]:
+        while not marks[IS_STOPPED]:
             results = marks[NEXT] + np.flatnonzero(steps.kinds[marks[NEXT] :] == TAKE)
             # One at a time where the plan is full and its results do not span the features.
             lacking = max(now.spending.end - posterior.observed, 1)
@@ -304,13 +304,13 @@ class BudgetEngine(PlanEngine):
                 take(len(steps.kinds))
                 break
             take(results[lacking - 1] + 1)
-            if not marks[INITIALIZED] and self._spans(posterior):
+            if not marks[IS_INITIALIZED] and self._spans(posterior):
                 posterior.refresh()
-                marks[INITIALIZED] = 1
-            if marks[INITIALIZED]:
+                marks[IS_INITIALIZED] = 1
+            if marks[IS_INITIALIZED]:
                 now.decide(seed)
-                marks[STOPPED] = int(now.spending.spent)
-        if marks[INITIALIZED]:  # what is to be pulled next depends on every result
+                marks[IS_STOPPED] = int(now.spending.spent)
+        if marks[IS_INITIALIZED]:  # what is to be pulled next depends on every result
             marks[DECIDED_AT] = posterior.observed
         return now
 

@@ -86,7 +86,7 @@ class DifferenceBounds:
     # The features in an orthonormal basis, K × rank: the same differences, smaller rounding errors.
     basis: Reals
     level: float  # ln of how improbable an error of one difference must be
-    # Of the first plan, and of all plans; K × K, like the next two.
+    # After the first plan, and after all plans; K × K, like the next two.
     first: Reals
     information: Reals
     weighted: Reals  # estimates times their information, summed over the plans
@@ -210,7 +210,7 @@ class DifferenceStrategy(Strategy):
         """The plan after these results; the last thing that may raise."""
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Bound all differences anew, and make the next plan."""
+        """Bound all differences again, and make the next plan."""
         differences = self._differences.after(self.plan, sums)
         means = differences.means()
         inside = differences.inside(means)

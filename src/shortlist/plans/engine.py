@@ -13,11 +13,11 @@ from shortlist.arrays import NO_ARM, Mask
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
-    INITIALIZED,
     IS_IN,
+    IS_INITIALIZED,
+    IS_STOPPED,
     NEXT,
     REOPEN,
-    STOPPED,
     TAKE,
     Steps,
 )
@@ -29,7 +29,7 @@ from shortlist.numerics.records import (
     Reals,
     Table,
 )
-from shortlist.plans.strategy import Compiled, ReducedProblem, Strategy
+from shortlist.plans.strategy import CompiledStrategy, ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE, Observe
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State
@@ -159,7 +159,7 @@ class PlanEngine:
         """An empty posterior; all results enter it, and no decision depends on it."""
         return Posterior(self.problem.features, noise=self.problem.noise)
 
-    def opening(self, posterior: Posterior) -> tuple[Integers, Integers]:
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next decision, in order, and the pulls so far."""
         return self.setup.initial, posterior.pulls
 
@@ -172,7 +172,7 @@ class PlanEngine:
         return now.strategy.threshold
 
     def threshold_at(self, time: float, log_det: float) -> float:
-        """About what C is after so many results."""
+        """About what C is after ``time`` results."""
         return self._first.threshold_at(time)
 
     def estimates(self, posterior: Posterior, now: PlanProgress) -> Estimates:
@@ -194,7 +194,7 @@ class PlanEngine:
         chosen = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
         return Gaps(decision.b, *chosen)
 
-    def again(
+    def last_decision(
         self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> tuple[Decision, PlanProgress]:
         """The last decision."""
@@ -222,7 +222,7 @@ class PlanEngine:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         given = steps.kinds, steps.arms, steps.values, marks
         state, strategy, observe = posterior.state, now.strategy, OBSERVE[posterior.state.layout]
-        late = bool(marks[STOPPED])  # what comes after a stop decides nothing
+        late = bool(marks[IS_STOPPED])  # what comes after a stop decides nothing
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, observe)
             results = strategy.plan, now.pulls, now.sums, self.stops(strategy)
@@ -231,16 +231,16 @@ class PlanEngine:
             late = False
             if now.needs_plan:
                 now.decide(seed)
-                if not marks[INITIALIZED]:
+                if not marks[IS_INITIALIZED]:
                     posterior.refresh()
-                    marks[INITIALIZED] = 1
+                    marks[IS_INITIALIZED] = 1
             marks[NEXT] += 1
             marks[IS_IN] = 0
             if self.stops(strategy):
-                marks[STOPPED] = 1
+                marks[IS_STOPPED] = 1
                 break
         # What is to be pulled next depends on every result.
-        if marks[INITIALIZED] and not (late and marks[STOPPED]):
+        if marks[IS_INITIALIZED] and not (late and marks[IS_STOPPED]):
             marks[DECIDED_AT] = posterior.observed
         return now
 
@@ -277,7 +277,7 @@ class PlanEngine:
         pulls, sums, stopped = np.zeros(arms, np.int64), np.zeros(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
-            if isinstance(now.strategy, Compiled) and reward.is_compiled:
+            if isinstance(now.strategy, CompiledStrategy) and reward.is_compiled:
                 given = now.pulls, now.sums, int(seed), most
                 stopped, pulls = now.strategy.run(*given, call, parameters, stream)
                 return now.inside, stopped, pulls, sums
@@ -295,7 +295,7 @@ class PlanEngine:
 
     def affordable(self, nanoseconds: float) -> int:
         """About how many evaluations can be simulated in that time; 0 if decisions take longer."""
-        if isinstance(self._first, Compiled):
+        if isinstance(self._first, CompiledStrategy):
             return int(nanoseconds / self._first.pull_cost)
         return max(0, int((nanoseconds - DECISIONS * self._first.cost) / PULL))
 
@@ -315,8 +315,8 @@ def take_steps(
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    Of each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where the
-    answer is ``certain``, one result after a stop that was taken back is enough.
+    For each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where
+    the answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
     for a in range(plan.shape[0]):
@@ -326,7 +326,7 @@ def take_steps(
         kind = kinds[step]
         if marks[IS_IN] == 0:
             if kind == REOPEN:
-                marks[STOPPED] = 0
+                marks[IS_STOPPED] = 0
             elif kind == TAKE:
                 arm = arms[step]
                 observe(state, arm, values[step])
@@ -334,7 +334,7 @@ def take_steps(
                     pulls[arm] += 1
                     sums[arm] += values[step]
                     missing -= 1
-                if marks[STOPPED] == 0 and (missing == 0 or certain):
+                if marks[IS_STOPPED] == 0 and (missing == 0 or certain):
                     marks[IS_IN] = 1
                     return True
         marks[NEXT] += 1

@@ -19,8 +19,9 @@ pair passes when it does.
 
 **The shares.** Of δ, 0.04 goes to the pairs themselves, on all results, each with 1/(m(K − m)) of that:
 it names nothing, and a pair passes by it too. The rest is for at most three times of naming.
-At each, draws from the posterior of a flat prior vote: for the arms held to be best where these are
-right within ε, else for the m best of the draw. A set's share of δ is in proportion to its votes.
+At each, draws from the posterior of a flat prior vote: for the arms thought to be best where these
+are right within ε, else for the m best of the draw. A set's share of δ is in proportion to its
+votes.
 
 Neither the guess, nor the prior ρ, nor a design or the length of a plan enters the proof: they
 decide how long it takes. docs/guess-and-verify.md has the whole proof.
@@ -40,11 +41,12 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import ROUNDING, one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
-from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
 from shortlist.rules.thresholds import LINEAR, StrategyThreshold
 
-# Of δ, for each time that sets are named; what is left is for the pairs without a named set. The
-# best shares are in proportion to how often each time decides: `benchmarks/guess_and_verify.py namings`.
+# Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
+# set. The best shares are in proportion to how often each time decides:
+# `benchmarks/guess_and_verify.py namings`.
 SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
@@ -54,7 +56,7 @@ PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
 HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is taken for that
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
-ALL_ROWS = 512  # arms: with more, only those that were ever held to be among the best have rows
+ALL_ROWS = 512  # arms: with more, only those that were ever thought to be among the best have rows
 LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
 LARGEST = 600.0  # of a level: e^−level must not underflow
 CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
@@ -64,8 +66,9 @@ NAMED_SETS = StrategyThreshold(
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     LINEAR,
     "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
-    coverage="The bounds of an arm show how precise its own estimate is. No proof says how often "
-    "they hold its mean: the guarantee rests on tests of two arms at a time, each by itself.",
+    coverage="The bounds of an arm show how precise its own estimate is. There is no proof of how "
+    "often they contain its mean: the guarantee rests on tests of two arms at a time, each by "
+    "itself.",
 )
 
 
@@ -101,7 +104,7 @@ def squared_threshold(level: float, growth: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class PairEvidence:
     """Evidence that b is not below c − ε, for the arms b that have a row and all arms c.
 
     Attributes
@@ -120,32 +123,32 @@ class Evidence:
     largest: Reals
 
     @classmethod
-    def none(cls, prior: Reals) -> Evidence:
+    def none(cls, prior: Reals) -> PairEvidence:
         """Before any result."""
         zero = np.zeros_like(prior)
         return cls(zero, zero, prior, np.full_like(prior, -np.inf))
 
-    def after(self, gaps: Reals, information: Reals, sigma: float) -> Evidence:
-        """With the gaps that one more plan estimates, each with so much information."""
+    def after(self, gaps: Reals, information: Reals, sigma: float) -> PairEvidence:
+        """With the gaps that one more plan estimates, each with its information."""
         total = self.information + information
         scores = self.scores + gaps * information
         prior = np.where(self.prior > 0.0, self.prior, information)
         now = log_evidence(scores, total, prior, sigma)
-        return Evidence(total, scores, prior, np.maximum(self.largest, now))
+        return PairEvidence(total, scores, prior, np.maximum(self.largest, now))
 
-    def with_rows(self, count: int) -> Evidence:
-        """With so many rows more, of which nothing is known."""
+    def with_rows(self, count: int) -> PairEvidence:
+        """With ``count`` more rows, about which nothing is known."""
         arms = self.prior.shape[1]
-        none = Evidence.none(np.zeros((count, arms)))
+        none = PairEvidence.none(np.zeros((count, arms)))
         both = zip(vars(self).values(), vars(none).values(), strict=True)
-        return Evidence(*(np.vstack(each) for each in both))
+        return PairEvidence(*(np.vstack(each) for each in both))
 
 
 @dataclass(frozen=True, eq=False)
 class Naming:
     """Sets named at one time: the risk of each, and the evidence since."""
 
-    evidence: Evidence
+    evidence: PairEvidence
     risks: dict[bytes, float]
 
     def risk(self, inside: Mask) -> float:
@@ -161,7 +164,7 @@ class Tables:
     ----------
     rows : array of int
         The arms b of the tables' rows, in order.
-    fall_back : Evidence
+    fall_back : PairEvidence
         From the first result on, or from when the arm b got its row.
     level : float
         ln of what the fall-back's E must reach.
@@ -170,7 +173,7 @@ class Tables:
     """
 
     rows: Integers
-    fall_back: Evidence
+    fall_back: PairEvidence
     level: float
     namings: tuple[Naming, ...] = ()
 
@@ -213,7 +216,7 @@ class Tables:
                 margins = np.maximum(margins, each.evidence.largest[here] + math.log(risk))
         return margins
 
-    def latest(self, inside: Mask) -> tuple[Evidence, float]:
+    def latest(self, inside: Mask) -> tuple[PairEvidence, float]:
         """The evidence since these arms were last named, and ln of what its E must reach."""
         for each in reversed(self.namings):
             if risk := each.risk(inside):
@@ -234,7 +237,7 @@ class OpenPairs:
     gaps : array
         Estimates of μ_b − μ_c + ε.
     variances : array
-        Of these, in units of σ².
+        The variances of the gaps, in units of σ².
     """
 
     b: Integers
@@ -282,13 +285,13 @@ class GuessAndVerify(Strategy):
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
-        self._tables = Tables(rows, Evidence.none(np.zeros((len(rows), arms))), level)
+        self._tables = Tables(rows, PairEvidence.none(np.zeros((len(rows), arms))), level)
         self._whole: Fit | None = None
         self.inside = np.zeros(arms, np.bool_)
         used = rank if rank < arms else 1
         self.cost = 1e6 + 30.0 * min(arms, ALL_ROWS) * arms * used + 20.0 * arms * used**2
 
-    def guess(self, whole: Fit, pulls: Integers) -> Fit:
+    def guess(self, whole: Fit) -> Fit:
         """What the guess is made from: all results, or a model of them."""
         return whole
 
@@ -298,7 +301,7 @@ class GuessAndVerify(Strategy):
         pulls, total = self._pulls + plan, self._sums + sums
         tables = self._tables.after(self._means.fit(plan, sums), problem.epsilon, problem.sigma)
         whole = self._means.fit(pulls, total)
-        guess = self.guess(whole, pulls)
+        guess = self.guess(whole)
         tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
         inside = self._guessed(tables, guess)
         margins = tables.margins(inside)
@@ -413,7 +416,7 @@ class GuessAndVerify(Strategy):
         errors = problem.sigma * np.sqrt(guess.variances(tables.rows))
         needed = squared_threshold(-math.log(risks[key]), 1.0 / PRIOR) * problem.sigma**2
         prior = PRIOR * needed / np.maximum(gaps, HALF_WIDTH * errors) ** 2
-        named = Naming(Evidence.none(prior), risks)
+        named = Naming(PairEvidence.none(prior), risks)
         return replace(tables, namings=(*tables.namings, named))
 
     def _needs(
@@ -465,9 +468,9 @@ class GuessAndVerify(Strategy):
         """Estimates of μ_i − μ_j for every arm i, with the bounds of the latest evidence.
 
         Where that has nothing, as for pairs that passed before these arms were named, the bounds
-        are those of the fall-back. Each bound holds by itself, not all of them together. A pair
-        that passed once has passed: its bound is ε at most, though that of the latest results alone
-        may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
+        are those of the fall-back. Each bound holds on its own, but not all of them together. A
+        pair that passed once has passed: its bound is ε at most, though that of the latest results
+        alone may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
         infinite.
         """
         assert self._whole is not None
@@ -508,13 +511,6 @@ class GuessAndVerify(Strategy):
         """C of the guess that is named first."""
         level = -math.log(self._shares[0] * self._problem.delta)
         return math.sqrt(squared_threshold(level, 1.0 / PRIOR))
-
-
-def best_of(means: Reals, m: int) -> Mask:
-    """The m arms of largest mean; of equal ones the first."""
-    inside = np.zeros(len(means), np.bool_)
-    inside[np.argsort(-means, kind="stable")[:m]] = True
-    return inside
 
 
 def vote(

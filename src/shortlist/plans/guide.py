@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Reals
 from shortlist.designs.pairs import contrast_design, own_design
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
@@ -92,7 +92,7 @@ def predicted(model: Any, features: Reals, averages: Reals, pulls: Reals) -> Rea
     model : object with fit and predict, or None
         None is least squares.
     features, averages : array
-        Of all arms.
+        Those of all arms.
     pulls : array
         How many results each average is of, in units of the most noisy arm's.
 
@@ -127,9 +127,9 @@ def _predicted_by(model: Any, features: Reals, averages: Reals, wanted: Reals) -
     except Exception as error:
         raise InvalidSetting(
             f"model={name} failed on the features of {len(averages)} arms and their averages: "
-            f"{type(error).__name__}: {error}. Expected is that fit(X, y) and predict(X) work for "
-            "any 80 % of the arms. The last result was not taken in: correct the model, load the "
-            "study with it (Study.load(…, model=…)), and tell that result again."
+            f"{type(error).__name__}: {error}. fit(X, y) and predict(X) must work on any 80 % "
+            "of the arms. The last result was not recorded: correct the model, load the study with "
+            "it (Study.load(…, model=…)), and tell that result again."
         ) from error
     if found.shape in ((len(wanted), 1), (len(wanted),)) and np.isfinite(found).all():
         return found.ravel()
@@ -163,7 +163,7 @@ def combined(averages: Reals, variances: Reals, predictions: Reals) -> tuple[Rea
     return (averages / variances + predictions / excess) / both, 1.0 / both
 
 
-class GuidedGuess(GuessAndVerify):
+class GuidedStrategy(GuessAndVerify):
     """Guess by a model of the features, verify by each arm's own results.
 
     Parameters
@@ -186,7 +186,7 @@ class GuidedGuess(GuessAndVerify):
         self._guess: OwnFit | None = None
         self.cost += MODEL_COST if model is not None else 0.0
 
-    def guess(self, whole: Fit, pulls: Integers) -> Fit:
+    def guess(self, whole: Fit) -> Fit:
         """The averages, drawn towards the predictions as far as these have fitted."""
         sigma, own = self._problem.sigma, whole.own_variances
         predictions = predicted(self._model, self._features, whole.means, 1.0 / own)
@@ -247,7 +247,9 @@ class Guided:
             return
         usable = all(callable(getattr(model, each, None)) for each in ("fit", "predict"))
         if isinstance(model, type) or not usable:
-            made = " (a class: make one of it, with parentheses)" if isinstance(model, type) else ""
+            made = ""
+            if isinstance(model, type):
+                made = f" (a class: pass an instance of it, such as {model.__name__}())"
             raise InvalidSetting(
                 "model must have the methods fit(X, y) and predict(X), as the regressors of "
                 f"scikit-learn have, got {model!r}{made}."
@@ -272,7 +274,7 @@ class Guided:
         """The algorithm on a problem."""
         planned = Planned(
             strategy=partial(
-                GuidedGuess, features=problem.features, reduced=problem.reduced, model=self.model
+                GuidedStrategy, features=problem.features, reduced=problem.reduced, model=self.model
             ),
             threshold=ANY_MEANS,
             name=self.name,
@@ -280,4 +282,4 @@ class Guided:
             uses_noise=True,
             classical=True,
         )
-        return replace(planned.bind(problem, threshold), guide=self.guide, again=self.bind)
+        return replace(planned.bind(problem, threshold), guide=self.guide, rebind=self.bind)

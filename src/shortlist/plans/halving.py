@@ -59,7 +59,7 @@ def phases(arms: int, m: int, rank: int, budget: int) -> list[Phase]:
     return found
 
 
-class Halving(BudgetStrategy):
+class XYHalvingStrategy(BudgetStrategy):
     """Phases of a budget."""
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
@@ -127,7 +127,7 @@ class XYHalving(Budgeted):
 
     name: str = "XY-halving"
 
-    spending: ClassVar[type[BudgetStrategy]] = Halving
+    spending: ClassVar[type[BudgetStrategy]] = XYHalvingStrategy
     summary: ClassVar[str] = (
         "a fixed budget, in phases that halve the challengers; an extension without a theorem (nearest: "
         "Yang and Tan 2022, Azizi et al. 2022, Katz-Samuels et al. 2020)"

@@ -41,16 +41,16 @@ class Fit(ABC):
 
     @abstractmethod
     def variances(self, rows: Integers) -> Reals:
-        """Of μ̂_b − μ̂_c for b in ``rows`` and all c, in units of σ²; infinite if unknown."""
+        """Variances of μ̂_b − μ̂_c for b in ``rows`` and all c, in units of σ²; infinite if unknown."""
 
     @property
     @abstractmethod
     def own_variances(self) -> Reals:
-        """Of every μ̂_a, in units of σ²."""
+        """The variance of every μ̂_a, in units of σ²."""
 
     @abstractmethod
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
-        """Errors of the means of these arms, so many times, in units of σ: count × arms."""
+        """Errors of the means of these arms, drawn ``count`` times, in units of σ: count × arms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class LinearMeans:
         return self.plan(weights, FIRST * self.basis.shape[1]), weights
 
     def fit(self, pulls: Integers, sums: Reals) -> LinearFit:
-        """Weighted least squares on so many results of each arm with these sums."""
+        """Weighted least squares on ``pulls[a]`` results of each arm a with these sums."""
         white = whitened(self.basis, pulls / self.noise)
         means = fitted(white, sums / self.noise)
         if (self.noise != 1.0).any():
@@ -142,7 +142,7 @@ class LinearMeans:
         return contrast_design(self.basis, b[most], c[most], needs[most], start, self.noise)
 
     def plan(self, weights: Reals, length: float) -> Integers:
-        """About so many pulls by these weights, that span the features."""
+        """About ``length`` pulls by these weights, that span the features."""
         return counts(self._scaled, weights, length)
 
 
@@ -172,7 +172,7 @@ class OwnMeans:
         return np.ones(arms, np.int64), np.zeros(arms)
 
     def fit(self, pulls: Integers, sums: Reals) -> OwnFit:
-        """The averages of so many results of each arm with these sums."""
+        """The averages of ``pulls[a]`` results of each arm a with these sums."""
         own = np.full(len(pulls), np.inf)
         pulled = pulls > 0
         own[pulled] = self.noise[pulled] / pulls[pulled]
@@ -185,7 +185,7 @@ class OwnMeans:
         return own_design(b, c, needs, self.noise, start)
 
     def plan(self, weights: Reals, length: float) -> Integers:
-        """About so many pulls by these weights, and at least one of each arm that has weight."""
+        """About ``length`` pulls by these weights, and at least one of each arm that has weight."""
         pulls = np.floor(weights * length + 0.5).astype(np.int64)
         return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
 

@@ -32,7 +32,7 @@ EQUAL = 1e-12  # of the arms' own squares: what rounding may leave of a differen
 TIED = 1e-9  # of the largest gain: what rounding may make of equal ones
 
 
-class DoubtfulPairs(SmallPlans):
+class PairsInDoubtStrategy(SmallPlans):
     """Plans of few pulls, each of the arm that tells most about the pairs in doubt."""
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
@@ -121,7 +121,7 @@ def choose_pulls(
     rows: Table,
     plan: Integers,
 ) -> None:
-    """Add so many pulls to the plan; all but it and ``pulls`` are overwritten."""
+    """Add ``pulls`` pulls to the plan; all but it and ``pulls`` are overwritten."""
     along, across = rows[0], rows[1]
     for _ in range(pulls):
         most = 0.0
@@ -159,7 +159,7 @@ class PairsInDoubt(Budgeted):
 
     name: str = "pairs-in-doubt"
 
-    spending: ClassVar[type[BudgetStrategy]] = DoubtfulPairs
+    spending: ClassVar[type[BudgetStrategy]] = PairsInDoubtStrategy
     summary: ClassVar[str] = (
         "a fixed budget, spent on the pairs whose order is in doubt; an extension without a theorem "
         "(nearest: You et al. 2023)"

@@ -1,11 +1,12 @@
 """Phased elimination for the m best arms of a linear model, after RAGE (Fiez et al. 2019).
 
-A phase is a plan of fixed design, made to tell the arms held to be best from the others. After it,
-the arms whose place is certain leave, and the next phase is designed for the pairs that are left,
-with what is known about their gaps. RAGE bounds each phase by its own results, with a share of δ for
-each, and forgets the phases before. Here the results of all phases are combined (``difference_bounds``) at
-one price for any number of them, so phases can be short. The bounds on differences alone prove the
-answer: no design, no length of a phase and no gap estimated on the way can make it wrong.
+A phase is a plan of fixed design, made to tell the arms thought to be best from the others. After
+it, the arms whose place is certain leave, and the next phase is designed for the pairs that are
+left, with what is known about their gaps. RAGE bounds each phase by its own results, with a share
+of δ for each, and forgets the phases before. Here the results of all phases are combined
+(``difference_bounds``) at one price for any number of them, so phases can be short. The bounds on
+differences alone prove the answer: no design, no length of a phase and no gap estimated on the way
+can make it wrong.
 """
 
 from __future__ import annotations

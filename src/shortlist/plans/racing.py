@@ -6,8 +6,8 @@ Racing is the same race for σ-sub-Gaussian noise, where for m = 1 it is success
 in question. Their race lets one arm leave in a round, with a slack ε for accepted and rejected
 arms. Here all leave that may, and only those accepted have the slack.
 
-**Intervals.** Of the m best arms only the upper ends have to hold, and of the others only the lower
-ones: K events, each given δ/K. After s results of an arm of mean μ the average μ̂ misses on
+**Intervals.** Only the upper ends of the m best arms have to hold, and only the lower ends of the
+others: K events, each given δ/K. After s results of an arm of mean μ the average μ̂ misses on
 one side by
 
     s kl(μ̂, μ) > β  (results in [0, 1])   or   s (μ̂ − μ)² > 2σ²β  (σ-sub-Gaussian noise)
@@ -71,7 +71,7 @@ from shortlist.numerics.records import (
 )
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
-from shortlist.plans.strategy import Compiled, ReducedProblem
+from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
 from shortlist.rules.rule import Reward
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
 
@@ -285,7 +285,7 @@ def simulate(
 INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
 
 
-class Classical(Compiled):
+class OwnIntervalStrategy(CompiledStrategy):
     """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
     The features of the problem are not used.
@@ -306,7 +306,7 @@ class Classical(Compiled):
         self.b, self.c, self.threshold, self.statistic = b, c, threshold, statistic
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Bound the arms anew, and plan the next round."""
+        """Bound the arms again, and plan the next round."""
         now = self._now.mapped(np.copy)
         now.pulls[:] += now.plan
         now.sums[:] += sums
@@ -360,7 +360,7 @@ class Classical(Compiled):
         return gap, -below, above
 
     def threshold_at(self, time: float) -> float:
-        """C when each arm has an equal share of so many results, with an average of ½."""
+        """C when each arm has an equal share of ``time`` results, with an average of ½."""
         arms = len(self.plan)
         count = max(1, round(time / arms))
         rounds = count if self._races else max(1, round((time - arms) / 2.0) + 1)
@@ -368,7 +368,7 @@ class Classical(Compiled):
         return math.sqrt(2.0 * beta)
 
 
-class Row(NamedTuple):
+class RaceSpec(NamedTuple):
     """An algorithm: how arms are bounded, whether they race, and a line about it."""
 
     name: str
@@ -379,23 +379,23 @@ class Row(NamedTuple):
 
 # fmt: off
 _TABLE = (
-    Row("KL-LUCB", KL, False,
+    RaceSpec("KL-LUCB", KL, False,
         f"{_AUTHORS}; proven for results in [0, 1]; no features, no σ"),
-    Row("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
+    RaceSpec("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
         f"{_AUTHORS}, bound by Robbins 1970; proven for results in [0, 1]; no σ"),
-    Row("KL-Racing", KL, True,
+    RaceSpec("KL-Racing", KL, True,
         f"{_AUTHORS}; proven for results in [0, 1]; arms leave; no σ"),
-    Row("KL-Racing (mixture)", KL_BY_MIXTURE, True,
+    RaceSpec("KL-Racing (mixture)", KL_BY_MIXTURE, True,
         f"{_AUTHORS}, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ"),
-    Row("Racing", NORMAL, True,
+    RaceSpec("Racing", NORMAL, True,
         f"{_AUTHORS}, Even-Dar et al. 2006 for m = 1; proven; no features"),
-    Row("Racing (paired)", PAIRED, True,
+    RaceSpec("Racing (paired)", PAIRED, True,
         "Racing with differences of two arms bounded (Robbins 1970); proven; no features"),
 )
 # fmt: on
 ALGORITHMS = {
     row.name: Planned(
-        strategy=partial(Classical, interval=row.interval, races=row.races),
+        strategy=partial(OwnIntervalStrategy, interval=row.interval, races=row.races),
         threshold=THRESHOLDS[row.interval.kind],
         name=row.name,
         summary=row.about,

@@ -45,7 +45,7 @@ class Strategy(ABC):
     """What an algorithm remembers and wants, plan by plan.
 
     It is a function of the results of its plans, in order, and of nothing else, so that a stored
-    study can be replayed. Of every plan it is given the first ``plan[a]`` results of each arm a
+    study can be replayed. For every plan it is given the first ``plan[a]`` results of each arm a
     that came in after the plan was made, whether they were asked for or not. It never sees results
     beyond these, so the design of each plan was fixed before any of its rewards was told.
 
@@ -93,7 +93,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def threshold_at(self, time: float) -> float:
-        """About what C will be after so many results."""
+        """About what C will be after ``time`` results."""
 
     def intervals(self) -> tuple[Reals, Reals] | None:
         """Every arm's own interval, where it is another than μ̂ ± Cσ√(xᵀV⁻¹x)."""
@@ -102,7 +102,7 @@ class Strategy(ABC):
     def suppose(self, means: Reals) -> None:  # noqa: B027
         """Go on as if the plan's results had come out at their means, without a stop.
 
-        It is called only where a whole plan is under way and still more is to be evaluated. By
+        It is called only where a whole plan is pending and still more is to be evaluated. By
         default the same plan is repeated.
         """
 
@@ -115,7 +115,7 @@ class Strategy(ABC):
         return copy.copy(self)
 
 
-class Compiled(Strategy):
+class CompiledStrategy(Strategy):
     """A strategy whose decisions are compiled too: a simulated run never leaves machine code."""
 
     pull_cost: (
@@ -131,3 +131,10 @@ class Compiled(Strategy):
         ``pulls`` and ``sums`` are the results of the plan so far, at the end as at the beginning;
         ``rewards`` are the reward model, its parameters and the stream of random numbers.
         """
+
+
+def best_of(means: Reals, m: int) -> Mask:
+    """The m arms of largest mean; among equal ones the first."""
+    inside = np.zeros(len(means), np.bool_)
+    inside[np.argsort(-means, kind="stable")[:m]] = True
+    return inside

@@ -37,7 +37,7 @@ REDRAWS = 100  # then the least certain pair: late in a study other m best are r
 EQUAL = 1e-18  # of the arms' own squares: what rounding may leave of a difference of equal features
 
 
-class TopTwoSampling(SmallPlans):
+class TopTwoStrategy(SmallPlans):
     """Plans of few pulls, each for a pair on which two draws of the means disagree."""
 
     cost = 1e6
@@ -148,7 +148,7 @@ def least_certain(
 
 @compiled()
 def most_telling(white: Table, b: int, c: int) -> int:
-    """The arm whose result makes the variance of μ̂_b − μ̂_c smallest; of μ̂_a, without a pair."""
+    """The arm whose result minimizes the variance of μ̂_b − μ̂_c; that of μ̂_a, without a pair."""
     most, arm = -1.0, 0
     for a in range(white.shape[0]):
         along, own = 0.0, 0.0
@@ -191,7 +191,7 @@ def choose_pulls(
     other: Mask,
     plan: Integers,
 ) -> None:
-    """Add so many pulls to the plan; ``white`` becomes that of the results after it."""
+    """Add ``pulls`` pulls to the plan; ``white`` becomes that of the results after it."""
     noise, draw, kept, pair, own = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     for _ in range(pulls):
         draw_best(means, white, near, m, sigma, stream, noise, draw, kept, leading)
@@ -231,7 +231,7 @@ class TopTwo(Budgeted):
 
     name: str = "top-two"
 
-    spending: ClassVar[type[BudgetStrategy]] = TopTwoSampling
+    spending: ClassVar[type[BudgetStrategy]] = TopTwoStrategy
     summary: ClassVar[str] = (
         "a fixed budget, spent where two draws of the means disagree on the m best; an extension without "
         "a theorem (nearest: Russo 2016)"

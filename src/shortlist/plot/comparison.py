@@ -47,7 +47,7 @@ def samples(
     Parameters
     ----------
     results : Results
-        Of ``shortlist.compare``.
+        From ``shortlist.compare``.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
     published : mapping, optional

@@ -48,14 +48,14 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     """The arms in the plane of the first two principal components of their features.
 
     They are coloured by their means; the shortlist is ringed, and the boundary pair b and c marked
-    and joined. Of more than 25 arms only these are named.
+    and joined. With more than 25 arms only these are named.
 
     Parameters
     ----------
     study : Study
-        Of arms without features a sentence says that there is no plane.
+        If its arms have no features, the figure only says so.
     history : History, optional
-        Of the study, if it is at hand.
+        The history of the study, if available.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 

@@ -46,7 +46,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     study : Study
         Before the initial pulls are told, a sentence says so.
     history : History, optional
-        Of the study, if it is at hand.
+        The history of the study, if available.
     ax : matplotlib Axes, or two of them, optional
         Where to draw; by default a new figure. With paired indices a single Axes gets the
         differences: it is they that stop the study.

@@ -50,7 +50,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     study : Study
         Before the initial pulls are told, a sentence says so.
     history : History, optional
-        Of the study, if it is at hand; by default it is made.
+        The history of the study, if available; by default it is computed.
     ax : matplotlib Axes, or two of them, optional
         Where to draw; by default a new figure. A single one gets the arms only.
 

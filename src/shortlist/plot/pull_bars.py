@@ -21,7 +21,8 @@ STATES = ("told", "pending", "failed")
 def pulls(study: Study, *, ax: Any = None) -> Figure:
     """The evaluations of each arm: told, pending (hatched) and failed (crossed); best mean on top.
 
-    Of more than 30 arms, up to ten of the shortlist are shown and those with the most evaluations.
+    With more than 30 arms, up to ten of the shortlist are shown and those with the most
+    evaluations.
 
     Parameters
     ----------

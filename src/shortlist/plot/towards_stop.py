@@ -39,7 +39,7 @@ def stopping(
         How many more evaluations are expected: anything with the attributes ``evaluations``,
         ``low`` and ``high``. By default the study's own, ``study.remaining()``; None draws none.
     history : History, optional
-        Of the study, if it is at hand; by default it is made.
+        The history of the study, if available; by default it is computed.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 

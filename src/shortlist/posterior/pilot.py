@@ -29,10 +29,10 @@ def pilot_is_over(gap: float, width: float, constants: Reals) -> bool:
 
 
 @compiled()
-def missing(state: State, again: Integers) -> int:
+def missing(state: State, wanted: Integers) -> int:
     """The first arm that has not been pulled as often as wanted since the pilot; −1 if none."""
-    for a in range(again.shape[0]):
-        if state.pulls[a] < state.pilot[a] + again[a]:
+    for a in range(wanted.shape[0]):
+        if state.pulls[a] < state.pilot[a] + wanted[a]:
             return a
     return NO_ARM
 

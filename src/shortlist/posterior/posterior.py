@@ -75,9 +75,9 @@ def in_own_units(features: Reals) -> tuple[Reals, float] | None:
     """The features in an orthonormal basis of their row space, and how uneven they are in it.
 
     Inner products and ‖θ‖ are unchanged. None where numbers of this precision cannot do it: a column
-    would be lost beside a larger one, or its squares are out of range. Of full column rank the features
-    are as uneven as their condition number says once the columns have the same size, for the size of
-    a column does no harm then; else as that of their singular values does.
+    would be lost beside a larger one, or its squares are out of range. With full column rank the
+    features are as uneven as their condition number says once the columns have the same size, for
+    the size of a column does no harm then; else as that of their singular values does.
     """
     same = unlocked(np.ascontiguousarray(features, dtype=np.float64))
     if gram(features) is not None:
@@ -105,7 +105,7 @@ def _row_space(features: Reals) -> Reals:
 
 
 def _check_kept(table: Reals, right: Reals) -> None:
-    """Raise where an arm is so small beside others that the row space does not hold it."""
+    """Raise where an arm is so small beside others that the row space does not contain it."""
     for rows in blocks(table):
         part = table[rows]
         rest = np.abs(part - (part @ right.T) @ right).max(axis=1)
@@ -165,7 +165,7 @@ class Posterior:
         (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
         of arm a counts 1/noise[a] times: weighted least squares.
     floor : float, optional
-        The least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖².
+        The least ‖x_i − x_j‖² that exceeds rounding errors, in units of ‖x_i‖² + ‖x_j‖².
 
     Examples
     --------

@@ -17,7 +17,7 @@ STEEPEST = 1e5
 RECENT = 8
 # What ‖x_i − x_j‖² is at least, in units of ‖x_i‖² + ‖x_j‖². It is a difference of entries of G, and the
 # entries are off by rounding: at most 2e-13 of their size was seen in orthonormal columns, when a
-# thousand results had been taken in since the last refresh. A width below that would be noise.
+# thousand results had been processed since the last refresh. A width below that would be noise.
 LEAST_SHARE = 1e-12
 
 
@@ -41,8 +41,8 @@ class Lagging(Record):
 
     ``State.means`` are those of ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the
     last refresh, when V was ``metric``; ``State.variances`` are at least what they should be, all of
-    them right ``clock[BEHIND]`` pulls ago, arm a's after ``exact_at[a]`` pulls. Of the last pulls, the
-    n-th in ``recent[n % 8]``, V⁻¹x_a before it and n_a + G_aa are kept.
+    them right ``clock[BEHIND]`` pulls ago, arm a's after ``exact_at[a]`` pulls. For the last pulls,
+    the n-th in ``recent[n % 8]``, V⁻¹x_a before it and n_a + G_aa are kept.
     """
 
     theta: Reals
@@ -63,7 +63,7 @@ class State(Record):
     does not use is ABSENT.
     ``shifted`` is (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a
     pilot is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
-    ``scalars[FLOOR]`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
+    ``scalars[FLOOR]`` is the least ‖x_i − x_j‖² that exceeds rounding errors (see ``LEAST_SHARE``).
     ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
     summed up, it counts 1/noise[a] times.
     """

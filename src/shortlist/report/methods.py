@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
-from shortlist.plans.budget import BudgetBound
+from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.printable import count
 from shortlist.report.analysis import Analysis
 from shortlist.report.citations import NEAREST, REDA, SOFTWARE, Work, algorithm_work, works
@@ -76,7 +76,7 @@ SPENT = {
 
 
 def _budgeted(study: Study) -> str:
-    assert isinstance(study.bound, BudgetBound)
+    assert isinstance(study.bound, BudgetedOnProblem)
     return type(study.bound.algorithm).__name__
 
 

@@ -44,9 +44,9 @@ class Outcome:
     screen : DrugScreen
         The environment.
     study : Study
-        Of ``screen.study``, run.
+        The study made by ``screen.study``, after it was run.
     rewards : array, drugs × patients × walks
-        Of ``screen.simulate``: the study did not see them; they serve to check it.
+        From ``screen.simulate``: the study did not see them; they serve to check it.
 
     Examples
     --------
@@ -118,8 +118,8 @@ class Outcome:
         elif (self.screen.labels != 0).any():
             text += [
                 "",
-                "No hit rates and no AUC: they need drugs that are known to work (label 1) and "
-                "drugs that are known not to (−1), with scores.",
+                "Hit rates and AUC are not available: they need scored drugs that are known to "
+                "work (label 1) and scored drugs that are known not to (−1).",
             ]
         return printable("\n".join(text))
 
@@ -140,7 +140,7 @@ class Outcome:
     def figure(self) -> Figure:
         """Box plots of the simulated rewards by drug, coloured by label, the baseline as a line.
 
-        Of more than 40 drugs it shows the shortlist, then those with a label, then the best.
+        With more than 40 drugs it shows the shortlist, then those with a label, then the best.
         """
         from shortlist import plot
 
@@ -220,13 +220,17 @@ def linear_misfit(features: NDArray[np.float64], means: NDArray[np.float64]) -> 
 def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
     """What the guarantee of a screen's study rests on, sentence by sentence.
 
-    The rewards, of ``DrugScreen.simulate``, tell the misfit of the linear model.
+    The rewards, from ``DrugScreen.simulate``, show the misfit of the linear model.
     """
     problem, setting = study.problem, study.bound.setting
     words = [
         f"Noise: a reward lies in [0, 1] and is ½-sub-Gaussian whatever its distribution, so "
         f"{problem.noise.figure} "
-        + ("holds." if problem.sigma >= SIGMA else "is your claim: only 0.5 and more is proven.")
+        + (
+            "holds."
+            if problem.sigma >= SIGMA
+            else "is your own assumption: only 0.5 or more is proven."
+        )
     ]
     if setting.classical:
         used = "features only helped to guess" if study.bound.guide else "no features were used"
@@ -257,7 +261,7 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
         text += "so the assumption does not hold exactly, but by far less than ε"
     else:
         text += (
-            "so the assumption does not hold, and not by far less than "
+            "so the assumption is violated, by an amount that is not small compared with "
             f"ε = {problem.epsilon:g}: do not rely on the guarantee"
         )
     return [*words, text + ". Without features nothing is assumed about the means (classical)."]
@@ -266,7 +270,7 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
 def hit_rate(scores: pd.Series[float], hits: pd.Series[bool], r: int) -> float:
     """HR@r: the share of hits among the r drugs of the highest scores.
 
-    Of equal scores the one that stands first counts as higher.
+    Among equal scores the first counts as higher.
 
     Parameters
     ----------

@@ -28,9 +28,9 @@ class Semantics:
     An initial condition rarely gives every gene a value, and from one state several attractors may
     be reached. The paper leaves open what happens then, and its published code takes the first
     answer that an SMT solver returns. That answer depends on the solver, its version and the order
-    of the genes; its distribution is nobody's model of a cell. Asked with no patient and no drug at
+    of the genes; its distribution does not model a cell. Asked with no patient and no drug at
     all, the solver returns a state whose score is that of half of the stored rewards of
-    antiepileptics. So it is not on offer here: every choice below is one that can be stated.
+    antiepileptics. So it is not offered here: every option below has an explicit definition.
 
     Parameters
     ----------
@@ -38,13 +38,14 @@ class Semantics:
         The initial value of a gene that has none: a fair coin, 0, or as given (then for all that
         are free).
     attractor : "walk"
-        Of several reachable attractors, the one that the walk comes to: each has the probability
+        Among several reachable attractors, the one that the walk comes to: each has the probability
         that the walk ends in it.
     mask : "initial" or "clamp"
         What a drug does to the genes of its signature: it sets them at the start, after which they
         move as any other (the paper), or it holds them for good.
     update : "asynchronous" or "synchronous"
-        Of the genes that would change, one drawn uniformly moves (the paper's networks), or all.
+        Whether one of the genes that would change, drawn uniformly, moves (the paper's networks),
+        or all of them do.
     unsettled : "error" or "last"
         Where a walk meets no fixed point in ``max_steps``, as around a cyclic attractor: raise, or
         take its last state.

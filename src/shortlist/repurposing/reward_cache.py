@@ -72,8 +72,8 @@ class RewardCache:
             raise self._strange(1)
         if title != f"{TITLE} {self.screen}":
             raise InvalidSetting(
-                f"{self.path} holds rewards of another screen: other data or other settings. Name "
-                "another file or folder, or delete this one."
+                f"{self.path} contains rewards of another screen: other data or other settings. "
+                "Name another file or folder, or delete this one."
             )
         reader = csv.reader(io.StringIO(rest, newline=""), strict=True)
         try:
@@ -88,6 +88,6 @@ class RewardCache:
 
     def _strange(self, line: int) -> InvalidSetting:
         return InvalidSetting(
-            f"{self.path}, line {line}: this is no file of rewards ({COLUMNS} after a line that "
-            "names the screen). Name another file or folder, or delete this one."
+            f"{self.path}, line {line}: this is not a reward cache (expected a line that names "
+            f"the screen, then {COLUMNS}). Name another file or folder, or delete this one."
         )

@@ -80,7 +80,7 @@ class DrugScreen:
         The share of the disease's genes, the strongest, that the baseline looks at; the paper's
         file has a quarter.
     seed : int
-        Of ``study``, ``simulate`` and what is made of it.
+        The seed of ``study`` and ``simulate``.
     cache : path, optional
         A file to keep rewards in, with their seeds; see ``RewardCache``.
 
@@ -209,7 +209,7 @@ class DrugScreen:
         repeats : int
             Walks of each drug, patient and network.
         workers : int, optional
-            Threads; by default one a core. The rewards do not depend on it.
+            Threads; by default one per core. The rewards do not depend on it.
         """
         rewards = []
         everyone, walks = slice(None), {"repeats": repeats, "workers": workers}
@@ -306,7 +306,7 @@ class DrugScreen:
         algorithm : str, optional
             By default m-LinGapE, and LUCB without features.
         **settings
-            Of ``Study``: ``delta``, ``epsilon``, ``threshold``, ``S``.
+            Settings of ``Study``: ``delta``, ``epsilon``, ``threshold``, ``S``.
         """
         from shortlist.study.study import Study
 

@@ -101,19 +101,19 @@ def synthetic(
       touches few genes, and the network carries them to the rest. These are the ``m`` best;
     - a *partial* drug does so in fewer than half of the modules;
     - a *decoy* sets the genes that follow, all of them, to health and leaves the switches alone:
-      on paper it reverses the disease best, and the network takes it all back;
-    - an *inert* drug sets genes that have no say;
+      by its signature it reverses the disease best, but the network undoes it;
+    - an *inert* drug sets genes that affect no others;
     - an *aggravator* sets fewer than half of the switches to disease.
 
     The decoys are there so that the network matters. That the screen beats the baseline on this
-    data is by construction: it shows that the parts work together, and nothing about real drugs.
+    data is by construction: it shows that the parts work together, but nothing about real drugs.
 
     Parameters
     ----------
     drugs, m : int
         How many, and how many of them are reversers.
     modules : int
-        Of the network, at least 5.
+        The modules of the network, at least 5.
     patients, controls : int
         Samples.
     networks : int

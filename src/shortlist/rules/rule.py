@@ -83,7 +83,7 @@ class Rule:
     needs : frozenset of str
         What the loop must prepare for it: ``mth_gaps``, ``outside_gaps``, ``design``, ``target``.
     traits : frozenset of str
-        How the loop treats it: ``both``, ``lagged``, ``heuristic``, ``symmetric``; of a threshold
+        How the loop treats it: ``both``, ``lagged``, ``heuristic``, ``symmetric``; for a threshold
         ``by_time`` (it depends on t alone), ``by_pair``, ``pilot``, ``levels``.
     number : int
         By which the loop calls a rule that is compiled into it; ``OWN`` if called by pointer.
@@ -224,8 +224,8 @@ def _check_function(kind: str, function: Callable[..., Any]) -> None:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         raise InvalidSetting(
-            f"the {kind} rule {name!r} is called with {count} arguments, and cannot take them: write "
-            f"def {name}({ARGUMENTS[kind]})."
+            f"the {kind} rule {name!r} is called with {count} arguments, but cannot take them: "
+            f"write def {name}({ARGUMENTS[kind]})."
         ) from None
     source = _random_source(function)
     if source:

@@ -33,9 +33,9 @@ def ugape(gap: float, inside: Mask, mth_gaps: Reals) -> float:
 
 @rule("stopping", needs=(), traits=("lagged", "heuristic"), number=2)
 def lucb_lagged(gap: float, inside: Mask, mth_gaps: Reals) -> float:
-    """τ_LUCB of the pair chosen before the last pull: as published, and not valid.
+    """τ_LUCB of the pair chosen before the last pull: as published, but not valid.
 
-    The authors' loop tests its stop before it chooses the pair anew, and recommends the J(t) of
+    The authors' loop tests its stop before it chooses the next pair, and recommends the J(t) of
     that older pair. It exists to reproduce the published figures.
     """
     return gap

@@ -1,10 +1,10 @@
 """Thresholds C_{t,δ}: how many standard deviations wide the gap indices are.
 
-A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says how
-its constants follow from the setting, what its proof assumes, and where it is proven. All of them are
-in ``THRESHOLDS``. One of the package's own also has a number, and a line in ``evaluate`` that calls it
-by that number; a user's is called by its address. The authors named in ``source`` are cited by a report
-if they are in ``report/works.toml``.
+A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says
+how its constants follow from ``ThresholdInputs``, what its proof assumes, and where it is proven. All
+of them are in ``THRESHOLDS``. One of the package's own also has a number, and a line in ``evaluate``
+that calls it by that number; a user's is called by its address. The authors named in ``source`` are
+cited by a report if they are in ``report/works.toml``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,17 +29,18 @@ ALL_AT_ONCE = (
 )
 EACH_SIDE = (
     "If what the guarantee assumes is true, no arm's mean is below its lower bound, at all times at "
-    "once, with probability at least {level}, and none above its upper bound, with the same."
+    "once, with probability at least {level}, and with at least the same probability no arm's mean "
+    "is above its upper bound."
 )
 LINEAR = f"{GIVEN} and the means are linear in the features"
 BY_DIFFERENCES = (
-    "The bounds of an arm show how precise its own estimate is. No proof says how often they hold "
-    "its mean: the guarantee rests on differences of two arms."
+    "The bounds of an arm show how precise its own estimate is. There is no proof of how often "
+    "they contain its mean: the guarantee rests on differences of two arms."
 )
 
 
 @dataclass(frozen=True)
-class Setting:
+class ThresholdInputs:
     """What a threshold may depend on; nothing of it is learnt from rewards.
 
     ``longest`` is the largest ‖x_a‖, and ``weakest`` is λ_min of Σ x xᵀ over the initial pulls.
@@ -63,6 +64,28 @@ class Setting:
     m: int = 1
     features_unused: bool = False
 
+    @classmethod
+    def of(cls, problem: Any, *, classical: bool, rank: int, **others: Any) -> ThresholdInputs:
+        """Those of a ``Problem``, for an algorithm that ignores its features if ``classical``.
+
+        ``rank`` is that of the features in use; ``others`` replace what the problem gives.
+        """
+        given = {
+            "arms": problem.arms,
+            "dimension": problem.arms if classical else problem.dimension,
+            "longest": 1.0 if classical else problem.longest,
+            "sigma": problem.sigma,
+            "delta": problem.noise.left_of(problem.delta),
+            "S": problem.S,
+            "regularization": 0.0,
+            "weakest": 0.0,
+            "classical": classical or problem.is_classical,
+            "indices": "paired",
+            "m": problem.m,
+            "features_unused": classical and not problem.is_classical,
+        }
+        return cls(rank=rank, **{**given, **others})
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -81,7 +104,8 @@ class Threshold:
     source : str
         Where it was published, or where its proof is.
     coverage : str
-        How often the arms' own intervals hold their means, in a sentence; {level} stands for 1 − δ.
+        How often the arms' own intervals contain their means, in a sentence; {level} stands for 1 −
+        δ.
     needs_S : bool
         Whether it needs a bound S on ‖θ‖ (and with it a regularisation above 0).
     needs_span : bool
@@ -99,7 +123,7 @@ class Threshold:
     """
 
     rule: Rule
-    formula: Callable[[Setting, float], list[float]]
+    formula: Callable[[ThresholdInputs, float], list[float]]
     proven: bool
     assumptions: str
     source: str
@@ -108,8 +132,8 @@ class Threshold:
     needs_span: bool = False
     rounds: Callable[[int], int] = lambda once: 1
     regularization: Callable[[float, float | None], float] = lambda sigma, S: 0.0
-    shift: Callable[[Setting], float] = lambda setting: 0.0
-    broken: Callable[[Setting], list[str]] = field(default=lambda setting: [])
+    shift: Callable[[ThresholdInputs], float] = lambda setting: 0.0
+    broken: Callable[[ThresholdInputs], list[str]] = field(default=lambda setting: [])
     own_regularization: Callable[[float], float] | None = None
 
     @property
@@ -122,18 +146,18 @@ class Threshold:
         """What it is, in one line."""
         return self.rule.summary
 
-    def constants(self, setting: Setting) -> Reals:
+    def constants(self, setting: ThresholdInputs) -> Reals:
         """The constants that the compiled function is given."""
         self.check(setting)
         return np.array(
             self.formula(setting, self.formula_regularization(setting)), dtype=np.float64
         )
 
-    def check(self, setting: Setting) -> None:
+    def check(self, setting: ThresholdInputs) -> None:
         """Raise where the threshold cannot be computed at all."""
         if self.needs_S and setting.S is None:
             raise InvalidSetting(
-                f"threshold {self.name!r} needs S, a bound on ‖θ‖, and none was given: "
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: "
                 + advised(
                     'write S = …, or threshold = "self_normalized"',
                     "pass S=…, or use threshold='self_normalized'",
@@ -152,13 +176,13 @@ class Threshold:
                 "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
             )
 
-    def formula_regularization(self, setting: Setting) -> float:
+    def formula_regularization(self, setting: ThresholdInputs) -> float:
         """λ_V as it enters the formula."""
         if self.own_regularization is not None:
             return self.own_regularization(setting.sigma)
         return setting.regularization
 
-    def why_not_proven(self, setting: Setting) -> list[str]:
+    def why_not_proven(self, setting: ThresholdInputs) -> list[str]:
         """The reasons why no theorem covers this threshold in this setting; empty if one does."""
         if not self.proven:
             return [f"the threshold {self.name!r} has no proof"]
@@ -285,15 +309,15 @@ def two_arms_mixture(t: int, log_det: float, constants: Reals) -> float:
     return two_arm_threshold(constants, each, each)
 
 
-def _bias(setting: Setting, ridge: float) -> float:
+def _bias(setting: ThresholdInputs, ridge: float) -> float:
     return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
 
 
-def _unregularized(setting: Setting) -> list[str]:
+def _unregularized(setting: ThresholdInputs) -> list[str]:
     return [] if setting.regularization == 0.0 else ["it needs unregularised least squares"]
 
 
-def _classical(setting: Setting) -> list[str]:
+def _classical(setting: ThresholdInputs) -> list[str]:
     reasons = []
     if not setting.classical:
         reasons.append("it bounds each arm by its own pulls and does not cover a linear model")
@@ -302,7 +326,7 @@ def _classical(setting: Setting) -> list[str]:
     return reasons
 
 
-def _other_theta(setting: Setting) -> list[str]:
+def _other_theta(setting: ThresholdInputs) -> list[str]:
     if not setting.features_unused:
         return []
     return [
@@ -313,7 +337,7 @@ def _other_theta(setting: Setting) -> list[str]:
     ]
 
 
-def _one_by_one(setting: Setting) -> list[str]:
+def _one_by_one(setting: ThresholdInputs) -> list[str]:
     reasons = _classical(setting)
     if setting.indices != "individual":
         reasons.append("it bounds arms one by one and does not cover paired indices")
@@ -357,7 +381,7 @@ THRESHOLDS: dict[str, Threshold] = {
             source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
             coverage="After the pilot: " + ALL_AT_ONCE[0].lower() + ALL_AT_ONCE[1:],
             needs_span=True,
-            # So few results say when to end the pilot that chance would end it: not before twenty.
+            # With fewer than twenty results chance would decide when the pilot ends.
             rounds=lambda once: -(-PILOT_AT_LEAST // once),
             broken=_unregularized,
         ),
@@ -479,7 +503,7 @@ class StrategyThreshold:
     coverage: str = BY_DIFFERENCES
     needs_S: ClassVar[bool] = False
 
-    def why_not_proven(self, setting: Setting) -> list[str]:
+    def why_not_proven(self, setting: ThresholdInputs) -> list[str]:
         """Why no theorem covers it; empty if one does, in every setting."""
         return [] if self.proven else [f"the threshold {self.name!r} has no proof"]
 
@@ -527,7 +551,7 @@ def remembered(
 HORIZON = 100  # evaluations per dimension: neither an easy problem nor a hard one
 
 
-def expected_evidence(threshold: Threshold, setting: Setting) -> float:
+def expected_evidence(threshold: Threshold, setting: ThresholdInputs) -> float:
     """About what Z must reach at a stop after ``HORIZON`` evaluations per dimension.
 
     Every dimension is taken to be explored alike. A pilot's own share is counted in.
@@ -535,7 +559,7 @@ def expected_evidence(threshold: Threshold, setting: Setting) -> float:
     Examples
     --------
     >>> from shortlist.rules.thresholds import THRESHOLDS
-    >>> setting = Setting(
+    >>> setting = ThresholdInputs(
     ...     arms=4, dimension=3, rank=3, longest=1.0, sigma=0.5, delta=0.05, S=1.0,
     ...     regularization=0.0, weakest=1.0, classical=False, indices="paired", m=2,
     ... )
@@ -560,8 +584,8 @@ def _with_pilot(rank: int, confidence: float) -> float:
     return total
 
 
-def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
-    """Of the thresholds that are proven in their settings, the one expected to ask for least."""
+def least_demanding(settings: Mapping[str, ThresholdInputs]) -> Threshold:
+    """The threshold expected to ask for least, among those that are proven in their settings."""
     asked = {}
     for name, setting in settings.items():
         threshold = THRESHOLDS[name]
@@ -577,8 +601,7 @@ def least_demanding(settings: Mapping[str, Setting]) -> Threshold:
                 asked[name] = evidence
     if not asked:
         raise InvalidSetting(
-            "the threshold auto found none that is proven here: the initial pulls, the "
-            "regularization or a missing S fit none. Name a threshold, or leave them as they are "
-            "by default."
+            "threshold='auto' found no threshold that is proven for these settings (initial pulls, "
+            "regularization, S). Name a threshold, or keep the defaults of these settings."
         )
     return THRESHOLDS[min(asked, key=lambda name: asked[name])]

@@ -44,7 +44,7 @@ class Chunk:
     engine: AnyEngine  # the algorithm on its problem
     reward: Rule  # how the instance answers a pull
     parameters: NDArray[np.float64]  # of the reward model
-    seeds: NDArray[np.uint64]  # one a run
+    seeds: NDArray[np.uint64]  # one per run
     max_samples: int  # where a run is cut off
     token: str  # the same for all chunks of one algorithm
     problem: Problem | None = None  # if given, the answer of every run is audited on it
@@ -90,7 +90,7 @@ def chunks_of(
     max_samples: int,
     audit: bool = False,
 ) -> list[Chunk]:
-    """One chunk for each share of the seeds; one a run where σ is estimated by every run."""
+    """One chunk for each share of the seeds; one per run where σ is estimated by every run."""
 
     def chunks(bound: AlgorithmOnProblem, shares: list[Any]) -> list[Chunk]:
         rest = max_samples, uuid4().hex, bound.problem if audit else None
@@ -113,7 +113,7 @@ def chunks_of(
 def _received(engine: AnyEngine, *rest: Any) -> Chunk:
     """The chunk that was sent, with the engine of the first one of its token.
 
-    So designs are solved once a process, and rules compiled once.
+    So designs are solved once per process, and rules compiled once.
     """
     chunk = Chunk(engine, *rest)
     if chunk.token not in _engines:
@@ -199,7 +199,7 @@ class _SharingSender(Sender, ABC):
 
 
 class _DaskSender(_SharingSender):
-    """Scatters large arrays on a Dask cluster, whose pickles hold the code of functions too."""
+    """Scatters large arrays on a Dask cluster, whose pickles contain the code of functions too."""
 
     large = 1 << 20
 
@@ -229,7 +229,7 @@ class _DaskSender(_SharingSender):
 class _FileSender(_SharingSender):
     """Writes large arrays to files, which the processes of this machine map: one copy for all."""
 
-    large = 1 << 16  # opening a file takes less time than sending so much through a pipe
+    large = 1 << 16  # opening a file takes less time than sending that much through a pipe
 
     def __init__(self, executor: Executor) -> None:
         super().__init__(executor)
@@ -258,7 +258,7 @@ class _FileSender(_SharingSender):
     def run(rest: bytes, *arrays: Bytes | Path) -> Runs:
         buffers = [np.memmap(a, np.uint8, "r") if isinstance(a, Path) else a for a in arrays]
         buffers = [unlocked(each) for each in buffers]
-        # This comparison pickled it a moment ago, and the files hold numbers only.
+        # This comparison pickled it a moment ago, and the files contain numbers only.
         chunk: Chunk = pickle.loads(rest, buffers=buffers)  # noqa: S301
         return chunk.run()
 

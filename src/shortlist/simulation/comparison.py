@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.catalog.names import Algorithm, find_algorithm
-from shortlist.catalog.recommendation import is_auto, meant
+from shortlist.catalog.recommendation import is_auto, resolve_choice
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting, warn_caller
@@ -86,7 +86,7 @@ def compare(
         The bound on ‖θ‖ for thresholds that need one; by default the instance's own ‖θ‖.
     sigma, reward_range : optional
         What the algorithms are told about the noise, as for ``Study``; by default the instance's
-        own σ. The simulated noise stays the same, and is not checked against it.
+        own σ. The simulated noise stays the same and is not checked against it.
     audit : bool
         Audit every answer that assumes means linear in the features, as ``Study`` does at its stop:
         the evaluations count, and the columns ``audited`` and ``rejected`` are added. It is
@@ -116,7 +116,7 @@ def compare(
     choices = list(algorithms)
     listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
     for choice in choices:
-        chosen, threshold_chosen = meant(choice, threshold, problem)
+        chosen, threshold_chosen = resolve_choice(choice, threshold, problem)
         algorithm = find_algorithm(chosen)
         name = algorithm.name
         if is_auto(choice) and name in listed:
@@ -130,7 +130,9 @@ def compare(
         bounds[name] = algorithm.bind(problem, threshold_chosen)
         _check_range(bounds[name], instance)
     if not bounds:
-        raise InvalidSetting("no algorithm was given: name one, shortlist.algorithms() lists them.")
+        raise InvalidSetting(
+            "no algorithm was given: name one (shortlist.algorithms() lists them)."
+        )
     shortest = max(len(bound.engine.setup.initial) for bound in bounds.values())
     if max_samples < shortest:
         raise InvalidSetting(
@@ -177,7 +179,7 @@ def _check_range(bound: AlgorithmOnProblem, instance: Instance) -> None:
 
 
 def _workers(executor: Any) -> int:
-    """How many workers there are: a Dask client says, else one a core."""
+    """How many workers there are: a Dask client says, else one per core."""
     threads = sum(executor.nthreads().values()) if is_dask_client(executor) else 0
     return threads or os.cpu_count() or 1
 

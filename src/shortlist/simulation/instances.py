@@ -36,11 +36,11 @@ class Instance:
     sigma : float or array, K
         The σ that the algorithms are told, one for all arms or one per arm.
     names : tuple of str
-        Of the arms.
+        The names of the arms.
     reward : Rule
         How a result is drawn.
     parameters : array
-        Of the reward model.
+        The parameters of the reward model.
     S : float or None
         ‖θ‖ where the means are linear in the features.
     """
@@ -257,8 +257,8 @@ def _problem(
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
     if problem.noise.is_estimated:
         raise InvalidSetting(
-            "an instance's sigma must be a number, or one for every arm: what it is must be known "
-            f"to simulate it. Pass sigma={problem.noise.kind!r} to compare."
+            "an instance's sigma must be a number, or one per arm: the noise must be known to be "
+            f"simulated. Pass sigma={problem.noise.kind!r} to compare."
         )
     return problem, problem.sigma if problem.noise.each is None else problem.noise.each
 

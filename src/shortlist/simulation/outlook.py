@@ -12,7 +12,7 @@ import pandas as pd
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
 from shortlist.numerics.jit import notice
-from shortlist.plans.budget import BudgetBound
+from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
@@ -79,8 +79,8 @@ class Outlook:
 def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str, Any]) -> Outlook:
     """What a study will take, as far as it can be known; nothing is changed in it.
 
-    ``pilot`` has means by name. Of the settings that the study was made with, ``algorithm`` and
-    ``threshold`` are looked at.
+    ``pilot`` has means by name. Only ``algorithm`` and ``threshold`` are used of the
+    settings that the study was made with.
     """
     initial = study.bound.engine.setup.initial
     first = len(initial), len(set(initial.tolist()))
@@ -131,7 +131,7 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
         if name not in problem.names:
             raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
-    means = study.bound.turned(np.array(list(pilot.values())))
+    means = study.bound.mirrored(np.array(list(pilot.values())))
     if study.bound.setting.classical:
         every = np.full(problem.arms, means.mean())
         every[rows] = means
@@ -183,7 +183,7 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    assert isinstance(study.bound, BudgetBound)
+    assert isinstance(study.bound, BudgetedOnProblem)
     began, runs, wrong = time.monotonic(), 0, 0
     while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
         frame = _simulated(study, study.bound.algorithm, instance, runs=RUNS, start=runs)

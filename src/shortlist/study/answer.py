@@ -111,7 +111,7 @@ def arm_table(
         means = known.means.copy()
         width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
         lower, upper = known.intervals or (means - width, means + width)
-        means, lower, upper = map(bound.turned, (means, lower, upper))
+        means, lower, upper = map(bound.mirrored, (means, lower, upper))
         if problem.minimizes:
             lower, upper = upper, lower
         inside = now.inside.copy()

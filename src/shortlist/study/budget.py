@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm_on_problem import beyond_rank
 from shortlist.numerics.linear import solve_lower
-from shortlist.plans.budget import BudgetBound, no_guarantee
+from shortlist.plans.budget import BudgetedOnProblem, no_guarantee
 from shortlist.study.view import View
 
 
@@ -42,7 +42,7 @@ def no_room(study: View) -> str:
 
 def worth_of_budget(study: View, error: float | None) -> str:
     """What the answer is worth: the estimated probability that it is wrong, and what that is."""
-    assert isinstance(study.bound, BudgetBound)
+    assert isinstance(study.bound, BudgetedOnProblem)
     assert study.bound.algorithm is not None
     if error is None:
         return study.bound.guarantee()

@@ -15,10 +15,10 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Decision, decision_of
 from shortlist.engine.follow import (
     DECIDED_AT,
-    INITIALIZED,
     IS_IN,
+    IS_INITIALIZED,
+    IS_STOPPED,
     NEXT,
-    STOPPED,
     TAKE,
     Steps,
     fresh_marks,
@@ -72,7 +72,7 @@ class Model:
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
-            steps = replace(steps, values=self.bound.turned(steps.values))
+            steps = replace(steps, values=self.bound.mirrored(steps.values))
         if self._sigma_is_open:
             steps = self._estimate_sigma(steps)
         self._digest = None
@@ -83,7 +83,10 @@ class Model:
             decided_at = standing[DECIDED_AT]
             self.round = engine.follow(self.posterior, self.round, self.seed, steps, marks)
             standing = marks.tolist()  # numbers of Python's own are read sooner
-            self.initialized, self.stopped = standing[INITIALIZED] == 1, standing[STOPPED] == 1
+            self.initialized, self.stopped = (
+                standing[IS_INITIALIZED] == 1,
+                standing[IS_STOPPED] == 1,
+            )
             if standing[DECIDED_AT] != decided_at:
                 pair, figures = self.round.pair, self.round.figures
                 if isinstance(pair, np.ndarray):
@@ -129,7 +132,7 @@ class Ahead:
         self._decide: Callable[[list[int]], Decision] | None = None
         self._supposed = arms
         if not model.initialized:
-            self._opening, counts = model.bound.engine.opening(model.posterior)
+            self._opening, counts = model.bound.engine.initial_pulls(model.posterior)
             self._earlier = _earlier(self._opening)
             self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from shortlist import notebook
 from shortlist.advice import advised, command, command_from
 from shortlist.catalog.names import Algorithm, find_algorithm
-from shortlist.catalog.recommendation import by_trust, is_left_open, meant
+from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.errors import (
     BudgetSpent,
     DamagedStorage,
@@ -178,10 +178,10 @@ class Study(View):
         ).locked()
         if budget is None and suspicious_delta(problem.delta):
             warn_caller(UserWarning(suspicious_delta(problem.delta)))
-        algorithm = by_trust(
+        algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
-        chosen, wide = meant(algorithm, threshold, problem, budget)
+        chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
         definition = Definition.of(
             problem,
             algorithm=chosen,
@@ -201,7 +201,7 @@ class Study(View):
 
         kept = open_storage(storage, create=True)
         stored = kept.join(checked_name(name), definition, self._journal.standing)
-        auto = is_left_open(algorithm, threshold)
+        auto = is_unspecified(algorithm, threshold)
         definition.leave_open(stored, seed=seed is None, algorithm=auto)
         definition.check_same(stored, kept.name)
         if auto:  # it means what it meant when the study was begun

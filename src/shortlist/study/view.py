@@ -326,7 +326,7 @@ def before_the_rounds(study: View) -> str:
             "The pilot is under way: it chooses evaluations as ever, and nothing is certified "
             "before it is set aside."
         )
-    opening, pulled = study.bound.engine.opening(study.model.posterior)
+    opening, pulled = study.bound.engine.initial_pulls(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
     if study.model.posterior.aside:
         return (

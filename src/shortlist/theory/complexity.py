@@ -21,7 +21,7 @@ def constants(
 ) -> dict[str, float]:
     """H of Table 2, as printed, by algorithm.
 
-    The rows of LUCB and UGapE have no σ in print, and none here. The constants are formulas of
+    The rows of LUCB and UGapE have no σ in print, nor here. The constants are formulas of
     the means; nothing is checked but that they are finite.
 
     Parameters
@@ -49,7 +49,7 @@ def constants(
 
 
 def rows_of(algorithms: Iterable[str] | None) -> list[str]:
-    """Rows of Table 2, all if none is named; raises for a name that is no row."""
+    """Rows of Table 2, all if none is named; raises for a name that is not a row."""
     if isinstance(algorithms, str):
         raise InvalidSetting(
             f"algorithms must be several rows of Table 2, got {algorithms!r}: pass "

@@ -120,7 +120,7 @@ class Truth:
         last, first = (float(self.means[self.order[m + k]]) for k in (-1, 0))
         if last - first <= ROUNDING * np.abs(self.means).max():
             raise InvalidSetting(
-                f"the means of ranks {m} and {m + 1} are equal but for rounding ({last:g} and "
-                f"{first:g}): with epsilon=0 no number of evaluations tells the m best, and every "
-                "bound is infinite. Use another m, or epsilon > 0 where there is one."
+                f"the means of ranks {m} and {m + 1} are equal up to rounding ({last:g} and "
+                f"{first:g}): with epsilon=0 no number of evaluations can identify the m best, and "
+                "every bound is infinite. Use another m, or epsilon > 0 where there is one."
             )

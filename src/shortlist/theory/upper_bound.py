@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.rules.thresholds import THRESHOLDS, Setting
+from shortlist.rules.thresholds import THRESHOLDS, ThresholdInputs
 from shortlist.theory.complexity import CONSTANTS, m_lingape_optimized_proven, rows_of
 from shortlist.theory.truth import Instance, Truth
 
@@ -96,17 +96,13 @@ def _threshold(truth: Truth, name: str, classical: bool) -> Callable[[float], fl
             "itself."
         )
     chosen = THRESHOLDS[name]
-    setting = Setting(
-        arms=problem.arms,
-        dimension=problem.arms if classical else problem.dimension,
+    setting = ThresholdInputs.of(
+        problem,
+        classical=classical,
         rank=problem.arms if classical else problem.rank,
-        longest=1.0 if classical else problem.longest,
         sigma=truth.one_sigma(),
-        delta=problem.delta,
         S=bound,
         regularization=chosen.regularization(problem.sigma, bound),
-        weakest=0.0,
-        classical=classical,
         indices="individual" if classical else "paired",
     )
     constants = chosen.constants(setting)

@@ -367,7 +367,7 @@ def test_another_round_on_the_same_posterior_changes_no_pull(candidates: str) ->
         assert (wanted.arm, wanted.b, wanted.c) == (got.arm, got.b, got.c), t
         assert (wanted.arm, wanted.b, wanted.c) == (seen.arm, seen.b, seen.c), t
         if t % 7 == 3:
-            again, _ = skipping.again(watched.posterior, watched.now, SEED)
+            again, _ = skipping.last_decision(watched.posterior, watched.now, SEED)
             assert (again.arm, again.b, again.c) == (wanted.arm, wanted.b, wanted.c), t
         observe(wanted.arm)
 

@@ -258,7 +258,7 @@ def test_other_words_are_refused_with_reasons() -> None:
         find_algorithm("MisLid")
     with pytest.raises(errors.UnknownName, match="stop"):
         MisLid(misspecification=0.1, stop="never")  # type: ignore[arg-type]
-    with pytest.raises(errors.InvalidSetting, match="takes no other"):
+    with pytest.raises(errors.InvalidSetting, match="cannot be replaced"):
         begin(threshold="frequentist")
     assert MisLid(misspecification=1) == MisLid(misspecification=np.float64(1.0))
 

@@ -145,7 +145,7 @@ def test_binarization_leaves_missing_values_undefined() -> None:
         ([3.0] * 40, "'rep1' is 3 for every gene"),
         ([NAN, NAN], "'rep1' has no value"),
         ([], "'rep1' has no value"),
-        (list(range(40)), "no bin of its histogram holds more than 5"),
+        (list(range(40)), "no bin of its histogram contains more than 5"),
         ([1.0, np.inf], "infinite"),
     ],
 )

@@ -37,7 +37,7 @@ def test_the_replay_catches_each_kind_of_wrong_step() -> None:
     assert replay(network, seen, right) == []
     for step, state, complaint in (
         (0, (1, 1, 0), "step 0: B is 1, but was observed as 0"),
-        (1, (1, 1, 1), "B, C change; one gene at a time may"),
+        (1, (1, 1, 1), "B, C change, but only one gene may change at a time"),
         (1, (1, 0, 0), "step 0 to 1: B stays 0, its function says 1"),
         (1, (1, 0, 1), "step 0 to 1: C becomes 1, its function says 0"),
         (2, (0, 1, 0), "step 2: A is 0, but it is held at 1"),

@@ -399,7 +399,7 @@ def test_bad_tasks_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
         infer(switch(), [fine, fine])
     with pytest.raises(InvalidSetting, match="step 25, but trajectories of 20 states end at"):
         infer(switch(), [Experiment("late", {25: {"A": 1}})])
-    with pytest.raises(InvalidNetwork, match="'Z', which is none of the candidate's 3 genes"):
+    with pytest.raises(InvalidNetwork, match="'Z', which is not one of the candidate's 3 genes"):
         infer(switch(), [Experiment("E", {0: {"Z": 1}})])
     with pytest.raises(InvalidNetwork, match="A → Z names a gene"):
         infer(AbstractNetwork({"A": (1,)}, (PossibleEdge("A", "Z", 1, True),)), [fine])

@@ -69,7 +69,7 @@ GREEDY, UGAPE = greedy.number, ugape.number
 def begin(state: State, now: Round) -> None:
     """Forget all bounds: they belong to another run, or to V before a refresh."""
     memory = now.memory
-    clear_references(state, memory)
+    clear_references(memory)
     memory.pairs[:] = NO_ARM
     memory.strongest[:] = NO_ARM
     memory.figures[:] = 0.0

@@ -132,7 +132,7 @@ def list_gains(state: State, memory: Memory, place: int, key: np.uint64) -> None
 
 
 @compiled()
-def gain_of(state: State, memory: Memory, a: int, y: Reals) -> float:
+def gain_of(state: State, a: int, y: Reals) -> float:
     """By how much a pull of arm a shrinks the square width of the pair."""
     renew_if_old(state, a)
     product = inner(state.features, a, y)
@@ -163,7 +163,7 @@ def best_listed(state: State, memory: Memory, place: int, key: np.uint64) -> int
             break
         if not may_gain(state, memory, a, largest, inner(state.features, a, y)):
             continue
-        gain = gain_of(state, memory, a, y)
+        gain = gain_of(state, a, y)
         if comes_before(gain, a, largest, best, key):
             best, largest = a, gain
     return best
@@ -191,10 +191,10 @@ def most_unlisted(state: State, memory: Memory, place: int) -> float:
 def best_of_all(state: State, memory: Memory, best: int, key: np.uint64) -> int:
     """The arm of most gain among all arms, starting from ``best``."""
     y = memory.directions[Y]
-    largest = gain_of(state, memory, best, y)
+    largest = gain_of(state, best, y)
     for a in range(state.features.shape[0]):
         if a != best and may_gain(state, memory, a, largest, inner(state.features, a, y)):
-            gain = gain_of(state, memory, a, y)
+            gain = gain_of(state, a, y)
             if comes_before(gain, a, largest, best, key):
                 best, largest = a, gain
     return best
@@ -216,7 +216,7 @@ def greedy_arm(state: State, memory: Memory, b: int, c: int, key: np.uint64) -> 
             place = k
     if place != NO_ARM:
         best = best_listed(state, memory, place, key)
-        if most_unlisted(state, memory, place) < gain_of(state, memory, best, y) * (1.0 - GUARD):
+        if most_unlisted(state, memory, place) < gain_of(state, best, y) * (1.0 - GUARD):
             return best
     else:
         place = int(memory.figures[NEXT_PAIR])
@@ -226,6 +226,6 @@ def greedy_arm(state: State, memory: Memory, b: int, c: int, key: np.uint64) -> 
         memory.directions[place, k] = y[k]
     list_gains(state, memory, place, key)
     best = best_listed(state, memory, place, key)
-    if most_unlisted(state, memory, place) < gain_of(state, memory, best, y) * (1.0 - GUARD):
+    if most_unlisted(state, memory, place) < gain_of(state, best, y) * (1.0 - GUARD):
         return best
     return best_of_all(state, memory, best, key)

@@ -1,6 +1,7 @@
 """What is remembered from round to round where most arms are skipped, and how many rows of G are kept.
 
-Of few arms all rows are kept; of many, those that the next round will read; of very many, none.
+With few arms all rows are kept; with many, those that the next round will read; with very many,
+none.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ later, with κ' = rκ,
 
 which costs two numbers per arm. The few arms whose bound reaches the largest gap index found so far are
 computed in full, and their E_i is then made as small as possible. A new candidate is added to all E_i
-by one pass over X. All E_i are computed anew once the arms computed in full have cost as much as that.
+by one pass over X. All E_i are computed from scratch once the arms computed in full have cost as
+much as that.
 """
 
 from __future__ import annotations
@@ -71,12 +72,12 @@ def raise_bounds(
 
 
 @compiled(inline=False, fast=True)
-def add_to_bounds(state: State, memory: Memory, first: int, end: int, anew: bool) -> None:
+def add_to_bounds(state: State, memory: Memory, first: int, end: int, reset: bool) -> None:
     """Raise the width bounds of all arms to cover the references from ``first`` to ``end``."""
     variances, width_bounds, products = state.variances, memory.width_bounds, memory.products
     arms, scale, guard = width_bounds.shape[0], memory.figures[SCALE], guard_of(state)
     quarter = arms // 4
-    if anew:
+    if reset:
         for i in range(arms):
             width_bounds[i] = -np.inf
     for start in range(0, quarter, SCANNED):
@@ -146,7 +147,7 @@ def add_reference(state: State, memory: Memory, j: int) -> None:
 
 
 @compiled(inline=False)
-def clear_references(state: State, memory: Memory) -> None:
+def clear_references(memory: Memory) -> None:
     """Remove all references."""
     for place in range(int(memory.figures[REFERENCES])):
         memory.places[memory.references[place]] = NO_ARM
@@ -154,7 +155,7 @@ def clear_references(state: State, memory: Memory) -> None:
 
 
 @compiled(inline=False)
-def remove_reference(state: State, memory: Memory, place: int) -> None:
+def remove_reference(memory: Memory, place: int) -> None:
     """Remove the reference in this place; the last one takes its place."""
     j, last = memory.references[place], int(memory.figures[REFERENCES]) - 1
     other = memory.references[last]
@@ -186,7 +187,7 @@ def update_references(
     if costly or figures[REFERENCES] + added > memory.references.shape[0]:
         for place in range(int(figures[REFERENCES]) - 1, -1, -1):
             if not inside[memory.references[place]]:
-                remove_reference(state, memory, place)
+                remove_reference(memory, place)
     count = int(figures[REFERENCES])
     for place in range(count):
         measure_reference(state, memory, place)

@@ -25,7 +25,7 @@ from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
-from shortlist.plans.mislid.stopping import Boundary, Evidence, LikelihoodRatio, PairBounds
+from shortlist.plans.mislid.stopping import Boundary, LikelihoodRatio, PairBounds, StoppingBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import StrategyThreshold
@@ -34,13 +34,13 @@ FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of al
 GROWTH = 0.03  # of all pulls from one decision to the next; 0.01 was no better
 STEPS = 5  # of the learner in a plan; 20 were no better
 
-STOPS: dict[str, Callable[[ReducedProblem, float, int], Evidence]] = {
+STOPS: dict[str, Callable[[ReducedProblem, float, int], StoppingBounds]] = {
     "pairs": PairBounds.of,
     "glr": LikelihoodRatio.of,
 }
 
 
-class Misspecified(Strategy):
+class MisLidStrategy(Strategy):
     """The estimate, the bounds around it, and a learner for each answer met."""
 
     def __init__(self, problem: ReducedProblem, misspecification: float, stop: str) -> None:
@@ -63,7 +63,7 @@ class Misspecified(Strategy):
         self.cost = 1e6 + STEPS * (300.0 * arms * rank * (rank + 10) + 3.0 * arms**3)
 
     def decide(self, sums: Reals, seed: int) -> None:
-        """Bound the differences anew, and let the learner play for the next plan."""
+        """Bound the differences again, and let the learner play for the next plan."""
         pulls, sums = self._pulls + self.plan, self._sums + sums
         evidence = self._evidence.after(pulls, sums)
         inside = evidence.inside()
@@ -82,7 +82,7 @@ class Misspecified(Strategy):
         self._learners, self._target, self.plan = played
 
     def _play(
-        self, evidence: Evidence, inside: Mask, pulls: Integers
+        self, evidence: StoppingBounds, inside: Mask, pulls: Integers
     ) -> tuple[dict[bytes, Reals], Reals, Integers]:
         """The learners, the pulls they want by the end of the next plan, and that plan."""
         problem, c, means = evidence.problem, evidence.c, evidence.means
@@ -126,7 +126,7 @@ class Misspecified(Strategy):
 
 
 def _tracking(lacking: Reals, count: int) -> Integers:
-    """A plan of so many pulls, each of the arm that lacks most by then (C-tracking).
+    """A plan of ``count`` pulls, each of the arm that lacks most by then (C-tracking).
 
     Examples
     --------
@@ -210,7 +210,7 @@ class MisLid:
         """The same as an algorithm that proceeds plan by plan."""
         c, stop = self.misspecification, self.stop
         return Planned(
-            strategy=partial(Misspecified, misspecification=c, stop=stop),
+            strategy=partial(MisLidStrategy, misspecification=c, stop=stop),
             threshold=_threshold(c, stop),
             name=self.name,
             summary=self.summary,

@@ -60,7 +60,7 @@ class Alternatives(Record):
 
 
 def alternatives(arms: int, rank: int) -> Alternatives:
-    """Scratch for so many arms."""
+    """Scratch for this number of arms."""
     square, factor = (arms, arms), (rank, rank)
     fit = WeightedFit.zeros(
         weights=arms, fitted=arms, column=rank, gram=square, bounds=square, factor=factor

@@ -19,7 +19,7 @@ projection onto that span,
     ‖μ̃ − μ‖ ≤ ‖μ̂ − μ‖   and   ‖μ̃ − μ‖² ≤ ‖P(μ̂ − μ)‖² + 4c²t.
 
 The noise on the left has K dimensions, that on the right as many as X; each is bounded at all times
-by a mixture, and the smaller bound counts. With ‖μ̃ − μ‖ ≤ σC the truth is no alternative at a
+by a mixture, and the smaller bound counts. With ‖μ̃ − μ‖ ≤ σC the truth is not an alternative at a
 distance above C²/2. docs/misspecification.md has the proofs.
 """
 
@@ -43,7 +43,7 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted, model_weight
-from shortlist.plans.strategy import ReducedProblem
+from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.posterior.posterior import width_floor
 from shortlist.rules.indices import square_of
 
@@ -83,7 +83,7 @@ class Widths(Record):
     """How wide the bounds are; infinite where they are not to be used.
 
     ``linear`` is σC of the linear one, ``two_arms`` ln(n/δ) of that by two arms, ``prior`` its ρ.
-    ``floor`` is the least ‖x_i − x_j‖² that is told from rounding (see ``LEAST_SHARE``).
+    ``floor`` is the least ‖x_i − x_j‖² that exceeds rounding errors (see ``LEAST_SHARE``).
     """
 
     misspecification: Real
@@ -145,7 +145,7 @@ class Boundary(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(ABC):
+class StoppingBounds(ABC):
     """The estimate, and the bounds around it."""
 
     problem: ReducedProblem  # what the strategy is given
@@ -154,7 +154,7 @@ class Evidence(ABC):
     white: Reals  # K × rank, features with Σ_a x_a x_aᵀ = I
     known: Known  # pulls and averages, and least squares on them
     means: Reals  # μ̃: the nearest means to the averages that are linear up to c
-    floor: float  # the least ‖x_i − x_j‖² that is told from rounding, in units of ‖x_i‖² + ‖x_j‖²
+    floor: float  # the least ‖x_i − x_j‖² that exceeds rounding errors, in units of ‖x_i‖² + ‖x_j‖²
 
     @classmethod
     def before(cls, problem: ReducedProblem, c: float, first: int) -> dict[str, Any]:
@@ -182,11 +182,10 @@ class Evidence(ABC):
 
     def inside(self) -> Mask:
         """The m arms of largest estimate."""
-        order = np.argsort(-self.means, kind="stable")
-        return np.isin(np.arange(len(order)), order[: self.problem.m])
+        return best_of(self.means, self.problem.m)
 
     def information(self, pulls: Reals) -> Reals:
-        """The information of so many pulls over that of the first, in rank X dimensions."""
+        """The information of these pulls over that of the first, in rank X dimensions."""
         known = np.linalg.eigvalsh((self.white.T * (pulls / self.first)) @ self.white)
         return np.asarray(known, np.float64)
 
@@ -214,11 +213,11 @@ class Evidence(ABC):
 
     @abstractmethod
     def threshold_at(self, pulls: Reals) -> float:
-        """About what C is after so many pulls."""
+        """About what C is after these pulls."""
 
 
 @dataclass(frozen=True, eq=False)
-class PairBounds(Evidence):
+class PairBounds(StoppingBounds):
     """Bounds B_ij on μ_i − μ_j, by the linear model or by the two arms."""
 
     # ln(1/δ) of the linear bounds, ln(m(K − m)/δ) of those by two arms; infinite without a share.
@@ -238,7 +237,7 @@ class PairBounds(Evidence):
             return cls(**start, linear=whole, two_arms=math.inf)
         # What rests on the model is off by about 2c. If two arms are known as well by now already,
         # the model is of no use.
-        square = 2.0 * (1.0 + PRIOR_SHARE * first / first) / first
+        square = 2.0 * (1.0 + PRIOR_SHARE) / first
         known = problem.sigma * math.sqrt(2.0 * (pairs + math.log1p(1.0 / PRIOR_SHARE)) * square)
         if known <= 2.0 * c:
             return cls(**start, linear=math.inf, two_arms=pairs)
@@ -297,8 +296,8 @@ class PairBounds(Evidence):
 
 
 @dataclass(frozen=True, eq=False)
-class LikelihoodRatio(Evidence):
-    """The ellipsoid about μ̃ that holds the truth."""
+class LikelihoodRatio(StoppingBounds):
+    """The ellipsoid about μ̃ that contains the truth."""
 
     # ln(1/δ) of either bound; infinite where it has no share of δ.
     linear: float
@@ -333,7 +332,7 @@ class LikelihoodRatio(Evidence):
         return linear, unstructured
 
     def threshold_at(self, pulls: Reals) -> float:
-        """C after so many pulls."""
+        """C after these pulls."""
         return math.sqrt(2.0 * min(self._squares(pulls)))
 
     def boundary(self, inside: Mask) -> Boundary:

@@ -35,7 +35,7 @@ def make_assay(
     """An assay from a matrix genes × samples and the annotation of both, each under its id.
 
     Genes are named by the field ``symbols`` of their annotation if that is given; those without a
-    name are left out then. Of rows that name the same gene the first is kept, with a warning.
+    name are left out then. If several rows name the same gene, the first is kept, with a warning.
     """
     if values.shape != (len(genes), len(samples)):
         raise InvalidExpression(
@@ -101,7 +101,7 @@ def rename_genes(
 ) -> pd.DataFrame:
     """Expression by gene symbol instead of a platform's own ids (probes, Entrez numbers).
 
-    Rows whose id has no symbol are left out. Of several ids of one gene the first row is kept, as
+    Rows whose id has no symbol are left out. If a gene has several ids, its first row is kept, as
     in the paper, with a warning.
 
     Parameters
@@ -124,7 +124,7 @@ def rename_genes(
     if not (names != "").any():
         raise InvalidExpression(
             f"no id of the expression ({expression.index[0]!r} …) has a symbol in the table of "
-            f"{len(table)}; check that both hold the same kind of id, as text."
+            f"{len(table)}; check that both contain the same kind of id, as text."
         )
     return expression.set_axis(names, axis=0)[_first_of_each(names, "the expression")]
 

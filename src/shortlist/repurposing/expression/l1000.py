@@ -42,7 +42,7 @@ def select_profiles(
     3. From this plate two profiles with that treatment: one, and one replicate.
     4. And two of the vehicle, from the same copies of the plate as the treated ones if possible.
 
-    Of equal values the one that stands first in its table is taken.
+    Among equal values the first in its table is taken.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ def _named(table: pd.DataFrame, drug: str, what: str) -> pd.Series[bool]:
     """Which rows are of the drug, by name or by id."""
     columns = [column for column in ("pert_iname", "pert_id") if column in table]
     if not columns:
-        raise InvalidExpression(f"{what} has neither pert_iname nor pert_id: who was given what?")
+        raise InvalidExpression(
+            f"{what} has neither pert_iname nor pert_id, so the drug of each row is unknown."
+        )
     rows = (table[columns].astype(str) == drug).any(axis=1)
     if not rows.any():
         raise InvalidExpression(f"{what} has no row for the drug {drug!r}.")

@@ -38,7 +38,7 @@ def check_expression(expression: pd.DataFrame, what: str = "the expression") -> 
 
 
 def to_numbers(expression: pd.DataFrame, what: str) -> NDArray[np.float64]:
-    """The cells as floats, NaN where one is missing; raise for the first that is no number."""
+    """The cells as floats, NaN where one is missing; raise for the first that is not a number."""
     try:
         return expression.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
@@ -190,8 +190,8 @@ def _few(genes: Iterable[object]) -> str:
 def binarize_via_histogram(profile: pd.Series[float]) -> pd.Series[float]:
     """A profile as 0 (low), 1 (high) or NaN (undefined, the paper's ⊥).
 
-    The values are counted in 20 bins, and bins of 5 genes or fewer are left out. Of the peaks of
-    the counts the two most persistent are taken, as topology has it: those that stand highest over
+    The values are counted in 20 bins, and bins of 5 genes or fewer are left out. The two most
+    persistent peaks of the counts are taken, as topology has it: those that stand highest over
     the valley that parts them from a higher one. A gene up to the lower peak's bin is 0, from the
     upper peak's bin on it is 1, and in between it is undefined (``binarize_via_histogram`` of
     Appendix B). Where there is one peak alone, the bins next to it take the two places.
@@ -202,7 +202,7 @@ def binarize_via_histogram(profile: pd.Series[float]) -> pd.Series[float]:
     Parameters
     ----------
     profile : Series
-        One value a gene. A gene without a value (NaN) stays undefined.
+        One value per gene. A gene without a value (NaN) stays undefined.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def binarize_via_histogram(profile: pd.Series[float]) -> pd.Series[float]:
     Raises
     ------
     InvalidExpression
-        If all values are the same, or if no bin holds more than 5 genes.
+        If all values are the same, or if no bin contains more than 5 genes.
 
     Examples
     --------
@@ -243,8 +243,9 @@ def _thresholds(values: NDArray[np.float64], name: object) -> tuple[float, float
     kept = counts > FEW
     if not kept.any():
         raise InvalidExpression(
-            f"{which} has {values.size} values, and no bin of its histogram holds more than {FEW} "
-            "of them: binarise the whole profile, and restrict it to the network's genes after."
+            f"{which} has {values.size} values, but no bin of its histogram contains more than "
+            f"{FEW} of them: binarise the whole profile, and restrict it to the network's genes "
+            "after."
         )
     left = edges[:-1][kept]
     peaks = _peaks(counts[kept])[:2]
@@ -262,7 +263,7 @@ def _peaks(counts: NDArray[np.int64]) -> list[int]:
 
     Bins are switched on from the fullest to the emptiest. A bin with no neighbour that is on
     starts a component, one between two components ends the lesser of them; on a tie, the left.
-    Of equal bins the left one comes first: a level stretch on a rising flank thus starts a
+    Among equal bins the left one comes first: a level stretch on a rising flank thus starts a
     component that ends at once. It counts, as the last choice.
     """
     component = np.full(len(counts) + 2, -1)  # a border on both sides; a component is its peak

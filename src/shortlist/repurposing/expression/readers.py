@@ -1,4 +1,4 @@
-"""Expression from files, told apart by what they hold: ``read_expression`` reads them all.
+"""Expression from files, distinguished by their content: ``read_expression`` reads them all.
 
 Text is read here; GCTX, AnnData and Parquet come from the process that reads files for this one.
 The package anndata is not needed: its releases for Python 3.11 hold pandas below 3.
@@ -31,11 +31,11 @@ from shortlist.repurposing.expression.text import (
 def read_expression(path: str | PathLike[str], *, symbols: str | None = None) -> pd.DataFrame:
     r"""Expression from a file, genes × samples.
 
-    The format is told by what the file holds, not by its name: CSV or TSV, Parquet, GCT 1.2 and
-    1.3, GCTX, a GEO series matrix, AnnData (.h5ad). Text may be compressed by gzip.
+    The format is recognized by the file's content, not by its name: CSV or TSV, Parquet, GCT 1.2
+    and 1.3, GCTX, a GEO series matrix, AnnData (.h5ad). Text may be compressed by gzip.
 
-    Of rows that name the same gene the first is kept, as in the paper, and a ``DuplicatedGenes``
-    warning says how many were left out.
+    If several rows name the same gene, the first is kept, as in the paper, and a
+    ``DuplicatedGenes`` warning says how many were left out.
 
     Parameters
     ----------
@@ -112,13 +112,8 @@ def read_gctx(
     ``/0/META/ROW``; the L1000 files have ids alone: see ``rename_genes``.
     """
     wanted = None if samples is None else [str(sample) for sample in samples]
-    answer, matrix = _read_hdf5(path, "gctx", samples=wanted, matrix=True)
+    answer, matrix = _read_hdf5(path, "gctx", samples=wanted)
     return make_assay(matrix.T, *_annotations(answer), path, symbols)
-
-
-def gctx_annotation(path: str | PathLike[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The annotation of the genes and of the samples of a GCTX file, without reading the matrix."""
-    return _annotations(_read_hdf5(path, "gctx", samples=None, matrix=False)[0])
 
 
 def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
@@ -140,8 +135,8 @@ def read_parquet(path: str | PathLike[str]) -> Assay:
         first = table.columns[0]
         if pd.api.types.is_numeric_dtype(table[first]):
             raise InvalidExpression(
-                f"{path}: expected gene names in the index or in the first column; {first!r} holds "
-                "numbers."
+                f"{path}: expected gene names in the index or in the first column; {first!r} "
+                "contains numbers."
             )
         table = table.set_index(first)
     genes = annotation([str(name).strip() for name in table.index])

@@ -100,7 +100,7 @@ def binary_direction(direction: pd.Series[float], *, keep: float = 1.0) -> pd.Se
     keep : float
         The share of the genes, those of the largest absolute values, that get a 0 or a 1. The
         paper's phenotype keeps all of them. Which share its drug signatures keep is not known: the
-        stored ones set 2 to 58 of 67 genes, and not by the stored real-valued ones.
+        stored ones set 2 to 58 of 67 genes, but not by the stored real-valued ones.
 
     Examples
     --------

@@ -190,7 +190,7 @@ def read_csv(path: str | PathLike[str]) -> Assay:
                 f"{path}, line {reader.line_num + 1}: this is not a table of text ({error})."
             ) from None
     if rows is None:
-        raise InvalidExpression(f"{path}: there is no line after line 1, and so no gene.")
+        raise InvalidExpression(f"{path}: there is no line after line 1, so there is no gene.")
     return make_assay(rows.values(), annotation(rows.genes), annotation(rows.samples), path)
 
 
@@ -261,7 +261,7 @@ def read_series_matrix(path: str | PathLike[str]) -> Assay:
     about: dict[str, list[str]] = {}
     rows: Rows | None = None
     in_table = ended = False
-    # Descriptions may hold letters in any encoding; they must not cost us the numbers.
+    # Descriptions may contain letters in any encoding; they must not cost us the numbers.
     with open_text(path, errors="replace") as file:
         for number, line in enumerate(file, 1):
             cells = [cell.strip().strip('"') for cell in line.rstrip("\r\n").split("\t")]

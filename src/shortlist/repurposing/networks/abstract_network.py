@@ -88,7 +88,7 @@ class AbstractNetwork:
         chosen = {(source, target, sign) for source, target, sign in edges}
         strange = chosen - {edge[:3] for edge in self.edges if edge.optional}
         if strange:
-            raise InvalidNetwork(f"{min(strange)} is none of the optional edges.")
+            raise InvalidNetwork(f"{min(strange)} is not one of the optional edges.")
         kept = [edge for edge in self.edges if not edge.optional or edge[:3] in chosen]
         regulations = {}
         for gene, possible in self.rules.items():

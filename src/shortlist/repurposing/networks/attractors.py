@@ -22,17 +22,17 @@ EXPLORATIONS = 20  # of full length; more shorter ones
 
 @dataclass(frozen=True, eq=False)
 class Attractor:
-    """A set of states that no walk leaves, and in which each is reached from each.
+    """A set of states that no walk leaves and in which every state can be reached from any other.
 
     Attributes
     ----------
     states : array of 0 and 1, states × genes
         In ascending order of the rows.
     share : float
-        Of the walks, how many ended in it.
+        The share of the walks that ended in it.
     resolved : bool
         Whether it is known to be one. If not, too many states lay ahead to look at them all, and
-        ``states`` holds only where walks were cut.
+        ``states`` has only those where walks were cut.
     """
 
     states: NDArray[np.uint8]
@@ -64,7 +64,7 @@ def attractors(
     """The attractors that walks end in, the most frequent first.
 
     Where a walk meets no fixed point within ``max_steps``, all states that lie ahead are explored.
-    If they hold one attractor, the walk is on its way to it; if several, it walks on. Attractors
+    If they contain one attractor, the walk is on its way to it; if several, it walks on. Attractors
     that no walk came to are not found: ``module_attractors`` finds all of them in networks that
     percolate to small modules.
 

@@ -303,7 +303,7 @@ class Walks(NamedTuple):
 class Dynamics:
     """A network, how it moves, and which of its genes cannot.
 
-    Asynchronous: of the genes that would change, one is drawn uniformly and moves to its
+    Asynchronous: one of the genes that would change is drawn uniformly and moves to its
     function's value. Synchronous: all of them move at once. Either way a walk ends at a fixed
     point, where no gene would change.
 
@@ -343,7 +343,7 @@ class Dynamics:
         Parameters
         ----------
         initial : mapping, Series or array
-            Gene → 0 or 1, or one value a gene, in their order.
+            Gene → 0 or 1, or one value per gene, in their order.
         seed : int
             Who moves depends on it and on nothing else.
         max_steps : int
@@ -369,7 +369,7 @@ class Dynamics:
         ----------
         initials : array cases × genes, or sequence of mappings or Series
             The initial state of each case; a gene that is missing, NaN or −1 is drawn by a fair
-            coin, anew in every walk.
+            coin, again in every walk.
         repeats : int
             Walks from each.
         seed : int
@@ -379,12 +379,12 @@ class Dynamics:
         clamps : array cases × genes, or sequence of mappings or Series, optional
             For each case, genes that are held besides those of the dynamics.
         workers : int, optional
-            Threads; by default one a core.
+            Threads; by default one per core.
 
         Returns
         -------
         Walks
-            One byte a gene and walk: 900,000 walks of 101 genes are 91 MB.
+            One byte per gene and walk: 900,000 walks of 101 genes are 91 MB.
 
         Examples
         --------

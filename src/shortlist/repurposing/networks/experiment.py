@@ -73,7 +73,7 @@ class Experiment:
         >>> Experiment("A down", {4: {"A": 1}}, {"A": 0}).contradiction()
         'gene A is held at 0 and is 1 at step 4'
         >>> Experiment("quick", {0: {"A": 0, "B": 0}, 1: {"A": 1, "B": 1}}).contradiction()
-        '2 genes change from step 0 to step 1, and one at a step may'
+        '2 genes change from step 0 to step 1, but only one may change per step'
         """
         for step, values in self.observations.items():
             for gene, value in values.items():
@@ -86,8 +86,8 @@ class Experiment:
                 changed = sum(value != end.get(gene, value) for gene, value in begin.items())
                 if changed > last - first:
                     return (
-                        f"{changed} genes change from step {first} to step {last}, and one at a "
-                        "step may"
+                        f"{changed} genes change from step {first} to step {last}, but only "
+                        "one may change per step"
                     )
         return None
 
@@ -138,7 +138,7 @@ def replay(
     >>> replay(network, seen, [{"A": 1, "B": 0}, {"A": 1, "B": 1}])
     []
     >>> replay(network, seen, [{"A": 1, "B": 0}, {"A": 0, "B": 1}])
-    ['step 0 to 1: A, B change; one gene at a time may', 'step 0 to 1: A becomes 0, its function says 1', 'step 1 should be a fixed point, but B would change']
+    ['step 0 to 1: A, B change, but only one gene may change at a time', 'step 0 to 1: A becomes 0, its function says 1', 'step 1 should be a fixed point, but B would change']
     """
     if update not in UPDATES:
         raise unknown_name("update", update, UPDATES)
@@ -173,7 +173,7 @@ def _mismatches(
         image = network.image(before)
         moved = [gene for gene in network.genes if after[gene] != before[gene]]
         if update == "asynchronous" and len(moved) > 1:
-            yield f"{where}: {', '.join(moved)} change; one gene at a time may"
+            yield f"{where}: {', '.join(moved)} change, but only one gene may change at a time"
         for gene in moved:
             if image[gene] != after[gene]:
                 yield f"{where}: {gene} becomes {after[gene]}, its function says {image[gene]}"

@@ -82,7 +82,7 @@ def infer(
 ) -> list[Inferred]:
     """Networks within a candidate that explain all experiments.
 
-    A gene that an experiment holds does not move. Of the others, one that would change moves at
+    A gene that an experiment holds does not move. Among the others, one that would change moves at
     each step (asynchronous), or all of them (synchronous); a network stays put only at a fixed
     point. Edges that their target's rule ignores are not chosen. Every solution is replayed, step
     by step and without the solver, before it is returned.
@@ -306,7 +306,7 @@ def checked_task(
         for gene in experiment.genes:
             if gene not in candidate.rules:
                 raise InvalidNetwork(
-                    f"experiment {experiment.name} names gene {gene!r}, which is none of the "
+                    f"experiment {experiment.name} names gene {gene!r}, which is not one of the "
                     f"candidate's {len(candidate.genes)} genes: leave it out, or add it to both."
                 )
     wanted = None if rules is None else set(rules)

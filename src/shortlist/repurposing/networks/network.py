@@ -124,7 +124,7 @@ class BooleanNetwork:
                 near = difflib.get_close_matches(str(gene), self.genes, n=1, cutoff=0.6)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise InvalidNetwork(
-                    f"unknown gene {gene!r} {where}: it is none of the network's "
+                    f"unknown gene {gene!r} {where}: it is not one of the network's "
                     f"{len(self.genes)} genes.{hint}"
                 )
 
@@ -262,7 +262,7 @@ class BooleanNetwork:
             missing = [g for g in genes_of(functions[gene]) if g not in kept]
             if missing:
                 raise InvalidNetwork(
-                    f"gene {gene} depends on {missing[0]}, which is left out, and no rule tells "
+                    f"gene {gene} depends on {missing[0]}, which is left out, but no rule tells "
                     "what remains without it: keep it too, or give it a value with fixed()."
                 )
         marks = {g: mark for g, mark in self.perturbations.items() if g in kept}

@@ -50,7 +50,7 @@ def state_vector(network: BooleanNetwork, values: Any, what: str = "the state") 
 
 
 def state_table(network: BooleanNetwork, cases: Any, what: str = "the state") -> NDArray[np.int8]:
-    """Many states, one a row: an array cases × genes, or a sequence of what ``state_vector`` takes.
+    """Many states, one per row: an array cases × genes, or several of what ``state_vector`` takes.
 
     Examples
     --------

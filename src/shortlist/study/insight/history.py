@@ -131,7 +131,7 @@ def last_look(study: View) -> Look | None:
         return None
     if not study.model.stopped or study.evaluations == study.answered_at:
         posterior = study.model.posterior.copy()
-        decision, now = study.bound.engine.again(posterior, study.round, study.seed)
+        decision, now = study.bound.engine.last_decision(posterior, study.round, study.seed)
         if decision.statistic == study.statistic:
             return look_at(study.bound, posterior, now, decision)
     # Results came in since it looked, or it remembers the round before: go through them all.
@@ -225,7 +225,7 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
         return set()
     if study.budget is not None:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
-    opening, _ = study.bound.engine.opening(study.model.posterior)
+    opening, _ = study.bound.engine.initial_pulls(study.model.posterior)
     first = aside = study.model.posterior.aside
     if study.bound.engine.setup.has_pilot and not aside:
         return set()

@@ -153,7 +153,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         left = max(0, study.budget - study.evaluations - len(study.waiting))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     engine, posterior = study.bound.engine, study.model.posterior
-    opening, pulled = engine.opening(posterior)
+    opening, pulled = engine.initial_pulls(posterior)
     wanted = np.bincount(opening, minlength=len(pulled))
     initial = int(np.maximum(wanted - pulled, 0).sum())
     if initial:

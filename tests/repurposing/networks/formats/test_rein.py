@@ -31,7 +31,7 @@ def test_net_files_keep_their_choices() -> None:
     assert dict(network.perturbations) == {"B": "-", "C": "-+"}
     with pytest.raises(InvalidNetwork, match="gene A needs one of the rules 0, 1"):
         found.network()
-    with pytest.raises(InvalidNetwork, match="none of the optional edges"):
+    with pytest.raises(InvalidNetwork, match="not one of the optional edges"):
         found.network(rules={"A": 4, "B": 5}, edges=[("A", "C", 1)])
 
 

@@ -23,13 +23,13 @@ from shortlist.repurposing.networks.formats.text import (
 )
 from shortlist.repurposing.networks.network import BooleanNetwork
 
-# Formats that hold any functions of genes: how each is read and written.
+# Formats for any functions of genes: how each is read and written.
 FUNCTIONS = {
     ".bnet": (parse_bnet, format_bnet),
     ".sbml": (parse_sbml, format_sbml),
     ".xml": (parse_sbml, format_sbml),
 }
-# .net and .sif hold regulation rules of RE:IN.
+# .net and .sif contain regulation rules of RE:IN.
 SUFFIXES = (".net", *FUNCTIONS, ".sif")
 
 
@@ -114,7 +114,7 @@ def write(network: BooleanNetwork | AbstractNetwork, path: str | PathLike[str]) 
             write_file(path, format_rein(rules).encode())
             return
         if not rules.is_determined:
-            raise InvalidNetwork(".sif holds no choices: choose with .network() first.")
+            raise InvalidNetwork(".sif cannot store choices: choose with .network() first.")
         write_file(path, format_sif(rules).encode())
         write_file(path.with_suffix(".noa"), format_rules(rules).encode())
         return

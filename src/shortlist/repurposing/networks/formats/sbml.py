@@ -145,7 +145,7 @@ def _shown(formula: list[Any] | None) -> str:
 def format_sbml(network: BooleanNetwork) -> str:
     """The text of an SBML-qual file (level 3, version 1).
 
-    A gene whose name is no SBML identifier gets one; its name is kept as the species' name.
+    A gene whose name is not an SBML identifier gets one; its name is kept as the species' name.
     """
     _require_libsbml()
     import libsbml
