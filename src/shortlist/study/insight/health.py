@@ -700,8 +700,10 @@ def _when(study: View) -> str:
 
 
 def _fit_rejected(study: View) -> Found:
-    words, _, what_to_do = advice(study).partition(" The guarantee assumes that they are. ")
-    meaning = f"The guarantee assumes that they are, and does not hold. {what_to_do}"
+    rejection, c = study.audit.rejection, study.bound.misspecification
+    assert rejection is not None
+    words = departure(rejection, c)
+    meaning = f"The guarantee assumes that they are, and does not hold. {remedy(study)}"
     return "warning", words[0].upper() + words[1:], meaning
 
 
