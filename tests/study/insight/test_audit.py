@@ -66,8 +66,8 @@ def test_a_line_passes_and_the_guarantee_says_how_it_was_tested():
     assert words.startswith("Proven: ")
     assert "tested by 20 fresh evaluations of 20 arms at the stop (level 1 %" in words
     assert "would have been found with probability 0.9" in words
-    seen = f"with them {int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
-    assert f"The pulls of the shortlist do not count those at the stop; {seen}" in words
+    seen = f"including them, {int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
+    assert f"at the stop are not included in the pulls of the shortlist; {seen}" in words
     assert worth(study).level == "good"
     fit = next(finding for finding in study.health() if finding.name == "fit")
     assert fit.level == "fine"
