@@ -91,7 +91,7 @@ def status(
         say_entry("failed", f"{count(len(failed), 'trial')} ({trial_numbers(failed)})")
     if opened.waiting:
         results = f"{count(len(opened.waiting), 'result')} ({trial_numbers(opened.waiting)})"
-        say_entry("waiting", f"{results} until the trials asked for before are closed")
+        say_entry("waiting", f"{results}, until trials that were asked for earlier are closed")
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))

@@ -122,7 +122,10 @@ def ask(
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)
     if audited:
-        note(f"{count(audited, 'trial')} of the audit: are the means linear in the features?")
+        note(
+            f"{audited} of these trials belong to the audit, which tests whether the means are "
+            "linear in the features."
+        )
     if not again and len(trials) < n:
         whose = "audit" if opened.audit.is_open else "budget"
         note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
@@ -179,8 +182,8 @@ def tell(
         bool,
         typer.Option(
             "--measured-again",
-            help="Results told before were measured again: tell those that differ as new, or all if none "
-            "differs.",
+            help="Treat results told before as measured again: record the values that differ as new "
+            "results, or all of them if none differs.",
         ),
     ] = False,
     name: NameOption = None,
@@ -222,8 +225,9 @@ def tell(
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     if told.left:
         note(
-            f"{count(len(told.left), 'open trial')} of the file were not told, since they were not "
-            "told before: leave out --measured-again to tell them."
+            f"{count(len(told.left), 'open trial')} in the file were skipped, since "
+            "--measured-again only records results that were told before: leave it out to tell "
+            "them."
         )
     say_state(
         opened,

@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
 
 def number(value: float, decimals: int | None = None) -> str:
-    """A number with so many decimals, else with four digits; a dash where nothing is known.
+    """A number with ``decimals`` decimals, else with four digits; a dash where nothing is known.
 
     Examples
     --------

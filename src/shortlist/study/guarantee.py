@@ -139,12 +139,14 @@ def conditions(study: View) -> list[tuple[str, str]]:
     )
     sentences = {
         ("Order", out_of_order(study)): "Some results were processed before others that had been "
-        "asked for earlier. So how long an evaluation takes must not depend on its value.",
+        "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
+        "its value.",
         ("Unrequested data", unasked): "Results told without having been asked for: "
         f"{unasked:,}. Whether and when they were told did not depend on their values.",
         ("Carried over", carried): f"Results carried over from an earlier study: {carried:,}, all "
-        "that it had, each arm's in their order. What an arm gives does not depend on which study "
-        "asks." + "".join(f" {source.words}" for source in study.sources),
+        "that it had, each arm's in the order in which they came. It is assumed that an arm's "
+        "result does not depend on which study asks for it."
+        + "".join(f" {source.words}" for source in study.sources),
         ("Corrections", corrected): f"Results corrected after they had been told: {corrected:,}. "
         "The values now are those that were measured, and a result would have been corrected "
         "whatever its right value was.",
@@ -185,7 +187,8 @@ def differences(pairs: Sequence[tuple[Trial, Trial]], name: str) -> str:
     return (
         f"{count(len(pairs), 'result')} {verb} from the study {name!r}, from which "
         f"{'it was' if len(pairs) == 1 else 'they were'} carried over: {'; '.join(shown)}. "
-        "Both were corrected, or one was after the results were carried over."
+        "Either both were corrected, or one of them was corrected after the results were carried "
+        "over."
     )
 
 

@@ -110,10 +110,10 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            # Where estimates lag behind, it is no result's doing when they were last brought up.
+            # Where estimates lag behind, the time of their last update does not depend on results.
             lags = state.layout == LAGGING
             arms = (state.lagging.theta,) if lags else (state.means, state.variances)
-            # The floor is no result's doing either, and older digests are without it.
+            # The floor does not depend on the results either, and older digests are without it.
             learnt = state.scalars[:FLOOR]
             for array in (state.pulls, state.sums, *arms, learnt):
                 content.update(array.data)

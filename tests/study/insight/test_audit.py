@@ -231,7 +231,7 @@ def test_a_batch_gets_no_more_trials_than_the_audit_has():
     trials = study.ask(50)
     assert len(trials) == 20
     assert all(trial.cause.origin == "audit" for trial in trials)
-    with pytest.raises(shortlist.errors.BudgetSpent, match="audit are under way"):
+    with pytest.raises(shortlist.errors.BudgetSpent, match="audit are pending"):
         study.ask()
     assert study.remaining().evaluations == 20
     assert "part of the audit" in str(study.why(trials[0]))

@@ -46,7 +46,7 @@ class Rejection(NamedTuple):
     """Results that no linear model explains."""
 
     evaluations: int  # after how many results
-    name: str  # the arm that departs most, for its noise
+    name: str  # the arm that departs most from the linear model, relative to its noise
     # Its mean, and what the features and the other results say it is.
     measured: float
     predicted: float
@@ -330,7 +330,7 @@ def judge(
     The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
     """
     level = LEVEL * (1.0 - WHILE_RUNNING) * 3.0 / 4.0**audit
-    # What so many evaluations would tell, spread over all arms.
+    # What this many evaluations would tell, spread over all arms.
     x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
     scale = max(PRIOR, problem.rank) / problem.arms * (x.T @ x) / problem.sigma**2
     return lack_of_fit(fresh, past, np.asarray(scale), level, power=power)

@@ -57,7 +57,7 @@ class Finding:
     Attributes
     ----------
     name : str
-        Of the check.
+        The name of the check.
     level : {"fine", "untested", "note", "warning"}
         A warning contradicts the guarantee, or the accuracy of the numbers behind it. A note flags
         something that may cost evaluations or deserves a look. What is untested is assumed.
@@ -195,8 +195,8 @@ def _scaling(problem: Problem) -> Found:
     reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
     meaning = (
         "Ordinary least squares is not affected by the scale of the columns. Thresholds that use S "
-        "are: their estimate is regularised, which shrinks the coefficients of small columns, and S "
-        f"must bound ‖θ‖ in these units{reach}. Bring the columns to the same size first."
+        "are: their estimate is regularised, which shrinks the coefficients of small columns, and "
+        f"S must bound ‖θ‖ in these units{reach}. Bring the columns to the same size first."
     )
     if bent > LOST:
         meaning = (
@@ -270,9 +270,9 @@ def _alike(problem: Problem) -> Found:
         "note",
         words,
         "The guarantee holds. But if two such arms lie on opposite sides of the boundary, the "
-        "evaluations needed to tell them apart may grow as 1/distance²: always with individual indices (LUCB, UGapE), "
-        "with paired ones unless other arms differ more in that direction. A small epsilon avoids "
-        "it.",
+        "evaluations needed to tell them apart may grow as 1/distance²: always with individual "
+        "indices (LUCB, UGapE), with paired ones unless other arms differ more in that direction. "
+        "A small epsilon avoids it.",
     )
 
 
@@ -604,8 +604,8 @@ def _noise(study: View, results: _Results) -> Found:
     words += f" ({_p(p)} under the claimed σ)."
     if p < HINT:
         meaning = (
-            "This suggests that σ is too small, but does not prove it. Look again after more results. "
-            + ADAPTIVE
+            "This suggests that σ is too small, but does not prove it. Look again after more "
+            "results. " + ADAPTIVE
         )
         return "note", words, meaning
     return "fine", words, "The results do not contradict σ."
@@ -750,9 +750,9 @@ def _fit_within(study: View, results: _Results, c: float) -> Found:
         "warning",
         f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
         f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
-        "The guarantee assumes that no mean is further away, so it does not hold. Start a new study "
-        "with a larger misspecification, or with an algorithm that does not look at the features, "
-        f"such as LUCB. {ADAPTIVE}",
+        "The guarantee assumes that no mean is further away, so it does not hold. Start a new "
+        "study with a larger misspecification, or with an algorithm that does not look at the "
+        f"features, such as LUCB. {ADAPTIVE}",
     )
 
 
@@ -875,9 +875,9 @@ def remedy(study: View) -> str:
     if arms > MOST_WITHOUT:
         return (
             f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study "
-            "cannot continue without features. Begin one with other features, in which the means are "
-            f"closer to linear: {carried} gives it the results. Or leave out arms that are known to "
-            "be bad."
+            "cannot continue without features. Begin one with other features, in which the means "
+            f"are closer to linear: {carried} gives it the results. Or leave out arms that are "
+            "known to be bad."
         )
     within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
     others = [
@@ -894,8 +894,8 @@ def remedy(study: View) -> str:
         each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
     ):
         others.append(
-            "a new study with a column of ones added to the features, since the present ones cannot "
-            "express a level common to all results"
+            "a new study with a column of ones added to the features, since the present ones "
+            "cannot express a level common to all results"
         )
     without = advised(command("without-features"), "study.without_features()")
     return (

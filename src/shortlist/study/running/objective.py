@@ -94,7 +94,7 @@ def _fit_to_travel(error: Exception, words: str) -> Exception:
     """The error, or one in its place: a process pool breaks on an error that it cannot unpack."""
     try:
         ForkingPickler.dumps(error)
-        copy.copy(error)  # put together anew, as on arrival
+        copy.copy(error)  # rebuilt, as on arrival
     except Exception:
         return ShortlistError(f"the objective failed elsewhere: {words}")
     error.add_note(f"It was raised elsewhere:\n{words}")

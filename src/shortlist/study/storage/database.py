@@ -132,7 +132,7 @@ def _read_standing(dialect: str, *, writing: bool) -> Any:
     return query.with_for_update() if writing else query
 
 
-# By places, which SQLite takes in half the time.
+# Positional parameters: SQLite handles them in half the time.
 _DIALECTS: dict[str, Any] = {
     "sqlite": sqlite.dialect(paramstyle="qmark"),
     "postgresql": postgresql.dialect(paramstyle="numeric_dollar"),  # type: ignore[no-untyped-call]
@@ -675,9 +675,10 @@ class StoredStudy(Storage):
                     )
                     raise OutcomeUnknown(
                         f"{self.where} was lost while a change was being committed "
-                        f"({self._said(cause)}), and could not be asked whether it was kept, for {COMMIT_CHECK_SECONDS:g} seconds "
-                        f"({self._said(error.__cause__ or error)}): the change may be stored or "
-                        f"not. When the storage is back, {look}"
+                        f"({self._said(cause)}), and for {COMMIT_CHECK_SECONDS:g} seconds nobody "
+                        "could find out whether the change was kept "
+                        f"({self._said(error.__cause__ or error)}): it may or may not be stored. "
+                        f"When the storage is available again, {look}"
                     ) from cause
             time.sleep(pause)
             pause = min(2.0 * pause, 2.0)

@@ -57,7 +57,7 @@ def _wait_for_the_others() -> None:
     global _forking
     me = threading.get_ident()
     with _changed:
-        # Who forks in the middle of its own work waits for nobody: others may wait for that work.
+        # A thread that forks during its own work does not wait: others may wait for that work.
         while me not in _at_work and (_forking != me or _at_work):
             if not _forking:
                 _forking = me  # from now on nobody begins, and those at work come to their end

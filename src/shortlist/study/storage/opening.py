@@ -71,9 +71,10 @@ def study_names(storage: str | os.PathLike[str]) -> list[str]:
 def checked_storage(storage: object) -> str:
     """The full path, or the URL, of a storage."""
     if not isinstance(storage, str | os.PathLike) or not str(storage):
-        kind = type(storage).__name__  # and not what it holds, which may be a password
+        # Its value is not shown, as it may be a password.
+        came = type(storage).__name__ if storage != "" else "''"
         raise InvalidSetting(
-            f"storage is a path or a postgresql:// URL as text, got an empty one or a {kind}."
+            f"storage must be a path or a postgresql:// URL, and not empty; got {came}."
         )
     if str(storage) == ":memory:":
         raise InvalidSetting("leave storage= out to keep a study in memory only.")
