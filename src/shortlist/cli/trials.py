@@ -182,8 +182,8 @@ def tell(
         bool,
         typer.Option(
             "--measured-again",
-            help="Treat results told before as measured again: record the values that differ as new "
-            "results, or all of them if none differs.",
+            help="Treat results told before as measured again: record the values that differ as "
+            "new results, or all of them if none differs.",
         ),
     ] = False,
     name: NameOption = None,

@@ -57,7 +57,7 @@ def search(arms: pd.DataFrame, listed: int, places: int | None, order: str) -> d
     """What the field needs that finds arms by a part of their names; empty where there are few.
 
     The arms are in the order of the page's table, which lists ``listed`` of them with ``places``
-    decimal places; ``order`` is what the first of them are called, ``"best"`` or ``"first"``. The search
+    decimals; ``order`` is what the first of them are called, ``"best"`` or ``"first"``. The search
     works on the rows of the table if these are all arms. Otherwise the page has every arm as JSON
     too, from which the script makes rows: a row of HTML is ten times as long.
     """
