@@ -127,7 +127,7 @@ def ask(
             "linear in the features."
         )
     if not again and len(trials) < n:
-        whose = "audit" if opened.audit.is_open else "budget"
+        whose = "audit" if opened.audit.is_running else "budget"
         note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
     if not again and (words := more_than_needed(opened, trials)):
         note(words)

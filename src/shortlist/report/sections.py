@@ -37,7 +37,7 @@ def state(study: Study) -> tuple[str, str]:
         return "Stopped", "good"
     if study.audit.rejection is not None:
         return "Cannot stop", "warn"
-    if study.audit.is_open:
+    if study.audit.is_running:
         return "Testing linearity", "plain"
     return ("Running", "plain") if study.trials else ("Not started", "plain")
 

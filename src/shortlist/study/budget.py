@@ -22,7 +22,7 @@ def no_room(study: View) -> str:
     """Why the budget, or the audit, has no room for another trial."""
     numbers = ", ".join(str(trial.number) for trial in study.pending[:5])
     more = ", …" if len(study.pending) > 5 else ""
-    if study.audit.is_open:
+    if study.audit.is_running:
         return (
             f"the last evaluations of the audit are pending (trials {numbers}{more}): tell their "
             "results, and the study stops or says that the means are not linear in the features."

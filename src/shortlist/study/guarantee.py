@@ -90,7 +90,7 @@ def _unfinished(study: View, claim: str) -> Worth:
     audit = study.audit
     badge = "No guarantee yet" if study.bound.proven else "No guarantee yet, then heuristic"
     level: Literal["plain", "warn"] = "plain" if study.bound.proven else "warn"
-    if audit.is_open:
+    if audit.is_running:
         assert audit.plan is not None
         left = len(audit.missing(study.trials))
         words = (

@@ -176,7 +176,7 @@ class View:
     ) -> Literal["initial pulls", "pilot", "pulls after the pilot", "rounds", "audit"]:
         """The stage of the study; the stopping rule is tested in rounds only."""
         model = self._journal.model
-        if self.audit.is_open:
+        if self.audit.is_running:
             return "audit"
         if model.looks:
             return "rounds"

@@ -73,7 +73,7 @@ class Audit:
         self.due = 0
 
     @property
-    def is_open(self) -> bool:
+    def is_running(self) -> bool:
         """Whether there is an answer that is still to be audited."""
         return self.plan is not None and self.verdict is None
 
@@ -178,7 +178,7 @@ class Audit:
         """Test the audit's results, once all of them are in."""
         if self.plan is None and len(self.probes) and not self.missing(trials):
             self.probes = self.probes[:0]  # all asked for: no need to look again
-        if not self.is_open or self.rejection is not None:
+        if not self.is_running or self.rejection is not None:
             return
         own = self._own(trials)
         if any(trial.state == "pending" for trial in own) or self.missing(trials):

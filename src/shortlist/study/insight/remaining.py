@@ -145,7 +145,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if study.audit.rejection is not None:
         words = "not known: the means are not linear in the features, and the study cannot stop"
         return Projection(None, 0, None, words)
-    if study.audit.is_open:
+    if study.audit.is_running:
         left = len(study.audit.missing(study.trials)) + len(study.pending)
         return Projection(left, left, left, f"{left:,} more: the audit of linearity")
     if study.budget is not None:

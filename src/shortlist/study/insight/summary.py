@@ -66,7 +66,7 @@ def study_words(study: Study) -> str:
     if study.audit.rejection is not None:
         why = departure(study.audit.rejection, study.bound.misspecification)
         return f"{taken}. The study cannot stop: {why}"
-    if study.audit.is_open:
+    if study.audit.is_running:
         left = count(len(study.audit.missing(study.trials)), "trial")
         return (
             f"{taken}. The rounds are over, and the answer is being tested: {left} of the audit of "

@@ -31,7 +31,7 @@ def describe(study: View, left: str = "") -> str:
         parts.append(f"{pending} in flight")
     if waiting:
         parts.append(f"{waiting} waiting for earlier ones")
-    if study.audit.is_open:
+    if study.audit.is_running:
         parts.append(f"testing linearity: {len(study.audit.missing(study.trials))} to ask for")
         return " · ".join([*parts, _names(study)])
     if study.statistic is None:
