@@ -348,11 +348,11 @@ def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
         assert wanted.sum() - np.count_nonzero(wanted) >= 60
         initial = study.bound.engine.setup.initial.tolist()
         for arm in initial:
-            assert study.problem.noise.is_open
+            assert study.problem.noise.awaits_estimate
             trial = study.ask()
             assert trial.arm == arm
             study.tell(trial, value(trial))
-        assert not study.problem.noise.is_open
+        assert not study.problem.noise.awaits_estimate
         assert study.bound.engine.setup.initial.tolist() == initial
         assert 0.4 < study.problem.sigma < 0.4 * 2
         assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
@@ -508,12 +508,12 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
     assert "to be estimated" in study.bound.guarantee()
     initial = study.bound.engine.setup.initial.tolist()
     for arm in initial:
-        assert study.problem.noise.is_open
+        assert study.problem.noise.awaits_estimate
         trial = study.ask()
         assert trial.arm == arm
         study.tell(trial, value(trial, UNEQUAL))
     noise = study.problem.noise
-    assert not noise.is_open
+    assert not noise.awaits_estimate
     assert study.bound.engine.setup.initial.tolist() == initial
     assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
     assert study.statistic is not None
@@ -640,7 +640,7 @@ def test_what_is_stored_of_an_estimate_is_its_word_its_share_and_its_degrees() -
     found = per_arm.estimated([[0.0, 1.0, 2.0], [0.0, 5.0, 1.0]], DELTA)
     assert found.written == per_arm.written
     again = Noise.read(found.written, ("a", "b"))
-    assert again.is_open
+    assert again.awaits_estimate
     assert (again.kind, again.share, again.degrees) == (PER_ARM, 0.2, 30)
 
 
@@ -859,7 +859,7 @@ def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them(
         arm = number % 6
         first[arm].append(0.1 * number)
         study.tell(arm=arm, value=first[arm][-1])
-    while study.problem.noise.is_open:
+    while study.problem.noise.awaits_estimate:
         trial = study.ask()
         first[trial.arm].append(float(RNG.normal()))
         study.tell(trial, first[trial.arm][-1])

@@ -171,7 +171,7 @@ class Noise:
         return self.kind in ESTIMATED
 
     @property
-    def is_open(self) -> bool:
+    def awaits_estimate(self) -> bool:
         """Whether σ is still to be estimated."""
         return math.isnan(self.sigma)
 

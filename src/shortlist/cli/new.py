@@ -248,7 +248,7 @@ def _outlook_entries(
                 f"shortlist: a probability between {errors.low:.2g} and {errors.high:.2g}.",
             )
         return
-    if problem.noise.is_open:
+    if problem.noise.awaits_estimate:
         yield "then", "σ is estimated; only then can the rest be forecast."
         return
     if outlook.misfit is None:

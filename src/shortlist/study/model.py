@@ -50,7 +50,7 @@ class Model:
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
         self._minimizes = bound.problem.minimizes
-        self._sigma_is_open = bound.problem.noise.is_open
+        self._awaits_sigma = bound.problem.noise.awaits_estimate
         self._marks = fresh_marks()
         self._digest: str | None = None
 
@@ -73,7 +73,7 @@ class Model:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
             steps = replace(steps, values=self.bound.turned(steps.values))
-        if self._sigma_is_open:
+        if self._awaits_sigma:
             steps = self._estimate_sigma(steps)
         self._digest = None
         marks, engine = self._marks, self.bound.engine

@@ -83,7 +83,7 @@ class Audit:
             self.reopen()
         self._watch(model, taken)
         self._conclude(model, trials, taken)
-        if self.plan is not None or len(self.probes) or model.bound.problem.noise.is_open:
+        if self.plan is not None or len(self.probes) or model.bound.problem.noise.awaits_estimate:
             self.due = 0
         elif not (self.wanted and rests_on_features(model.bound)):
             self.due = NEVER
@@ -95,7 +95,7 @@ class Audit:
     def _watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
         bound = model.bound
-        if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.is_open:
+        if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.awaits_estimate:
             return
         while self._next_look <= len(taken) and self.rejection is None:
             self._look(model, self._sample_so_far(bound.problem, taken), self._next_look)

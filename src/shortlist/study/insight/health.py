@@ -367,7 +367,7 @@ def examine(study: View) -> list[Finding]:
         features = _without_features(f"{study.bound.name} {does} the features.")
     else:
         features = examine_features(study.problem)
-    if study.problem.noise.is_open:
+    if study.problem.noise.awaits_estimate:
         words = "σ is to be estimated from the initial pulls, and they are not all in."
         later = "There is no answer before they are."
         return [*features, Finding("noise", "untested", words, later)]
