@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
-from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
+from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.answer import best_first
 
 FEW = 20  # this many arms are found without a search
@@ -49,7 +49,7 @@ def arms(analysis: Analysis) -> dict[str, Any]:
     columns["On the list"] = "words"
     return {
         "search": search(everyone, len(shown), places, "best" if order else "first"),
-        "table": Table(f"{caption}.", columns, rows, shown["in_shortlist"].tolist()),
+        "table": HtmlTable(f"{caption}.", columns, rows, shown["in_shortlist"].tolist()),
     }
 
 

@@ -15,7 +15,7 @@ LARGEST = 1e7  # beyond, and where more decimals are wanted than these, powers o
 MOST_DECIMALS = 6
 
 
-class Table(NamedTuple):
+class HtmlTable(NamedTuple):
     """A table with a caption; the template ``macros.html`` lays it out."""
 
     caption: str
