@@ -44,7 +44,7 @@ from shortlist.study.trial import (
     Trial,
     all_fields,
     make_trial,
-    put_back,
+    restore_fields,
     set_field,
 )
 
@@ -257,7 +257,7 @@ class Ledger:
         """Restore the ledger and its trials as they were at the last mark; if interrupted, call it again."""
         (trials, taken, events), (moves, moved, reopened, times), others, flags, touched = mark
         for trial, before in reversed(touched):
-            put_back(trial, before)
+            restore_fields(trial, before)
         for trial in self.trials[trials:]:
             for key in trial.keys:
                 if self.keyed.get(key) is trial:
@@ -446,7 +446,7 @@ class Ledger:
             else:
                 own = self.trials[number]
                 self._touched.append((own, all_fields(own)))
-                put_back(own, all_fields(trial))
+                restore_fields(own, all_fields(trial))
             touched.append(trial)
         return touched
 

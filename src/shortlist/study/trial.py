@@ -207,9 +207,9 @@ def make_trial(*given: Any) -> Trial:
     return made
 
 
-def put_back(trial: Trial, said: tuple[Any, ...]) -> None:
+def restore_fields(trial: Trial, values: tuple[Any, ...]) -> None:
     """Give a trial these fields, as ``all_fields`` read them."""
-    for name, value in zip(FIELDS, said, strict=True):
+    for name, value in zip(FIELDS, values, strict=True):
         set_field(trial, name, value)
 
 
