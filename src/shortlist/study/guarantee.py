@@ -27,7 +27,7 @@ from shortlist.study.view import View
 DIFFERENCES_SHOWN = 5
 
 
-class Worth(NamedTuple):
+class Assurance(NamedTuple):
     """What an answer is worth."""
 
     badge: str  # in a word or two
@@ -36,7 +36,7 @@ class Worth(NamedTuple):
     words: str  # in full
 
 
-def worth(study: View, error: float | None = None) -> Worth:
+def assurance(study: View, error: float | None = None) -> Assurance:
     """What the answer of a study is worth, or would be at its stop.
 
     With a budget, ``error`` is the estimated probability of a wrong list. Nothing is changed in the
@@ -45,13 +45,13 @@ def worth(study: View, error: float | None = None) -> Worth:
     Examples
     --------
     >>> from shortlist import Study
-    >>> worth(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
+    >>> assurance(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
     'No guarantee yet'
     """
     if study.budget is not None:
         return _with_budget(study, error)
     if study.audit.rejection is not None:
-        return Worth("Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}")
+        return Assurance("Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}")
     claim = study.bound.guarantee()
     if not study.done:
         return _unfinished(study, claim)
@@ -65,16 +65,16 @@ def worth(study: View, error: float | None = None) -> Worth:
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
         names = ", ".join(finding.name for finding in warnings)
         doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
-        return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
+        return Assurance(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
-        return Worth("Heuristic", "warn", " ".join(words))
+        return Assurance("Heuristic", "warn", " ".join(words))
     if is_linearity_untested(study):
         words[0] = claim.replace(PROVEN, "Proven if the means are linear, which is untested: ", 1)
-        return Worth("Proven if linear: untested", "plain", " ".join(words))
-    return Worth("Proven", "good", " ".join(words))
+        return Assurance("Proven if linear: untested", "plain", " ".join(words))
+    return Assurance("Proven", "good", " ".join(words))
 
 
-def _with_budget(study: View, error: float | None) -> Worth:
+def _with_budget(study: View, error: float | None) -> Assurance:
     words = worth_of_budget(study, error)
     warnings = doubts(study)
     if warnings:
@@ -83,10 +83,10 @@ def _with_budget(study: View, error: float | None) -> Worth:
         words = " ".join([words, *(sentence for _, sentence in conditions(study))])
     else:
         words = f"Not final: {study.evaluations:,} of {study.budget:,} results. {words}"
-    return Worth("No guarantee: fixed budget", "warn", words)
+    return Assurance("No guarantee: fixed budget", "warn", words)
 
 
-def _unfinished(study: View, claim: str) -> Worth:
+def _unfinished(study: View, claim: str) -> Assurance:
     audit = study.audit
     badge = "No guarantee yet" if study.bound.proven else "No guarantee yet, then heuristic"
     level: Literal["plain", "warn"] = "plain" if study.bound.proven else "warn"
@@ -97,7 +97,7 @@ def _unfinished(study: View, claim: str) -> Worth:
             f"No guarantee yet: of the {len(audit.plan):,} evaluations that test whether the means "
             f"are linear in the features, {left:,} are still to be asked for. If they agree: {claim}"
         )
-        return Worth(badge, level, words)
+        return Assurance(badge, level, words)
     words = f"No guarantee yet: the study has not stopped. At its stop: {claim}"
     if audit.wanted and is_audited(study.bound):
         least = audit_size(study.problem.arms, study.evaluations)
@@ -110,8 +110,8 @@ def _unfinished(study: View, claim: str) -> Worth:
     warnings = doubts(study)
     if warnings:
         words += f" The results contradict what is assumed: {contradicted(warnings)}."
-        return Worth(badge, "warn", words)
-    return Worth(badge, level, words)
+        return Assurance(badge, "warn", words)
+    return Assurance(badge, level, words)
 
 
 def conditions(study: View) -> list[tuple[str, str]]:

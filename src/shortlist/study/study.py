@@ -37,7 +37,7 @@ from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delt
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition
-from shortlist.study.guarantee import differences, ending, worth
+from shortlist.study.guarantee import differences, ending, assurance
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
     Findings,
@@ -503,7 +503,7 @@ class Study(View):
             table=listed,
             evaluations=evaluations,
             final=final,
-            guarantee=worth(self, error).words,
+            guarantee=assurance(self, error).words,
             error=error,
             audited=audit_results(self.taken),
             coverage=self.bound.coverage,

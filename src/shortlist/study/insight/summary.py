@@ -89,13 +89,13 @@ def status_report(
 
     What remains and what was found may be given, where they are at hand.
     """
-    from shortlist.study.guarantee import worth
+    from shortlist.study.guarantee import assurance
 
     answer = study.shortlist
     return {
         **study_report(study, ahead),
         "guarantee": answer.guarantee,
-        "worth": worth(study, answer.error).badge,
+        "worth": assurance(study, answer.error).badge,
         "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],
