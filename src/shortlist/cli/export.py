@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
+from shortlist.cli.study_argument import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.output import say, say_json
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of

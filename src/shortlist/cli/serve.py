@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from shortlist.cli.opening import NameOption, StudyArgument, open_study
+from shortlist.cli.study_argument import NameOption, StudyArgument, open_study
 from shortlist.cli.output import note, say
 from shortlist.errors import InvalidSetting
 

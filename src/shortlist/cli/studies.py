@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.advice import command, shell_line
-from shortlist.cli.opening import (
+from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
     StudyArgument,

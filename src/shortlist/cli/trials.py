@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.advice import command, name_study
-from shortlist.cli.opening import (
+from shortlist.cli.study_argument import (
     VARIABLE,
     JsonOption,
     NameOption,
