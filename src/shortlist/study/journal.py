@@ -34,7 +34,7 @@ from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.model import Ahead, Model, machine
-from shortlist.study.storage.forking import keep_whole
+from shortlist.study.storage.forking import block_forks_of
 from shortlist.study.storage.worker import has_ended, worker
 from shortlist.study.trial import (
     Cause,
@@ -682,7 +682,7 @@ class Journal:
         self._at_stop, self._at_begin = at_stop, at_begin
         self.storage = Storage()
         self._lock = threading.RLock()
-        keep_whole(self)
+        block_forks_of(self)
         self._at_work = False  # in a change, or in mending
         # Whether the means are not linear; an attribute, since nothing may be called after a change.
         self.is_rejected = False

@@ -49,7 +49,7 @@ from shortlist.study.journal import (
     Transaction,
 )
 from shortlist.study.storage.address import is_url, shown, without_secrets
-from shortlist.study.storage.forking import before_fork, working
+from shortlist.study.storage.forking import before_fork, no_fork
 from shortlist.study.storage.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
 from shortlist.study.storage.worker import process_name
 from shortlist.study.trial import Trial
@@ -579,7 +579,7 @@ class StoredStudy(Storage):
 
     @contextmanager
     def _connected(self, *, writing: bool = False) -> Iterator[sql.Connection]:
-        with working(), self._lock:
+        with no_fork(), self._lock:
             self._check_place(writing=writing)
             begun = self._engine.begin() if writing else reading(self._engine)
             with translate_errors(self._place), begun as connection:
@@ -689,7 +689,7 @@ class StoredStudy(Storage):
 
     def close(self) -> None:
         """Let go of the connection; it is made again when it is needed."""
-        with working(), self._lock:
+        with no_fork(), self._lock:
             _close(self._engine, self._session, self._owner)
 
     def continuations(self, mark: str) -> list[str]:

@@ -35,7 +35,7 @@ from shortlist.study.storage.database import (
     reading,
     translate_errors,
 )
-from shortlist.study.storage.forking import working
+from shortlist.study.storage.forking import no_fork
 
 DEFAULT_NAME = "study"
 MAGIC = b"SQLite format 3\x00"
@@ -59,7 +59,7 @@ def open_storage(storage: str | os.PathLike[str], *, create: bool) -> StoredStud
 def study_names(storage: str | os.PathLike[str]) -> list[str]:
     """The studies in a database, in the order in which they began."""
     place = checked_storage(storage)
-    with working():
+    with no_fork():
         engine = _connect(place, create=False)
         try:
             with translate_errors(place), reading(engine) as connection:
