@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.advice import name_study
-from shortlist.cli.study_argument import JsonOption, naming_the_file, open_screen, open_study
 from shortlist.cli.output import fold, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.cli.studies import carried_words, say_differences
+from shortlist.cli.study_argument import JsonOption, naming_the_file, open_screen, open_study
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.advice import command, shell_line
+from shortlist.cli.output import LABEL, fold, say, say_entry, say_json, say_state, trial_rows
+from shortlist.cli.screen_toml import ScreenFile
 from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
@@ -17,8 +19,6 @@ from shortlist.cli.study_argument import (
     open_study,
     place_words,
 )
-from shortlist.cli.output import LABEL, fold, say, say_entry, say_json, say_state, trial_rows
-from shortlist.cli.screen_toml import ScreenFile
 from shortlist.errors import DamagedStorage, InvalidInput, StorageError
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.advice import command, name_study
+from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.cli.study_argument import (
     VARIABLE,
     JsonOption,
@@ -23,7 +24,6 @@ from shortlist.cli.study_argument import (
     open_trials,
     place_words,
 )
-from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,

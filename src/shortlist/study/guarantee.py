@@ -51,7 +51,9 @@ def assurance(study: View, error: float | None = None) -> Assurance:
     if study.budget is not None:
         return _with_budget(study, error)
     if study.audit.rejection is not None:
-        return Assurance("Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}")
+        return Assurance(
+            "Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}"
+        )
     claim = study.bound.guarantee()
     if not study.done:
         return _unfinished(study, claim)

@@ -37,7 +37,7 @@ from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delt
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition
-from shortlist.study.guarantee import differences, ending, assurance
+from shortlist.study.guarantee import assurance, differences, ending
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
     Findings,

@@ -18,7 +18,7 @@ from shortlist.study.budget import no_room
 from shortlist.study.definition import checked_seconds
 from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
-from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, place
+from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, process_id
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.untold_results import UntoldResults
 from shortlist.study.storage.worker import running
@@ -177,7 +177,7 @@ class Run:
             self._send(trial)
 
     def _send(self, trial: Trial) -> None:
-        sending = (self._objective, trial, place(), uuid4().hex)
+        sending = (self._objective, trial, process_id(), uuid4().hex)
         future = self._executor.submit(evaluate_trial, *sending)
         self._sent[future] = trial
         future.add_done_callback(self._back.put)
