@@ -50,7 +50,7 @@ def test_no_number_is_too_long_and_nothing_too_deep(what: str, tmp_path: Path) -
 
 
 def test_a_trials_number_has_an_end(tmp_path: Path) -> None:
-    from shortlist.cli.opening import open_trials
+    from shortlist.cli.study_argument import open_trials
 
     study = shortlist.Study(np.eye(2), m=1, sigma=0.5, storage=tmp_path / "a.db")
     study.close()

@@ -124,7 +124,7 @@ def test_a_server_that_stays_away_is_said_to_be_unknown(
     given = [(1, float(next(VALUES))) for _ in range(2)]
     unused = iter(given)
     proxy.count(last_message(lambda: study.tell(arm=1, value=next(unused)[1])), for_good=True)
-    with pytest.raises(OutcomeUnknown, match="may be stored or not") as caught:
+    with pytest.raises(OutcomeUnknown, match="may or may not be stored") as caught:
         study.tell(arm=2, value=0.75, key="b")
     assert "othing was changed" not in str(caught.value)
     proxy.count()
@@ -181,7 +181,7 @@ def test_a_key_counts_once(new_storage: Callable[[], str]) -> None:
         for wrong in ("", 3, "x" * 201, "a\x00", "\ud800"):
             with pytest.raises(shortlist.errors.InvalidInput, match="key must be"):
                 study.tell(arm=3, value=0.0, key=wrong)  # type: ignore[arg-type]
-        with pytest.raises(shortlist.errors.InvalidSetting, match="goes with arm="):
+        with pytest.raises(shortlist.errors.InvalidSetting, match="can only be used with arm="):
             study.tell(study.ask(), 0.0, key="plate 1, row 4")
         if place is not None:
             loaded = shortlist.Study.load(place)

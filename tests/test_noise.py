@@ -348,11 +348,11 @@ def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
         assert wanted.sum() - np.count_nonzero(wanted) >= 60
         initial = study.bound.engine.setup.initial.tolist()
         for arm in initial:
-            assert study.problem.noise.is_open
+            assert study.problem.noise.awaits_estimate
             trial = study.ask()
             assert trial.arm == arm
             study.tell(trial, value(trial))
-        assert not study.problem.noise.is_open
+        assert not study.problem.noise.awaits_estimate
         assert study.bound.engine.setup.initial.tolist() == initial
         assert 0.4 < study.problem.sigma < 0.4 * 2
         assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
@@ -508,12 +508,12 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
     assert "to be estimated" in study.bound.guarantee()
     initial = study.bound.engine.setup.initial.tolist()
     for arm in initial:
-        assert study.problem.noise.is_open
+        assert study.problem.noise.awaits_estimate
         trial = study.ask()
         assert trial.arm == arm
         study.tell(trial, value(trial, UNEQUAL))
     noise = study.problem.noise
-    assert not noise.is_open
+    assert not noise.awaits_estimate
     assert study.bound.engine.setup.initial.tolist() == initial
     assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
     assert study.statistic is not None
@@ -522,7 +522,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
         assert noise.each is not None
         assert (noise.each > UNEQUAL).all()
         assert (noise.each < np.array(UNEQUAL) * 3).all()
-        assert f"σ by arm at most {noise.each.min():.4g} to" in study.bound.guarantee()
+        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.bound.guarantee()
         assert "the noise of each arm is normal with a σ of its own" in study.bound.guarantee()
     if algorithm == "Guess-and-verify":
         strategy = study._journal.model.round.strategy
@@ -627,7 +627,9 @@ def test_reports_say_that_each_sigma_is_estimated() -> None:
     after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
     assert "Each arm has 30 degrees of freedom, and the bounds go from" in after
     assert "given, not estimated" not in after
-    assert "normal noise with σ by arm at most" in shortlist.report.methods.methods(Analysis(study))
+    assert "normal noise with σ per arm bounded above by" in shortlist.report.methods.methods(
+        Analysis(study)
+    )
     assert [each.level for each in study.health() if each.name == "noise"] != ["warning"]
 
 
@@ -638,7 +640,7 @@ def test_what_is_stored_of_an_estimate_is_its_word_its_share_and_its_degrees() -
     found = per_arm.estimated([[0.0, 1.0, 2.0], [0.0, 5.0, 1.0]], DELTA)
     assert found.written == per_arm.written
     again = Noise.read(found.written, ("a", "b"))
-    assert again.is_open
+    assert again.awaits_estimate
     assert (again.kind, again.share, again.degrees) == (PER_ARM, 0.2, 30)
 
 
@@ -741,9 +743,9 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
         ('sigma = "bounded"\nreward_range = [0, 1]', "σ = 0.5, half the range from 0 to 1"),
         ('sigma = "estimate"', "σ to be estimated"),
         ('sigma = "estimate per arm"', "σ of each arm to be estimated"),
-        ("sigma = [0.1, 0.2, 0.3]", "σ by arm from 0.1 to 0.3"),
-        ("sigma = {c = 0.3, a = 0.1, b = 0.2}", "σ by arm from 0.1 to 0.3"),
-        ('sigma = "sigma.csv"', "σ by arm from 0.1 to 0.3"),
+        ("sigma = [0.1, 0.2, 0.3]", "σ per arm from 0.1 to 0.3"),
+        ("sigma = {c = 0.3, a = 0.1, b = 0.2}", "σ per arm from 0.1 to 0.3"),
+        ('sigma = "sigma.csv"', "σ per arm from 0.1 to 0.3"),
     ],
 )
 def test_a_screen_file_says_what_the_noise_is(
@@ -777,7 +779,10 @@ def test_a_screen_file_says_what_the_noise_is(
         ('sigma = "bouned"', "unknown sigma 'bouned': did you mean 'bounded'"),
         ('sigma = "bounded"', "write reward_range = [low, high]"),
         ('sigma = "bounded"\nreward_range = [1, 0]', "from the lowest result to the highest"),
-        ("sigma = 0.1\nreward_range = [0, 1]", 'reward_range goes with sigma = "bounded" only'),
+        (
+            "sigma = 0.1\nreward_range = [0, 1]",
+            'reward_range can only be used with sigma = "bounded"',
+        ),
         ("sigma = [0.1, 0.2]", "one for each of the 3 arms, got 2"),
         ("sigma = {a = 0.1, b = 0.2}", "no number for arm 'c'"),
         ('sigma = "sigmas.csv"', "there is no file"),
@@ -797,11 +802,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"sigma": "bounds"}, "unknown sigma 'bounds': did you mean 'bounded'"),
     ({"sigma": "Estimate"}, "unknown sigma 'Estimate': did you mean 'estimate'"),
     ({"sigma": "estimate_per_arm"}, "did you mean 'estimate per arm'"),
-    ({"sigma": "estimate per arm", "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
+    ({"sigma": "estimate per arm", "reward_range": (0, 1)}, "only be used with sigma='bounded'"),
     ({"sigma": "0.5"}, "Write 0.5, without quotes"),
-    ({"sigma": None, "reward_range": (0, 1)}, "reward_range goes with sigma='bounded' only"),
-    ({"sigma": "estimate", "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
-    ({"sigma": EACH, "reward_range": (0, 1)}, "goes with sigma='bounded' only"),
+    ({"sigma": None, "reward_range": (0, 1)}, "reward_range can only be used with sigma='bounded'"),
+    ({"sigma": "estimate", "reward_range": (0, 1)}, "can only be used with sigma='bounded'"),
+    ({"sigma": EACH, "reward_range": (0, 1)}, "can only be used with sigma='bounded'"),
     ({"sigma": "bounded"}, r"needs the range of the results: pass reward_range=\(low, high\)"),
     ({"sigma": "bounded", "reward_range": (1, 0)}, r"lowest result to the highest, got \(1, 0\)"),
     ({"sigma": "bounded", "reward_range": (1, 1)}, r"lowest result to the highest, got \(1, 1\)"),
@@ -854,7 +859,7 @@ def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them(
         arm = number % 6
         first[arm].append(0.1 * number)
         study.tell(arm=arm, value=first[arm][-1])
-    while study.problem.noise.is_open:
+    while study.problem.noise.awaits_estimate:
         trial = study.ask()
         first[trial.arm].append(float(RNG.normal()))
         study.tell(trial, first[trial.arm][-1])

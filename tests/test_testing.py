@@ -153,7 +153,7 @@ class WrongWay(Uniform):
 @pytest.mark.parametrize(
     ("strategy", "words"),
     [
-        (WritesIntoCopies, "a copy must go its own way"),
+        (WritesIntoCopies, "a copy must be independent"),
         (NeverStops, "must stop when results leave no doubt"),
         (ForgetsAnArm, "must span the 4 dimensions"),
         (Undecided, "must mark m = 2 arms"),

@@ -130,7 +130,7 @@ class StorageError(ShortlistError):
 
 
 class OutcomeUnknown(StorageError):
-    """The storage was lost during a commit: what was told or asked may be stored or not."""
+    """The storage was lost during a commit: what was told or asked may or may not be stored."""
 
 
 class StudyNotFound(StorageError):
@@ -229,7 +229,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
 
 
 def number_hint(value: object) -> str:
-    """How to write a number that came as text; empty for what is no number.
+    """How to write a number that came as text; empty for what is not a number.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownNam
     >>> print(unknown_among_many("arm", "c7", ["C07", "C17", "C20", "beta"]))
     unknown arm 'c7': did you mean 'C07' or 'C17'? There are 4 arms.
     >>> print(unknown_among_many("arm", "xyz", ["C07", "C17", "C20", "beta"]))
-    unknown arm 'xyz': no name is like it. There are 4 arms, such as 'C07', 'C17' or 'C20'.
+    unknown arm 'xyz': no similar name. There are 4 arms, such as 'C07', 'C17' or 'C20'.
     """
 
     def bare(text: str) -> str:  # without capitals and leading zeros, which spreadsheets take away
@@ -271,6 +271,6 @@ def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownNam
         alike.setdefault(bare(candidate), []).append(candidate)
     found = difflib.get_close_matches(bare(name), alike, n=NAMES_OFFERED)
     near = [candidate for each in found for candidate in alike[each]][:NAMES_OFFERED]
-    hint = f"did you mean {either(near)}?" if near else "no name is like it."
+    hint = f"did you mean {either(near)}?" if near else "no similar name."
     such = "" if near else f", such as {either(known[:NAMES_OFFERED])}"
     return UnknownName(f"unknown {kind} {name!r}: {hint} There are {len(known):,} {kind}s{such}.")

@@ -42,7 +42,7 @@ class Features(NamedTuple):
 def features_and_names(
     features: Any, arms: Sequence[Any] | None
 ) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...] | None]:
-    """The checked table of features, one row an arm, and the names of the arms and the columns.
+    """The checked table of features, one row per arm, and the names of the arms and the columns.
 
     An array of float64 in C order, or a memory map of one, is taken as it is: nothing is copied.
 
@@ -160,8 +160,8 @@ def _read_file(path: str) -> Features:
             LOGGER.info("%s has no column of names: arms are named by their rows, from 0", path)
         return Features(rows, names, columns)
     raise InvalidFeatures(
-        f"features: {path!r} is no .csv, .tsv, .parquet or .npy file. Read it first, for instance "
-        "by pandas, and pass the table."
+        f"features: {path!r} is not a .csv, .tsv, .parquet or .npy file. Read it yourself, for "
+        "instance with pandas, and pass the table."
     )
 
 
@@ -191,7 +191,7 @@ def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If it is no such file; with the reason.
+        If it is not such a file; with the reason.
     OSError
         If it cannot be opened.
     """
@@ -211,9 +211,9 @@ def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
     try:
         dtype = np.dtype(kind[1])
     except (TypeError, ValueError):
-        raise ValueError(f"{kind[1]!r} is no type of numbers") from None
+        raise ValueError(f"{kind[1]!r} is not a type of numbers") from None
     if dtype.kind not in KINDS:
-        raise ValueError(f"it holds {dtype}, not numbers")
+        raise ValueError(f"it contains {dtype}, not numbers")
     extents = tuple(int(extent) for extent in re.findall(r"\d+", shape[1]))
     if len(extents) > MOST:
         raise ValueError(f"it has {len(extents)} dimensions")

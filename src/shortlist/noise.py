@@ -76,8 +76,8 @@ class Noise:
             return sigma
         if reward_range is not None and not (isinstance(sigma, str) and sigma == "bounded"):
             raise InvalidSetting(
-                f"reward_range goes with {setting('sigma', 'bounded')} only, got {sigma!r}: leave one "
-                "of them out."
+                f"reward_range can only be used with {setting('sigma', 'bounded')}, got sigma = "
+                f"{sigma!r}: leave one of them out."
             )
         if sigma is None:
             raise InvalidSetting(
@@ -161,8 +161,8 @@ class Noise:
             raise InvalidInput(
                 f"a result must lie in reward_range=({low:g}, {high:g}), got {value!r}: nothing "
                 "was told. σ is half the range, and a result outside voids the guarantee. If it is "
-                "right, start a new study with a wider range; to drop it or cut it off would bias the "
-                "mean."
+                "right, start a new study with a wider range; dropping or clipping it would bias "
+                "the mean."
             )
 
     @property
@@ -171,7 +171,7 @@ class Noise:
         return self.kind in ESTIMATED
 
     @property
-    def is_open(self) -> bool:
+    def awaits_estimate(self) -> bool:
         """Whether σ is still to be estimated."""
         return math.isnan(self.sigma)
 
@@ -209,7 +209,7 @@ class Noise:
             return []
         if self.found.spread == 0.0:
             whose = "every arm" if self.kind == "estimate" else "an arm"
-            return [f"the replicates of {whose} are equal, and no σ can be estimated from them"]
+            return [f"the replicates of {whose} are equal, so no σ can be estimated from them"]
         if self.found.equal > MOST_EQUAL:
             return ["more than half of an arm's replicates are equal, so its noise is not normal"]
         return []
@@ -225,12 +225,12 @@ class Noise:
         """
         if self.each is not None and self.found is not None:
             return (
-                f"σ by arm at most {self.each.min():.4g} to {self.each.max():.4g}, each by "
-                f"{self.found.degrees} degrees of freedom of the initial pulls, at a cost of "
+                f"σ per arm bounded above by {self.each.min():.4g} to {self.each.max():.4g}, each "
+                f"from {self.found.degrees} degrees of freedom of the initial pulls, at a cost of "
                 f"{self.share:g} δ"
             )
         if self.each is not None:
-            return f"σ by arm from {self.each.min():g} to {self.each.max():g}"
+            return f"σ per arm from {self.each.min():g} to {self.each.max():g}"
         if self.range is not None:
             return f"σ = {self.sigma:g}, half the range from {self.range[0]:g} to {self.range[1]:g}"
         if self.kind == "given":
@@ -370,7 +370,7 @@ def inflation(degrees: int, risk: float) -> float:
 
 
 def rounds_for(degrees: int, initial: NDArray[np.int64]) -> int:
-    """How many rounds of the initial pulls give so many degrees of freedom.
+    """How many rounds of the initial pulls give this number of degrees of freedom.
 
     Examples
     --------

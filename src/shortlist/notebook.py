@@ -66,7 +66,7 @@ def is_notebook() -> bool:
 
 
 class NotebookLine:
-    """A line of a notebook that can be written anew; ``text`` gives what it is to say."""
+    """A line of a notebook that can be rewritten; ``text`` gives what it is to say."""
 
     def __init__(self, text: Any) -> None:
         self._text = text
@@ -78,7 +78,7 @@ class NotebookLine:
         self._handle = display(self._bundle(), raw=True, display_id=True)
 
     def refresh(self) -> None:
-        """Write it anew."""
+        """Write it again."""
         self._handle.update(self._bundle(), raw=True)
 
     def stop(self) -> None:

@@ -72,7 +72,7 @@ def few(names: Iterable[str], most: int = 5) -> str:
 
 
 def quoted(names: Iterable[str], most: int = 20) -> str:
-    """Names in quotes, since a name may hold a comma; the first of them if there are many.
+    """Names in quotes, since a name may contain a comma; the first of them if there are many.
 
     Examples
     --------

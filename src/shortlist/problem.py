@@ -181,9 +181,9 @@ class Problem:
         """The features in a basis that keeps ‖θ‖, for what uses S or a regularisation."""
         if self._own_units is None:
             raise InvalidFeatures(
-                "a threshold that uses S, and a regularization, depend on the units of the "
-                "features, and the sizes of the columns are too far apart for them: divide each "
-                "column by its largest absolute value and give S in these units, or use "
+                "thresholds that use S, and regularization, depend on the units of the features, "
+                "but these columns differ too much in size for that: divide each column by its "
+                "largest absolute value and give S in these units, or use "
                 f"{setting('threshold', 'self_normalized')} without a regularization."
             )
         return self._own_units[0]
@@ -268,8 +268,9 @@ class Problem:
             one, other = self.names[first[again[0]]], self.names[again[0]]
             raise IndistinguishableArms(
                 f"arms {one!r} and {other!r} have the same features: their means are equal under "
-                "the linear model, and with epsilon=0 no number of evaluations may tell which "
-                "belongs in. Keep one of them, give them different features, or set epsilon > 0."
+                "the linear model, and with epsilon=0 no number of evaluations can tell which of "
+                "them belongs on the shortlist. Keep one of them, give them different features, or "
+                "set epsilon > 0."
             )
 
     def _check_sizes(self) -> None:
@@ -280,8 +281,8 @@ class Problem:
                 arm = rows.start + int(np.argmin(sizes))
                 raise InvalidFeatures(
                     f"every feature of arm {self.names[arm]!r} is below {TINY:g} of another arm's: "
-                    "the squares of such numbers are too small to be held apart from 0. Remove the "
-                    "arm, or bring its features to the size of the others'."
+                    "the squares of such small numbers cannot be told from 0. Remove the arm, or "
+                    "bring its features to the size of the others'."
                 )
 
 
@@ -325,15 +326,15 @@ def suspicious_delta(delta: float) -> str:
     Examples
     --------
     >>> suspicious_delta(0.95)
-    'delta = 0.95 is the risk of a wrong answer, and allows one in 95 % of all studies: did you mean 0.05?'
+    'delta is the risk of a wrong answer, and 0.95 allows wrong answers in 95 % of all studies: did you mean 0.05?'
     >>> suspicious_delta(0.1)
     ''
     """
     if delta <= 0.5:
         return ""
     return (
-        f"delta = {delta:g} is the risk of a wrong answer, and allows one in {100 * delta:g} % of all "
-        f"studies: did you mean {1.0 - delta:.3g}?"
+        f"delta is the risk of a wrong answer, and {delta:g} allows wrong answers in "
+        f"{100 * delta:g} % of all studies: did you mean {1.0 - delta:.3g}?"
     )
 
 

@@ -50,7 +50,7 @@ def _require(holds: Any, words: str) -> None:
 
 
 def check_rule(rule: Rule, *, seed: int = 0) -> None:
-    """Check a rule: what it returns, that it only writes where it may, and that it repeats itself.
+    """Check what a rule returns, that it writes only where it may, and that it is deterministic.
 
     On random arguments it must return what its kind returns (an arm, a number, exactly m marks), leave
     the arrays that it only reads as they are, give the same answer when called again, and give the
@@ -61,7 +61,7 @@ def check_rule(rule: Rule, *, seed: int = 0) -> None:
     rule : Rule
         Made by ``shortlist.rule``.
     seed : int
-        Of the random arguments.
+        The seed of the random arguments.
 
     Examples
     --------
@@ -102,8 +102,8 @@ def check_rule(rule: Rule, *, seed: int = 0) -> None:
             )
             _require(
                 same,
-                f"{words} must depend on its arguments only, and the same to the bit as machine code and "
-                f"interpreted; when {how} it gave {answer}, at first {answers[0]}",
+                f"{words} must depend on its arguments only, and give the same bits compiled and "
+                f"interpreted; {how} it gave {answer}, but {answers[0]} at first",
             )
 
 
@@ -186,7 +186,7 @@ def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 
     runs : int
         Simulated runs, of which errors are counted.
     seed : int
-        Of the instances and the runs.
+        The seed of the instances and the runs.
     """
     chosen = find_algorithm(algorithm)
     if isinstance(chosen, Planned):
@@ -248,13 +248,13 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
     """Check a strategy that makes plans (see ``shortlist.plans.strategy.Strategy``).
 
     Its first plan must span the features and every plan must ask for something; it names m arms, with b
-    among them and c not; the bounds on differences to b hold the estimates of the arms outside; a copy
-    goes its own way; it depends on its results only; and it stops when results leave no doubt.
+    among them and c not; the bounds on differences to b contain the estimates of the arms outside;
+    a copy is independent; it depends on its results only; and it stops when results leave no doubt.
 
     Parameters
     ----------
     strategy : callable
-        From a task, the strategy before its first result: a class, mostly.
+        Given a ``ReducedProblem``, returns a strategy that has seen no results; usually a class.
     seed : int
         Given to the strategy for ties.
 
@@ -274,7 +274,9 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
     while turn == 0 or now.statistic > task.epsilon:
         _check_plan(now, task, turn)
         _require(
-            told < 10**7, f"a strategy must stop when results leave no doubt; {told:,} did not do"
+            told < 10**7,
+            f"a strategy must stop when the results leave no doubt; after {told:,} results it had "
+            "not",
         )
         told += int(now.plan.sum())
         turn += 1
@@ -283,8 +285,8 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
         other.decide(sums, seed)
         _require(
             _same(before, _held(now)),
-            "a copy must go its own way, but deciding on it changed the original: replace arrays, never "
-            "write into them",
+            "a copy must be independent, but deciding on it changed the original: replace arrays, "
+            "never write into them",
         )
         now.decide(sums, seed)
         twin.decide(sums, seed)
@@ -301,7 +303,7 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
 
 
 def _check_plan(now: Strategy, task: ReducedProblem, turn: int) -> None:
-    """Raise where what a strategy shows after so many plans cannot be."""
+    """Raise where what a strategy shows after ``turn`` plans cannot be."""
     when, arms = f"after {turn} plans", len(task.features)
     plan = np.asarray(now.plan)
     whole = np.issubdtype(plan.dtype, np.integer) and plan.shape == (arms,)
@@ -320,8 +322,8 @@ def _check_plan(now: Strategy, task: ReducedProblem, turn: int) -> None:
     held = (lower <= gap + 1e-9) & (gap <= upper + 1e-9) | now.inside
     _require(
         held.all(),
-        f"{when}, the bounds on the differences to arm {now.b} must hold the estimates; those of arms "
-        f"{np.flatnonzero(~held).tolist()} do not",
+        f"{when}, the bounds on the differences to arm {now.b} must contain the estimates; those "
+        f"of arms {np.flatnonzero(~held).tolist()} do not",
     )
 
 

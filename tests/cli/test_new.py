@@ -194,7 +194,7 @@ def test_where_nothing_is_linear_the_pilots_own_means_are_taken(
     assert report["lower_bound"] == pytest.approx(bound, rel=2e-3)
     assert report["forecast"]["unfinished"] == 0
     said = " ".join(does("new", "screen.toml").stdout.split())
-    assert "if the means of pilot.csv were true, and 2 arms without one had their average" in said
+    assert "were true, and the 2 arms without one had the average of the others" in said
 
 
 def test_a_pilot_of_some_arms_without_features_is_accepted(folder: Path) -> None:

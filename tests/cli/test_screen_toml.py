@@ -26,7 +26,7 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "there is no key confidence: write the risk of a wrong answer, delta = 0.1.": {
         "confidence": 90
     },
-    "screen.toml: m is missing": {"m": None},
+    "screen.toml: m, the number of arms to find, is missing": {"m": None},
     "screen.toml: m must be a whole number, got 2.5": {"m": 2.5},
     "screen.toml: m must be at least 1 and below the number of arms (20), got 20": {"m": 20},
     "screen.toml: delta, the risk of a wrong answer, must lie between 0 and 1": {"delta": 5},
@@ -191,7 +191,7 @@ def test_features_without_names_are_named_by_their_rows_and_new_says_so(
     write(features=f"features.{ending}", m=1)
     said = " ".join(does("new", "screen.toml").stdout.split())
     assert "4, each with 2 features: 0, 1, 2, 3" in said
-    assert "holds no names, so the arms are named by their rows" in said
+    assert "has no names, so the arms are named by their rows" in said
     study = shortlist.Study.load("screen.db")
     assert study.problem.features[0].tolist() == [1.25, 3.0]
     assert asked("ask", "screen.toml")["trials"]

@@ -182,7 +182,7 @@ def test_a_correction_needs_the_right_arm_a_value_and_a_reason(screen: Path) -> 
     fails(run("correct", "screen.toml", 3, "--reason", "x"), 2, "--value")
     wrong = shortlist.Study.load("screen.db", "screen").trials[4].name
     result = run("correct", "screen.toml", 3, "--arm", wrong, "--value", 2, "--reason", "x")
-    fails(result, 2, f"and not of '{wrong}': nothing was changed")
+    fails(result, 2, f"not of '{wrong}': nothing was changed")
     assert shortlist.Study.load("screen.db", "screen").fingerprint == before
 
 

@@ -277,7 +277,7 @@ def test_of_a_thousand_names_only_the_nearest_are_printed(folder: Path) -> None:
     assert result.stderr.count("'CMP-") == 3
     assert "'CMP-0042'" in result.stderr
     result = run("tell", "screen.toml", "--arm", "aspirin", "--value", 1)
-    fails(result, 2, "no name is like it", "1,000 arms, such as 'CMP-0000'")
+    fails(result, 2, "no similar name", "1,000 arms, such as 'CMP-0000'")
     assert len(result.stderr) < 250
     write(pilot="pilot.csv")
     Path("pilot.csv").write_text("CMP-0001,1\nCMP-1001,2\n")

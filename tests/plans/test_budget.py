@@ -81,7 +81,7 @@ def test_asking_for_more_than_the_budget_gives_what_there_is() -> None:
     rest = study.ask(7)
     assert (len(first), len(rest)) == (7, 3)
     with pytest.raises(
-        errors.BudgetSpent, match=r"last 10 are under way \(trials 0, 1, 2, 3, 4, …"
+        errors.BudgetSpent, match=r"the last 10 of .* are pending \(trials 0, 1, 2, 3, 4, …"
     ):
         study.ask()
     study.fail(first[0], "dropped")
@@ -105,7 +105,7 @@ def test_a_lease_that_is_over_uses_up_nothing() -> None:
 def test_a_run_does_not_wait_for_nobody() -> None:
     study = begin(10)
     held = study.ask(2)
-    with pytest.raises(errors.BudgetSpent, match=r"the last 2 are under way \(trials 0, 1\)"):
+    with pytest.raises(errors.BudgetSpent, match=r"the last 2 of .* are pending \(trials 0, 1\)"):
         study.run(result, progress=False)
     assert study.evaluations == 8
     study.tell(held[0], result(held[0]))
@@ -477,7 +477,7 @@ def test_a_screen_with_a_budget(screen: Path) -> None:
         call("tell", place, str(plate))
     assert "10 evaluations of 12, where the study stops. to go 2 more" in call("status", place)
     assert "room for 2 trials only" in call("ask", place, "-n", "5", "--out", str(plate), "--force")
-    assert "the last 2 are under way (trials 10, 11)" in call("ask", place, code=4)
+    assert "are pending (trials 10, 11)" in call("ask", place, code=4)
     fill(plate)
     assert "The study stopped after 12 evaluations" in call("tell", place, str(plate))
     status = json.loads(call("status", place, "--json"))

@@ -320,7 +320,7 @@ def test_a_study_says_that_features_guide_and_prove_nothing() -> None:
 
 def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
     study = begin(sigma="estimate per arm")
-    while study.problem.noise.is_open:
+    while study.problem.noise.awaits_estimate:
         tell(study, 50)
     assert study.bound.guide == "least squares"
     words = " ".join(str(each) for each in assumptions(study))

@@ -170,7 +170,7 @@ def test_a_running_study_has_no_guarantee() -> None:
     assert badges("running") == [("plain", "Running"), ("plain", "No guarantee yet")]
     assert "No guarantee yet: the study has not stopped." in words
     assert "The current guess" in words
-    assert "Read it so" not in words
+    assert "This means: of many" not in words
     study = study_of("running")
     assert str(remaining(study)) in words
     assert "3 × TimeoutError('no answer')" in words

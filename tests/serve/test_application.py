@@ -332,7 +332,7 @@ def test_results_that_nobody_asked_for_are_previewed_and_told(client: Client, pl
     ("name", "text", "code", "words"),
     [
         ("old.csv", "arm,value\nash,0.5\noak,0.75\n", 200, "2 were told before, with the same"),
-        ("old.csv", "arm,value\nash,0.5\noak,0.8\n", 409, "and is 0.8 for &#39;oak&#39; here"),
+        ("old.csv", "arm,value\nash,0.5\noak,0.8\n", 409, "but is 0.8 for &#39;oak&#39; here"),
         ("new.csv", "arm,value\nash,0.5\noak,0.75\n", 409, "2 of its 2 rows are those of"),
         ("plate.csv", "trial,arm,value\n0,ash,0.5\n1,oak,0.75\n", 200, "2 were told before"),
         ("plate.csv", "trial,arm,value\n0,ash,0.6\n1,oak,0.75\n", 409, "was told 0.5 before"),

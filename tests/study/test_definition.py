@@ -18,7 +18,7 @@ def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -
     changed = X.copy()
     changed[2, 1] += 1e-12
     cases: list[tuple[dict[str, object], str]] = [
-        ({"sigma": 0.5}, "sigma = 0.4, and was now given sigma = 0.5"),
+        ({"sigma": 0.5}, "sigma = 0.4, but sigma = 0.5 was given"),
         ({"m": 2}, "m = 3"),
         ({"delta": 0.1}, "delta"),
         ({"epsilon": 0.1}, "epsilon"),

@@ -100,9 +100,9 @@ BAD_PLATES = {
     "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C10;1.234,5\n",
     "plate.csv, line 3 has 4 cells and the heading has 3": GOOD.replace("0.25", "0,25"),
     "plate.csv, line 4: trial 1 is on line 3 too": GOOD + "1,C14,0.25\n",
-    "plate.csv, line 3: '' is not the number of a trial": GOOD.replace("1,C14", ",C14"),
-    "plate.csv, line 3: '1.5' is not the number of a trial": GOOD.replace("1,C14", "1.5,C14"),
-    "plate.csv, line 3: '-1' is not the number of a trial": GOOD.replace("1,C14", "-1,C14"),
+    "plate.csv, line 3: '' is not a trial number": GOOD.replace("1,C14", ",C14"),
+    "plate.csv, line 3: '1.5' is not a trial number": GOOD.replace("1,C14", "1.5,C14"),
+    "plate.csv, line 3: '-1' is not a trial number": GOOD.replace("1,C14", "-1,C14"),
     "plate.csv, line 1 reads '0, C10, 0.5': a heading": GOOD.partition("\n")[2],
     "'value' is missing": GOOD.replace("value", "result"),
     "plate.csv, line 1 has two columns 'arm': keep one": GOOD.replace("value", "arm,value"),
@@ -193,7 +193,7 @@ def test_a_plate_says_which_trials_the_next_look_needs(folder: Path) -> None:
     planned = len(shortlist.Study.load("screen.db").bound.engine.setup.initial)
     result = does("ask", "screen.toml", "-n", planned + 2, "--out", "plate.csv")
     assert f"The first {planned} of these {planned + 2} trials" in result.stderr
-    assert f"to get no more than that, ask for {planned}." in result.stderr
+    assert f"to get only those {planned}, ask for {planned}." in result.stderr
     plate = pd.read_csv("plate.csv")
     assert list(plate["needed"]) == ["now"] * planned + ["if the study goes on"] * 2
     plate.assign(value=0.5).to_csv("plate.csv", index=False)

@@ -145,7 +145,7 @@ def algorithms() -> None:
         say(f"{name:{width}}  {known[name]}")
     say("\nWith a known distance c from linear, by misspecification in a screen.toml:")
     say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
-    say('\nWith features that only guide, by trust = "guide" in a screen.toml:')
+    say('\nWith features used only as a guide (trust = "guide" in a screen.toml):')
     say(f"{Guided.__name__:{width}}  {Guided.summary}")
     say("\nWith a fixed budget in place of a guarantee (budget = …); the first is the default:")
     for name, each in WITH_BUDGET.items():

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shortlist.cli.opening import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.cli.output import say, say_json
+from shortlist.cli.study_argument import JsonOption, NameOption, StudyArgument, open_study
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file

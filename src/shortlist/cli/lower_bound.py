@@ -78,7 +78,7 @@ def bound(
     say(f"T*           {answer.t_star:.6g}{unit}  (between {low:.6g} and {high:.6g})")
     say(f"evaluations  {answer.samples:.6g}{unit}  at least, on average, at δ = {delta:g}")
     if unit:
-        say("σ was not given: put its square for σ², or pass --sigma.")
+        say("σ was not given: replace σ² by its value, or pass --sigma.")
     width = max(3, *map(len, instance.names))
     say(f"\n{'arm':{width}}        mean   share  (* among the {m} best)")
     best = instance.acceptable()

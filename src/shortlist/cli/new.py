@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.advice import name_study
-from shortlist.cli.opening import JsonOption, naming_the_file, open_screen, open_study
 from shortlist.cli.output import fold, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.cli.studies import carried_words, say_differences
+from shortlist.cli.study_argument import JsonOption, naming_the_file, open_screen, open_study
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few
@@ -172,7 +172,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     if has_features and problem.names == tuple(map(str, range(problem.arms))):
         yield (
             "names",
-            "the first column of the file holds no names, so the arms are named by their rows, "
+            "the first column of the file has no names, so the arms are named by their rows, "
             'counted from 0. To name them, put a column "name" first.',
         )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
@@ -197,7 +197,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
             "features before the answer is final.",
         )
     else:
-        words = "none: that the means are linear in the features is assumed, and not tested."
+        words = "none: that the means are linear in the features is assumed, not tested."
         yield "audit", words
 
 
@@ -215,9 +215,12 @@ def _outlook_entries(
         yield "first", f"{first}, whatever the results; there is no answer before that."
     with_a_pilot = f'With means of a pilot (pilot = "pilot.csv" in {described.path}) you get'
     # The pilot by its name: the algorithm may make a pilot of its own.
-    how = f" (made linear in the features, {outlook.misfit or 0.0:.3g} off at most)"
+    how = (
+        " (replaced by the nearest linear ones, which differ by at most "
+        f"{outlook.misfit or 0.0:.3g})"
+    )
     if study.bound.setting.classical:
-        how = f", and {count(outlook.filled, 'arm')} without one had their average"
+        how = f", and the {count(outlook.filled, 'arm')} without one had the average of the others"
         how = how if outlook.filled else ""
     if_true = f"if the means of {described.keys.get('pilot')} were true{how}"
     if is_far_from_linear(outlook, problem):
@@ -245,7 +248,7 @@ def _outlook_entries(
                 f"shortlist: a probability between {errors.low:.2g} and {errors.high:.2g}.",
             )
         return
-    if problem.noise.is_open:
+    if problem.noise.awaits_estimate:
         yield "then", "σ is estimated; only then can the rest be forecast."
         return
     if outlook.misfit is None:

@@ -27,8 +27,8 @@ Labels: a drug in the first column, 1, -1 or 0 in the last; a column
 drug_name, if there is one, names the drugs.
 
 Same data, same seed: the same pulls. They are kept in FOLDER/pulls.csv,
-and an interrupted run continues where it stopped. Another
-answer is not overwritten unless --force is given."""
+and an interrupted run continues where it stopped. A different answer
+that is already there is not overwritten unless --force is given."""
 
 PULLS = "pulls.csv"
 
@@ -40,7 +40,7 @@ about_answer = partial(typer.Option, rich_help_panel="The answer")
 NETWORK = "A Boolean network; given several times, an ensemble: each pull draws one."
 FEATURES = "Features × drugs, for the linear model; the signatures if not given."
 DRUGS = "Only these; [bold]labelled[/bold] for those with a label 1 or -1."
-SIGMA = "The noise. Rewards lie in [0, 1]: 0.5 is proven, less is your claim."
+SIGMA = "The noise. Rewards lie in [0, 1], so 0.5 is always valid; less is your own assumption."
 EPSILON = "The slack in the means. At 0, drugs with equal means can never be separated."
 ALGORITHM = "See `shortlist algorithms`; m-LinGapE, or LUCB if classical."
 CLASSICAL = "Use no features: nothing is assumed about the means."
@@ -105,7 +105,7 @@ def repurpose(
     if missing and not synthetic:
         raise typer.BadParameter(
             f"--{missing[0]} is missing: a screen needs --network, --patients, --controls and "
-            "--signatures, or --synthetic for a try without data."
+            "--signatures, or --synthetic to try it without data."
         )
     if algorithm is not None:
         _check_algorithm(algorithm)

@@ -92,7 +92,7 @@ class ScreenFile:
                 "arms (names alone, if nothing is known about the arms)."
             )
         if "m" not in self.keys:
-            raise InvalidSetting(f"{self.path}: m is missing, how many arms are wanted.")
+            raise InvalidSetting(f"{self.path}: m, the number of arms to find, is missing.")
         arms = self._features(named) if "features" in self.keys else {"arms": self._arms()}
         return {**arms, **settings}
 
@@ -211,7 +211,7 @@ def read_screen_file(path: Path) -> ScreenFile:
         if key not in KEYS:
             raise UnknownName(f"{path}: {unknown_name('key', key, KEYS)}")
         if key in TEXTS and not (isinstance(value, str) and value.strip()):
-            came = "" if key == "storage" else f", got {value!r}"  # it may hold a password
+            came = "" if key == "storage" else f", got {value!r}"  # it may contain a password
             raise InvalidSetting(f"{path}: {key} must be text in quotes{came}.")
     return ScreenFile(path, keys)
 

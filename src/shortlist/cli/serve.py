@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from shortlist.cli.opening import NameOption, StudyArgument, open_study
 from shortlist.cli.output import note, say
+from shortlist.cli.study_argument import NameOption, StudyArgument, open_study
 from shortlist.errors import InvalidSetting
 
 TOKEN = "SHORTLIST_TOKEN"  # noqa: S105 - the name of a variable

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shortlist.advice import command, shell_line
-from shortlist.cli.opening import (
+from shortlist.cli.output import LABEL, fold, say, say_entry, say_json, say_state, trial_rows
+from shortlist.cli.screen_toml import ScreenFile
+from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
     StudyArgument,
@@ -17,8 +19,6 @@ from shortlist.cli.opening import (
     open_study,
     place_words,
 )
-from shortlist.cli.output import LABEL, fold, say, say_entry, say_json, say_state, trial_rows
-from shortlist.cli.screen_toml import ScreenFile
 from shortlist.errors import DamagedStorage, InvalidInput, StorageError
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few
@@ -91,7 +91,7 @@ def status(
         say_entry("failed", f"{count(len(failed), 'trial')} ({trial_numbers(failed)})")
     if opened.waiting:
         results = f"{count(len(opened.waiting), 'result')} ({trial_numbers(opened.waiting)})"
-        say_entry("waiting", f"{results} until the trials asked for before are closed")
+        say_entry("waiting", f"{results}, until trials that were asked for earlier are closed")
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.advice import command, name_study
-from shortlist.cli.opening import (
+from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
+from shortlist.cli.study_argument import (
     VARIABLE,
     JsonOption,
     NameOption,
@@ -23,7 +24,6 @@ from shortlist.cli.opening import (
     open_trials,
     place_words,
 )
-from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
@@ -122,9 +122,12 @@ def ask(
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)
     if audited:
-        note(f"{count(audited, 'trial')} of the audit: are the means linear in the features?")
+        note(
+            f"{audited} of these trials belong to the audit, which tests whether the means are "
+            "linear in the features."
+        )
     if not again and len(trials) < n:
-        whose = "audit" if opened.audit.is_open else "budget"
+        whose = "audit" if opened.audit.is_running else "budget"
         note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
     if not again and (words := more_than_needed(opened, trials)):
         note(words)
@@ -179,8 +182,8 @@ def tell(
         bool,
         typer.Option(
             "--measured-again",
-            help="Results told before were measured again: tell those that differ as new, or all if none "
-            "differs.",
+            help="Treat results told before as measured again: record the values that differ as "
+            "new results, or all of them if none differs.",
         ),
     ] = False,
     name: NameOption = None,
@@ -222,8 +225,9 @@ def tell(
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     if told.left:
         note(
-            f"{count(len(told.left), 'open trial')} of the file were not told, since they were not "
-            "told before: leave out --measured-again to tell them."
+            f"{count(len(told.left), 'open trial')} in the file were skipped, since "
+            "--measured-again only records results that were told before: leave it out to tell "
+            "them."
         )
     say_state(
         opened,

@@ -93,7 +93,7 @@ def headline(study: Study, evaluations: int) -> str:
         state = "stopped" if evaluations == stop else f"stopped after {stop:,}"
     elif study.audit.rejection is not None:
         state = "the means are not linear in the features"
-    elif study.audit.is_open:
+    elif study.audit.is_running:
         state = f"stopped after {study.answered_at:,}, testing linearity"
     return (
         f"{study.bound.name}: the {problem.m} best of {problem.arms}, ε = {problem.epsilon:g}, "

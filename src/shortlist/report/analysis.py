@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shortlist.plot.arms import after_stop
-from shortlist.study.guarantee import Worth, worth
+from shortlist.study.guarantee import Assurance, assurance
 from shortlist.study.insight.health import examine
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
@@ -42,9 +42,9 @@ class Analysis:
         return [finding for finding in self.findings if finding.level == "warning"]
 
     @cached_property
-    def worth(self) -> Worth:
+    def assurance(self) -> Assurance:
         """What the answer is worth."""
-        return worth(self.study, self.study.shortlist.error)
+        return assurance(self.study, self.study.shortlist.error)
 
     @cached_property
     def past(self) -> History:

@@ -11,10 +11,10 @@ from markupsafe import Markup
 
 from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
-from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
+from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.answer import best_first
 
-FEW = 20  # so many arms are found without a search
+FEW = 20  # this many arms are found without a search
 MOST = 5_000_000  # bytes of names and numbers: of more, those of the first arms are written
 NUMBERS = 26  # bytes that the numbers of an arm take, about
 
@@ -49,16 +49,16 @@ def arms(analysis: Analysis) -> dict[str, Any]:
     columns["On the list"] = "words"
     return {
         "search": search(everyone, len(shown), places, "best" if order else "first"),
-        "table": Table(f"{caption}.", columns, rows, shown["in_shortlist"].tolist()),
+        "table": HtmlTable(f"{caption}.", columns, rows, shown["in_shortlist"].tolist()),
     }
 
 
 def search(arms: pd.DataFrame, listed: int, places: int | None, order: str) -> dict[str, Any]:
     """What the field needs that finds arms by a part of their names; empty where there are few.
 
-    The arms are in the order of the page's table, which lists so many of them with so many decimal
-    places; ``order`` is what the first of them are called, ``"best"`` or ``"first"``. The search
-    works on the rows of the table if these are all arms. Otherwise the page holds every arm as JSON
+    The arms are in the order of the page's table, which lists ``listed`` of them with ``places``
+    decimals; ``order`` is what the first of them are called, ``"best"`` or ``"first"``. The search
+    works on the rows of the table if these are all arms. Otherwise the page has every arm as JSON
     too, from which the script makes rows: a row of HTML is ten times as long.
     """
     K = len(arms)
@@ -85,4 +85,4 @@ def _json(arms: pd.DataFrame, places: int | None) -> Markup:
         columns[column] = numbers.replace("−", "-")  # one byte for three; the script puts it back
     columns["inside"] = np.flatnonzero(arms["in_shortlist"]).tolist()
     words = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
-    return Markup(words.replace("<", "\\u003c"))  # noqa: S704  # a name may hold "</script>"
+    return Markup(words.replace("<", "\\u003c"))  # noqa: S704  # a name may contain "</script>"

@@ -89,7 +89,8 @@ def _noise(study: Study) -> str:
     return (
         f"The noise of every result is σ-sub-Gaussian with σ = {noise.sigma:g}: large deviations "
         "are no likelier than for normal noise of standard deviation σ. For normal noise σ is that "
-        "standard deviation, for bounded results half their range. σ was given, not estimated. If the true noise is larger, the claim does not hold."
+        "standard deviation, for bounded results half their range. σ was given, not estimated. If "
+        "the true noise is larger, the claim does not hold."
     )
 
 

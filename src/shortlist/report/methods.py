@@ -44,9 +44,7 @@ def methods(analysis: Analysis) -> str:
     study = analysis.study
     worth = [named(study.shortlist.guarantee)]
     if analysis.warnings:
-        worth.append(
-            f"The data spoke against what this assumes: {contradicted(analysis.warnings)}."
-        )
+        worth.append(f"The data contradict what this assumes: {contradicted(analysis.warnings)}.")
     own, *others = (f"{name} {version}" for name, version in software().items())
     tools = [
         f"Computed with {own} ({', '.join(others)}), seed {study.seed}.",

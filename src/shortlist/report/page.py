@@ -117,5 +117,5 @@ def _template() -> Template:
 
 
 def _own(name: str) -> Markup:
-    """A script or style sheet of the package, which the page holds as it is."""
+    """A script or style sheet of the package, which the page contains as it is."""
     return Markup(files("shortlist.report").joinpath(name).read_text("utf-8"))  # noqa: S704

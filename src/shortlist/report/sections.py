@@ -13,7 +13,7 @@ import numpy
 from shortlist._version import __version__
 from shortlist.printable import count
 from shortlist.report.analysis import Analysis
-from shortlist.report.tables import ROWS_SHOWN, Table, decimals, number
+from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.budget import rounded
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.view import before_the_rounds, makes_plans, next_look
@@ -37,7 +37,7 @@ def state(study: Study) -> tuple[str, str]:
         return "Stopped", "good"
     if study.audit.rejection is not None:
         return "Cannot stop", "warn"
-    if study.audit.is_open:
+    if study.audit.is_running:
         return "Testing linearity", "plain"
     return ("Running", "plain") if study.trials else ("Not started", "plain")
 
@@ -64,7 +64,7 @@ def answer(study: Study) -> dict[str, Any]:
     columns = dict.fromkeys(("Rank", "Name", "Mean", "Interval", "Evaluations"), "number")
     unseen = int((found.table["pulls"] == 0).sum())
     return {
-        "table": Table(caption, {**columns, "Name": "name"}, rows),
+        "table": HtmlTable(caption, {**columns, "Name": "name"}, rows),
         "intervals": intervals(study),
         "unseen": unseen,
     }
@@ -156,7 +156,7 @@ def _shortened(reason: str) -> str:
     return reason if len(reason) <= REASON_LENGTH else reason[: REASON_LENGTH - 1] + "…"
 
 
-def failures(study: Study) -> Table:
+def failures(study: Study) -> HtmlTable:
     """Evaluations that failed, the latest first."""
     failed = [trial for trial in reversed(study.trials) if trial.state == "failed"]
     rows = [
@@ -165,7 +165,7 @@ def failures(study: Study) -> Table:
     ]
     columns = {"Trial": "number", "Arm": "name", "When": "words", "Reason": "quoted"}
     caption = f"{count(len(failed), 'failed evaluation')}, the latest first."
-    return Table(caption, columns, rows)
+    return HtmlTable(caption, columns, rows)
 
 
 def specification(study: Study) -> list[tuple[str, str]]:

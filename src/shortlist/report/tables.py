@@ -15,7 +15,7 @@ LARGEST = 1e7  # beyond, and where more decimals are wanted than these, powers o
 MOST_DECIMALS = 6
 
 
-class Table(NamedTuple):
+class HtmlTable(NamedTuple):
     """A table with a caption; the template ``macros.html`` lays it out."""
 
     caption: str
@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
 
 def number(value: float, decimals: int | None = None) -> str:
-    """A number with so many decimals, else with four digits; a dash where nothing is known.
+    """A number with ``decimals`` decimals, else with four digits; a dash where nothing is known.
 
     Examples
     --------

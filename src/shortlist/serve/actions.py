@@ -267,7 +267,7 @@ def _check_open(study: Study, numbers: Sequence[int], wanted: str) -> None:
 
 
 def check_names(given: object, needed: Sequence[str], others: Sequence[str] = ()) -> None:
-    """Refuse what is no object of these names.
+    """Refuse what is not an object with these names.
 
     Examples
     --------

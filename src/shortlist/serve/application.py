@@ -86,7 +86,7 @@ def application(load: Callable[[], Study], *, token: str, names: Collection[str]
 
 
 def run(app: Guard, listener: socket) -> None:
-    """Serve until a signal ends it. Requests are not logged: their addresses hold the token."""
+    """Serve until a signal ends it. Requests are not logged: their addresses contain the token."""
     config = Config(app, access_log=False, log_level="warning", timeout_keep_alive=60)
     Server(config).run(sockets=[listener])
 
@@ -247,8 +247,8 @@ class _Served:
         kept = self._shown.get(_text(form, "shown"))
         if kept is None:
             raise InvalidInput(
-                "the file is no longer kept here: others were shown since, or the server was started "
-                "anew. Nothing was told; choose the file again."
+                "the file is no longer kept here: others have been shown since, or the server "
+                "was restarted. Nothing was told; choose the file again."
             )
         return kept
 
@@ -314,13 +314,15 @@ def _trials(form: FormData) -> list[int]:
 def _text(form: FormData, name: str) -> str:
     value = form.get(name, "")
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a text, and a file came.")
+        raise InvalidInput(f"{name} must be text, but a file was sent.")
     return value
 
 
 def _read_json(body: bytes) -> Any:
     def refuse(constant: str) -> NoReturn:
-        raise InvalidInput(f"{constant} is no number in JSON, and no result: nothing was done.")
+        raise InvalidInput(
+            f"{constant} is not a valid JSON number and cannot be a result: nothing was done."
+        )
 
     try:
         return json.loads(body, parse_constant=refuse)

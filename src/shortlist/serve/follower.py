@@ -57,10 +57,10 @@ class Follower:
         self.problem = ""  # why the last look failed
 
     async def latest(self, changes: int | None = None) -> Snapshot:
-        """The study as it was last seen, or looked at anew.
+        """The study as it was last seen, or looked at again.
 
         Once the last look is old enough another one is begun. It is waited for if the study is
-        wanted after at least so many ``changes``, which may be 0.
+        wanted after at least this number of ``changes``, which may be 0.
         """
         if self._looking is None and time.monotonic() >= self._due:
             look = self._look()
@@ -110,7 +110,7 @@ class Follower:
                 analysis = Analysis(study)
                 html = live(analysis, self._statistics)
                 status = status_report(study, analysis.remaining, analysis.findings)
-            return Snapshot(study.changes, html, plain(status))  # NaN is no JSON
+            return Snapshot(study.changes, html, plain(status))  # NaN is not valid JSON
         finally:
             now = time.monotonic()
             wanted = max(PAUSE, (now - began) * (1.0 / SHARE - 1.0))

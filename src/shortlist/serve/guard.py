@@ -22,7 +22,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # The address of the page holds the token. "no-referrer" would make the Origin of forms "null".
+    # The page's address contains the token. "no-referrer" would make the Origin of forms "null".
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }

@@ -19,7 +19,7 @@ from shortlist.report.analysis import Analysis
 from shortlist.report.methods import named, plain
 from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
-from shortlist.report.tables import Table, decimals, number
+from shortlist.report.tables import HtmlTable, decimals, number
 from shortlist.serve.actions import MOST_TRIALS, unasked_results
 from shortlist.serve.statistic_chart import StatisticHistory, statistic_chart
 from shortlist.study.answer import best_first
@@ -97,7 +97,7 @@ def _arms(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _open(study: Study, pending: Sequence[Trial]) -> Table:
+def _open(study: Study, pending: Sequence[Trial]) -> HtmlTable:
     due = any(trial.expires_at is not None for trial in pending)
     columns = {
         "Trial": "number",
@@ -117,7 +117,7 @@ def _open(study: Study, pending: Sequence[Trial]) -> Table:
         for trial in pending[:OPEN]
     ]
     caption = f"{count(len(pending), 'open trial')}, the oldest first."
-    return Table(caption, {**columns, "Asked by": "quoted", "Why": "quoted"}, rows)
+    return HtmlTable(caption, {**columns, "Asked by": "quoted", "Why": "quoted"}, rows)
 
 
 def page(study: Study, changes: int, body: str, problem: str) -> str:
@@ -179,7 +179,7 @@ def preview(study: Study, sent: Sent, told: PlateResults) -> str:
         "preview.html",
         study=study.name,
         sent=sent,
-        listed=Table(f"{count(len(results), 'result')} of {sent.file}.", columns, trials),
+        listed=HtmlTable(f"{count(len(results), 'result')} of {sent.file}.", columns, trials),
         results=results,
         unlisted=len(results) - PREVIEWED,
         known=told.known,

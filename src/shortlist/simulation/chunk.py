@@ -96,7 +96,7 @@ def chunks_of(
         rest = max_samples, uuid4().hex, bound.problem if audit else None
         return [Chunk(bound.engine, reward, parameters, seeds, *rest) for seeds in shares]
 
-    if not bound.problem.noise.is_open:
+    if not bound.problem.noise.awaits_estimate:
         return chunks(bound, shares)
     initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
     if not bound.engine.setup.parts:

@@ -86,7 +86,7 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
-    if study.problem.noise.is_open:
+    if study.problem.noise.awaits_estimate:
         return Outlook(*first, why_no_bound="σ is not known before it is estimated")
     classical, problem = study.bound.setting.classical, study.problem
     means, misfit = _pilot_means(study, pilot)

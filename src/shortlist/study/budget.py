@@ -22,21 +22,21 @@ def no_room(study: View) -> str:
     """Why the budget, or the audit, has no room for another trial."""
     numbers = ", ".join(str(trial.number) for trial in study.pending[:5])
     more = ", …" if len(study.pending) > 5 else ""
-    if study.audit.is_open:
+    if study.audit.is_running:
         return (
-            f"the last evaluations of the audit are under way (trials {numbers}{more}): tell them, "
-            "and the study stops or says that the means are not linear in the features."
+            f"the last evaluations of the audit are pending (trials {numbers}{more}): tell their "
+            "results, and the study stops or says that the means are not linear in the features."
         )
     if study.pending:
         return (
-            f"of the budget of {study.budget:,} evaluations the last {len(study.pending):,} are "
-            f"under way (trials {numbers}{more}): tell them. One that is failed or cancelled may be "
-            "asked for again."
+            f"the last {len(study.pending):,} of the {study.budget:,} evaluations in the budget "
+            f"are pending (trials {numbers}{more}): tell their results. A trial that you fail or "
+            "cancel can be asked for again."
         )
     return (
-        f"the budget of {study.budget:,} evaluations is spent, and the arms evaluated do not span "
-        f"the features, which have {study.problem.rank} dimensions: results were told that nobody "
-        "had asked for. There is no answer; start a study with a larger budget."
+        f"the budget of {study.budget:,} evaluations is spent, but the evaluated arms do not span "
+        f"the {study.problem.rank} dimensions of the features, because unrequested results used up "
+        "part of it. There is no answer; start a study with a larger budget."
     )
 
 
@@ -55,8 +55,8 @@ def worth_of_budget(study: View, error: float | None) -> str:
     return (
         f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: "
         f"{rounded(error)}. It is an estimate, "
-        f"not a bound: of {DRAWS:,} draws of the true means, as these results leave them open, that "
-        f"share has an arm of the shortlist {beyond_rank(problem)}. It supposes "
+        f"not a bound: in that share of {DRAWS:,} draws of the true means from their posterior, an "
+        f"arm of the shortlist lies {beyond_rank(problem)}. It assumes "
         f"normal noise with σ = {problem.sigma:g}{linear}. {study.bound.algorithm.extension}"
     )
 

@@ -153,8 +153,9 @@ class Definition:
             was = kept.get(key)
             if was != value:
                 raise StudyMismatch(
-                    f"the study {name!r} is stored with {key} = {_shown(was)}, and was now given "
-                    f"{key} = {_shown(value)}: a study's settings are final.{_unless('settings it has')}"
+                    f"the study {name!r} is stored with {key} = {_shown(was)}, but "
+                    f"{key} = {_shown(value)} was given: the settings of a study cannot change."
+                    f"{_unless('settings it has')}"
                 )
         if self.features_hash == stored.features_hash:
             return
@@ -170,8 +171,8 @@ class Definition:
             given = _described(find_algorithm(algorithm))
             if given != stored:
                 raise StudyMismatch(
-                    f"the study {name!r} is stored with algorithm = {_shown(stored)}, and was now "
-                    f"given {_shown(given)}."
+                    f"the study {name!r} is stored with algorithm = {_shown(stored)}, but "
+                    f"{_shown(given)} was given."
                 )
             chosen: str | Algorithm = algorithm
         elif stored.get("model") is not None:

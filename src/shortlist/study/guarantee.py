@@ -27,7 +27,7 @@ from shortlist.study.view import View
 DIFFERENCES_SHOWN = 5
 
 
-class Worth(NamedTuple):
+class Assurance(NamedTuple):
     """What an answer is worth."""
 
     badge: str  # in a word or two
@@ -36,7 +36,7 @@ class Worth(NamedTuple):
     words: str  # in full
 
 
-def worth(study: View, error: float | None = None) -> Worth:
+def assurance(study: View, error: float | None = None) -> Assurance:
     """What the answer of a study is worth, or would be at its stop.
 
     With a budget, ``error`` is the estimated probability of a wrong list. Nothing is changed in the
@@ -45,13 +45,15 @@ def worth(study: View, error: float | None = None) -> Worth:
     Examples
     --------
     >>> from shortlist import Study
-    >>> worth(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
+    >>> assurance(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
     'No guarantee yet'
     """
     if study.budget is not None:
         return _with_budget(study, error)
     if study.audit.rejection is not None:
-        return Worth("Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}")
+        return Assurance(
+            "Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}"
+        )
     claim = study.bound.guarantee()
     if not study.done:
         return _unfinished(study, claim)
@@ -65,16 +67,16 @@ def worth(study: View, error: float | None = None) -> Worth:
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
         names = ", ".join(finding.name for finding in warnings)
         doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
-        return Worth(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
+        return Assurance(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
-        return Worth("Heuristic", "warn", " ".join(words))
+        return Assurance("Heuristic", "warn", " ".join(words))
     if is_linearity_untested(study):
         words[0] = claim.replace(PROVEN, "Proven if the means are linear, which is untested: ", 1)
-        return Worth("Proven if linear: untested", "plain", " ".join(words))
-    return Worth("Proven", "good", " ".join(words))
+        return Assurance("Proven if linear: untested", "plain", " ".join(words))
+    return Assurance("Proven", "good", " ".join(words))
 
 
-def _with_budget(study: View, error: float | None) -> Worth:
+def _with_budget(study: View, error: float | None) -> Assurance:
     words = worth_of_budget(study, error)
     warnings = doubts(study)
     if warnings:
@@ -83,21 +85,21 @@ def _with_budget(study: View, error: float | None) -> Worth:
         words = " ".join([words, *(sentence for _, sentence in conditions(study))])
     else:
         words = f"Not final: {study.evaluations:,} of {study.budget:,} results. {words}"
-    return Worth("No guarantee: fixed budget", "warn", words)
+    return Assurance("No guarantee: fixed budget", "warn", words)
 
 
-def _unfinished(study: View, claim: str) -> Worth:
+def _unfinished(study: View, claim: str) -> Assurance:
     audit = study.audit
     badge = "No guarantee yet" if study.bound.proven else "No guarantee yet, then heuristic"
     level: Literal["plain", "warn"] = "plain" if study.bound.proven else "warn"
-    if audit.is_open:
+    if audit.is_running:
         assert audit.plan is not None
         left = len(audit.missing(study.trials))
         words = (
             f"No guarantee yet: of the {len(audit.plan):,} evaluations that test whether the means "
             f"are linear in the features, {left:,} are still to be asked for. If they agree: {claim}"
         )
-        return Worth(badge, level, words)
+        return Assurance(badge, level, words)
     words = f"No guarantee yet: the study has not stopped. At its stop: {claim}"
     if audit.wanted and is_audited(study.bound):
         least = audit_size(study.problem.arms, study.evaluations)
@@ -110,8 +112,8 @@ def _unfinished(study: View, claim: str) -> Worth:
     warnings = doubts(study)
     if warnings:
         words += f" The results contradict what is assumed: {contradicted(warnings)}."
-        return Worth(badge, "warn", words)
-    return Worth(badge, level, words)
+        return Assurance(badge, "warn", words)
+    return Assurance(badge, level, words)
 
 
 def conditions(study: View) -> list[tuple[str, str]]:
@@ -139,12 +141,14 @@ def conditions(study: View) -> list[tuple[str, str]]:
     )
     sentences = {
         ("Order", out_of_order(study)): "Some results were processed before others that had been "
-        "asked for earlier. So how long an evaluation takes must not depend on its value.",
+        "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
+        "its value.",
         ("Unrequested data", unasked): "Results told without having been asked for: "
         f"{unasked:,}. Whether and when they were told did not depend on their values.",
         ("Carried over", carried): f"Results carried over from an earlier study: {carried:,}, all "
-        "that it had, each arm's in their order. What an arm gives does not depend on which study "
-        "asks." + "".join(f" {source.words}" for source in study.sources),
+        "that it had, each arm's in the order in which they came. It is assumed that an arm's "
+        "result does not depend on which study asks for it."
+        + "".join(f" {source.words}" for source in study.sources),
         ("Corrections", corrected): f"Results corrected after they had been told: {corrected:,}. "
         "The values now are those that were measured, and a result would have been corrected "
         "whatever its right value was.",
@@ -185,7 +189,8 @@ def differences(pairs: Sequence[tuple[Trial, Trial]], name: str) -> str:
     return (
         f"{count(len(pairs), 'result')} {verb} from the study {name!r}, from which "
         f"{'it was' if len(pairs) == 1 else 'they were'} carried over: {'; '.join(shown)}. "
-        "Both were corrected, or one was after the results were carried over."
+        "Either both were corrected, or one of them was corrected after the results were carried "
+        "over."
     )
 
 

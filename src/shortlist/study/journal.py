@@ -34,7 +34,7 @@ from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.model import Ahead, Model, machine
-from shortlist.study.storage.forking import keep_whole
+from shortlist.study.storage.forking import block_forks_of
 from shortlist.study.storage.worker import has_ended, worker
 from shortlist.study.trial import (
     Cause,
@@ -44,7 +44,7 @@ from shortlist.study.trial import (
     Trial,
     all_fields,
     make_trial,
-    put_back,
+    restore_fields,
     set_field,
 )
 
@@ -239,9 +239,9 @@ class Ledger:
     # Changes, and taking them back
 
     def mark(self) -> Mark:
-        """The present moment, for ``restore``; it holds until another one is marked.
+        """The present moment, for ``restore``; it is valid until another one is marked.
 
-        Of lists that only grow it holds the length, or the list with its length where another may
+        For lists that only grow it has the length, or the list with its length where another may
         take its place.
         """
         self._touched = []
@@ -257,7 +257,7 @@ class Ledger:
         """Restore the ledger and its trials as they were at the last mark; if interrupted, call it again."""
         (trials, taken, events), (moves, moved, reopened, times), others, flags, touched = mark
         for trial, before in reversed(touched):
-            put_back(trial, before)
+            restore_fields(trial, before)
         for trial in self.trials[trials:]:
             for key in trial.keys:
                 if self.keyed.get(key) is trial:
@@ -315,7 +315,8 @@ class Ledger:
             if trial.state == "told":
                 right = advised(
                     command("correct", f"{trial.number} --value X --reason TEXT"),
-                    "Pass if_told='ignore' to import twice; study.correct(trial, value, reason=…)",
+                    "Pass if_told='ignore' to import the same results twice; "
+                    "study.correct(trial, value, reason=…)",
                 )
                 remedy = f" {right} corrects a wrong result."
             raise TrialClosed(
@@ -346,7 +347,7 @@ class Ledger:
         trial = self.trials[event.trial]
         if trial.value is None or event.value is None:
             raise DamagedStorage(
-                f"trial {trial.number} is stored as corrected to {event.value!r}, and was told "
+                f"trial {trial.number} is stored as corrected to {event.value!r}, but was told "
                 f"{trial.value!r}: it was altered; restore it from a copy."
             )
         self._touched.append((trial, all_fields(trial)))
@@ -431,7 +432,9 @@ class Ledger:
         for row in rows:
             number, arm = row[0], row[1]
             if number > len(self.trials) or not 0 <= arm < len(self._names):
-                raise DamagedStorage(f"trial {number} (arm {arm}) does not belong where it stands.")
+                raise DamagedStorage(
+                    f"trial {number} (arm {arm}) is out of sequence, or its arm does not exist."
+                )
             new = number == len(self.trials)
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
@@ -443,7 +446,7 @@ class Ledger:
             else:
                 own = self.trials[number]
                 self._touched.append((own, all_fields(own)))
-                put_back(own, all_fields(trial))
+                restore_fields(own, all_fields(trial))
             touched.append(trial)
         return touched
 
@@ -471,8 +474,8 @@ class Ledger:
             return b"".join([records[change] for change in range(before + 1, changes + 1)])
         except KeyError:
             raise DamagedStorage(
-                f"changes {before + 1} to {changes} should be there, each once, and are not: rows "
-                "were lost, added or altered."
+                f"changes {before + 1} to {changes} should each be there exactly once, but are "
+                "not: rows were lost, added or altered."
             ) from None
 
     # The order in which results are taken in
@@ -571,7 +574,7 @@ class Ledger:
         if type(number) is not int and (
             isinstance(number, bool) or not isinstance(number, numbers.Integral)
         ):
-            raise UnknownTrial(f"a trial is named by itself or by its number, got {trial!r}.")
+            raise UnknownTrial(f"expected a Trial or the number of one, got {trial!r}.")
         if not 0 <= int(number) < len(self.trials):
             unasked = advised(command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)")
             raise UnknownTrial(
@@ -679,7 +682,7 @@ class Journal:
         self._at_stop, self._at_begin = at_stop, at_begin
         self.storage = Storage()
         self._lock = threading.RLock()
-        keep_whole(self)
+        block_forks_of(self)
         self._at_work = False  # in a change, or in mending
         # Whether the means are not linear; an attribute, since nothing may be called after a change.
         self.is_rejected = False
@@ -721,7 +724,7 @@ class Journal:
     def stopped(self) -> bool:
         """Whether there is an answer, and nothing left to test of what it assumes."""
         self._mend()
-        return self._model.stopped and not self._audit.is_open and not self.is_rejected
+        return self._model.stopped and not self._audit.is_running and not self.is_rejected
 
     @property
     def lease(self) -> float | None:
@@ -789,8 +792,8 @@ class Journal:
         in, it is made again from the ledger by whoever asks for it next. So is all of it where an
         exception cut this short too: until ``_mark`` is None, the change has not been made.
 
-        This is a function that is given one, and no context manager: the exception could come
-        between the manager's own lines, where nothing of it would be called.
+        ``act`` is passed as a function, not run in a context manager: an exception raised between
+        the lines of ``__exit__`` would skip the clean-up.
         """
         with self._lock:
             if self._is_stale or self._mark is not None:
@@ -813,7 +816,7 @@ class Journal:
                 self._mark, self._is_stale = None, False
             except BaseException as error:
                 if isinstance(error, DamagedStorage):
-                    self.begin()  # what was read before may have been altered too: read it anew
+                    self.begin()  # what was read before may have been altered too: read it again
                 elif self._mark is not None:
                     self._ledger.restore(self._mark)
                     self._mark = None
@@ -828,7 +831,7 @@ class Journal:
 
     def _catch_up(self, transaction: Transaction, stored: Checkpoint) -> bool:
         """Take in what others have done; whether there was anything."""
-        # A million new trials are no garbage, and would be looked at again and again.
+        # A million new trials are not garbage; the collector would scan them over and over.
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -850,8 +853,8 @@ class Journal:
                 own = self.standing
                 if own.machine == stored.machine and own.posterior != stored.posterior:
                     raise DamagedStorage(
-                        f"{self.storage.where}: what is stored gives other means than it gave when it "
-                        "was written. It was altered; restore it from a copy."
+                        f"{self.storage.where}: the stored results give different means than when "
+                        "they were written. They were altered; restore them from a copy."
                     )
         finally:
             if collects:
@@ -872,7 +875,7 @@ class Journal:
             me = worker() if key is None else f"key {key}"
             if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
                 return asked
-            if self.is_rejected or (model.stopped and not self._audit.is_open):
+            if self.is_rejected or (model.stopped and not self._audit.is_running):
                 return None
             now, lease = transaction.now, self._definition.choices["lease"]
             expires = None if lease is None else now + lease
@@ -955,10 +958,10 @@ class Journal:
                         f"study.correct({known.number}, {value!r}, reason=…)",
                     )
                     raise TrialClosed(
-                        f"the key {key!r} was told before as trial {known.number}, with value "
-                        f"{known.value!r} for arm {known.name!r}, and now comes with {value!r} for "
-                        f"arm {self._definition.names[arm]!r}: nothing was told. Give a new result a "
-                        f"key of its own; {right} corrects a wrong one."
+                        f"the key {key!r} was told before as trial {known.number} "
+                        f"({known.value!r} for arm {known.name!r}), but now comes with {value!r} "
+                        f"for arm {self._definition.names[arm]!r}: nothing was told. Give a new "
+                        f"result a key of its own; {right} corrects a wrong one."
                     )
                 trial = self._open_closed(transaction, arm, "unasked", key)
                 self.close(transaction, trial, "told", value=value)
@@ -1115,12 +1118,12 @@ class Journal:
             if arm is not None and found.arm != arm:
                 told = [t.number for t in self._ledger.trials if t.arm == arm and t.state == "told"]
                 raise InvalidInput(
-                    f"trial {found.number} is of {found.name!r}, and not of "
+                    f"trial {found.number} is of {found.name!r}, not of "
                     f"{self._definition.names[arm]!r}: nothing was changed. "
                     + (
-                        f"That has the trials {', '.join(map(str, told))}."
+                        f"That arm has the results of trials {', '.join(map(str, told))}."
                         if told
-                        else "That has no result."
+                        else "That arm has no result."
                     )
                 )
             if found.state != "told":

@@ -50,7 +50,7 @@ class Model:
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
         self._minimizes = bound.problem.minimizes
-        self._sigma_is_open = bound.problem.noise.is_open
+        self._awaits_sigma = bound.problem.noise.awaits_estimate
         self._marks = fresh_marks()
         self._digest: str | None = None
 
@@ -73,7 +73,7 @@ class Model:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
             steps = replace(steps, values=self.bound.mirrored(steps.values))
-        if self._sigma_is_open:
+        if self._awaits_sigma:
             steps = self._estimate_sigma(steps)
         self._digest = None
         marks, engine = self._marks, self.bound.engine
@@ -113,10 +113,10 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            # Where estimates lag behind, it is no result's doing when they were last brought up.
+            # Where estimates lag behind, the time of their last update does not depend on results.
             lags = state.layout == LAGGING
             arms = (state.lagging.theta,) if lags else (state.means, state.variances)
-            # The floor is no result's doing either, and older digests are without it.
+            # The floor does not depend on the results either, and older digests are without it.
             learnt = state.scalars[:FLOOR]
             for array in (state.pulls, state.sums, *arms, learnt):
                 content.update(array.data)

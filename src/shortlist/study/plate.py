@@ -158,8 +158,8 @@ def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> PlateRow
     number = NUMBER.fullmatch(cell["trial"])
     if number is None:
         raise InvalidInput(
-            f"{file}, line {line}: {cell['trial'][:40]!r} is not the number of a trial. Put back "
-            "the number that was asked for, or drop the line."
+            f"{file}, line {line}: {cell['trial'][:40]!r} is not a trial number. Restore the "
+            "number, or delete the line."
         )
     about = cell.get("study", ""), cell.get("state", "").lower()
     return PlateRow(line, int(number[1]), cell["arm"], cell["value"], *about)
@@ -255,7 +255,7 @@ def _check_value(where: str, value: float, study: Study) -> None:
 
 
 def _is_own(rows: list[PlateRow], values: dict[PlateRow, float], study: Study) -> bool:
-    """Whether a study exported this file itself; one without a mark must hold its very results."""
+    """Whether a study exported this file itself; one without a mark must have its very results."""
     if any(row.study for row in rows):
         return any(_is_same(row.study, study.mark) for row in rows if row.study)
 
@@ -326,7 +326,7 @@ def _differs(
     place = "needs a key of its own" if row.own_key else "belongs on a new row"
     return ToldBefore(
         f"{where}: this row was told before, as trial {known.number} with {known.value!r} for "
-        f"{known.name!r}, and is {value!r} for {row.arm!r} here.",
+        f"{known.name!r}, but is {value!r} for {row.arm!r} here.",
         f"If it was mistyped, {_correction(known, value)} corrects it. If it was measured again, "
         f"{again}. A new result {place}.",
     )
@@ -334,8 +334,8 @@ def _differs(
 
 def _moved(where: str, known: Trial, row: PlateRow) -> ToldBefore:
     return ToldBefore(
-        f"{where}: this row was told before for {known.name!r}, as trial {known.number}, and is for "
-        f"{row.arm!r} here.",
+        f"{where}: this row was told before for {known.name!r}, as trial {known.number}, but is "
+        f"for {row.arm!r} here.",
         "Nothing was told. "
         + (
             "A key identifies one result: give a new one a key of its own."
@@ -372,14 +372,14 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
             raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
                 "before: the same arms and values, row by row.",
-                f"Nothing was told. If it is a copy, leave it; what it has beyond {name!r} can be told in a file of its "
-                f"own. If all was measured again with the same results, {again} tells it, or give "
-                "every row a key of its own in a column key.",
+                f"Nothing was told. If it is a copy, do nothing; put any rows that {name!r} lacks "
+                "into a file of their own. If everything was measured again with the same results, "
+                f"{again} tells it, or give every row a key of its own in a column key.",
             )
 
 
 def _is_same(cell: str, text: str) -> bool:
-    """Whether a cell holds this text, as a plate has it or as a spreadsheet may save it.
+    """Whether a cell contains this text, as a plate has it or as a spreadsheet may save it.
 
     Reading a cell loses the blanks around it, and line ends are those of the system.
 

@@ -37,7 +37,7 @@ from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delt
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error, no_room
 from shortlist.study.definition import Definition
-from shortlist.study.guarantee import differences, ending, worth
+from shortlist.study.guarantee import assurance, differences, ending
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
     Findings,
@@ -95,8 +95,8 @@ class Study(View):
         the guarantee then assumes nothing about how the means depend on the features. See
         ``docs/features-as-a-guide.md``.
     model : object with fit and predict, optional
-        What guesses with ``trust="guide"``: a regressor by scikit-learn's conventions. By default
-        least squares.
+        The model that guesses with ``trust="guide"``: a regressor that follows scikit-learn's
+        conventions. By default least squares.
     algorithm : str, GIFA, Planned or MisLid, optional
         See ``shortlist.algorithms``; by default ``"auto"``, the one recommended for the problem.
     threshold : optional
@@ -107,9 +107,9 @@ class Study(View):
         Names of the arms.
     storage : path or URL, optional
         Where to keep the study: a file (SQLite; also as ``sqlite:///screen.db``) or
-        ``postgresql://…``. If a study of this name is
-        there with the same settings and features, it is gone on with; many processes may do so at
-        once. By default it is in memory only.
+        ``postgresql://…``. If the storage already has a study of this name with the same settings
+        and features, that study is continued; several processes may do so at once. By default it
+        is in memory only.
     name : str, optional
         The name of the study in its storage.
     lease : float, optional
@@ -134,7 +134,7 @@ class Study(View):
     """
 
     _answer: pd.DataFrame | None  # the arms of the shortlist, as they stood at the stop
-    _final: tuple[int, Shortlist] | None  # as of so many changes of the study
+    _final: tuple[int, Shortlist] | None  # and the number of changes it is as of
 
     def __init__(
         self,
@@ -161,8 +161,8 @@ class Study(View):
     ) -> None:
         if features is None and arms is None and storage is not None:
             raise InvalidSetting(
-                "a new study needs features or arms, and none were given. A study that is stored is "
-                "continued by Study.load(storage), or by Study.load(storage, name) if there are "
+                "a new study needs features or arms, but none were given. A study that is stored "
+                "is continued by Study.load(storage), or by Study.load(storage, name) if there are "
                 "several."
             )
         problem = Problem.of(
@@ -269,12 +269,13 @@ class Study(View):
     def __reduce__(self) -> NoReturn:
         place = f"Study.load({self.storage!r}, {self.name!r})"
         raise InvalidInput(
-            "a study cannot be pickled, copied or sent to another process: it would be a second one "
-            "with the same trials. "
+            "a study cannot be pickled, copied or sent to another process: the copy would hand out "
+            "the same trials. "
             + (
-                "Give it a storage=, send that and its name, and use Study.load there."
+                "Create it with storage=…, send the storage and the name, and call Study.load "
+                "there."
                 if self.storage is None
-                else f"Send its storage and name, and use {place} there."
+                else f"Send its storage and name, and call {place} there."
             )
         )
 
@@ -288,7 +289,8 @@ class Study(View):
     ) -> Study:
         """A study of the same arms that assumes nothing about their means, with all results so far.
 
-        This study stays as it is, here and in the two methods that follow.
+        This study is not changed. The same holds for ``with_features_as_guide`` and
+        ``with_misspecification``.
 
         Parameters
         ----------
@@ -317,7 +319,7 @@ class Study(View):
         storage: str | os.PathLike[str] | None = None,
         name: str | None = None,
     ) -> Study:
-        """A study with all results so far whose features help to guess, and prove nothing.
+        """A study with all results so far, whose features guide the search but prove nothing.
 
         Parameters
         ----------
@@ -385,10 +387,11 @@ class Study(View):
     def carry_over(self, other: Study) -> list[Trial]:
         """Take in all results of another study, in one transaction; each counts once.
 
-        Failed trials and corrections are taken over too, and are part of the log. Arms are known by
-        their names. Trials keep their numbers if this study has none yet; ``trial.carried_from``
-        says which trial one is a copy of. Carried over again, only what is new there is added:
-        results, failures and corrections. A warning names copies that were corrected otherwise.
+        Failed trials and corrections are taken over too, and are part of the log. Arms are matched
+        by name. Trials keep their numbers if this study has none yet; ``trial.carried_from`` says
+        which trial one is a copy of. Carrying over again adds only what is new there: results,
+        failures and corrections. A warning lists copies that were corrected to a different value
+        here.
 
         Returns the copies of all results there, in the order in which they were processed.
 
@@ -430,7 +433,7 @@ class Study(View):
         return told
 
     def differing(self, other: Study) -> list[tuple[Trial, Trial]]:
-        """The results carried over from another study that have another value there now.
+        """The results carried over from another study whose values now differ from those there.
 
         Returns pairs: the trial here, and the trial there.
 
@@ -500,7 +503,7 @@ class Study(View):
             table=listed,
             evaluations=evaluations,
             final=final,
-            guarantee=worth(self, error).words,
+            guarantee=assurance(self, error).words,
             error=error,
             audited=audit_results(self.taken),
             coverage=self.bound.coverage,
@@ -561,9 +564,9 @@ class Study(View):
         n : int, optional
             How many; then a list is returned.
         key : str, optional
-            What tells this request from all others, such as the name of a plate. Asked again with
-            the same key, by whichever process, the trials that were asked for with it are returned,
-            less those that were given to somebody else when their lease was over.
+            Identifies this request, for example by the name of a plate. Asking again with the same
+            key, from any process, returns the same trials, except those that were reassigned after
+            their lease expired.
 
         Examples
         --------
@@ -631,12 +634,12 @@ class Study(View):
         1
         """
         if (trial is None) == (arm is None):
-            raise InvalidSetting("tell either a trial or arm=…, and one of them only.")
+            raise InvalidSetting("pass exactly one of trial and arm=….")
         if trial is not None:
             if key is not None:
                 raise InvalidSetting(
-                    "key= goes with arm=…: a trial that was asked for is known by its number, and "
-                    "if_told='ignore' tells it once."
+                    "key= can only be used with arm=…: a requested trial is identified by its "
+                    "number; if_told='ignore' makes telling it twice harmless."
                 )
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
@@ -652,8 +655,8 @@ class Study(View):
         Parameters
         ----------
         results : iterable of (arm, value, key)
-            Arms by name or row. A key tells a result from all others: told again, it counts once.
-            None is no key.
+            Arms by name or row. A key identifies a result: told again with the same key, it
+            counts once. None means that there is no key.
 
         Examples
         --------
@@ -724,7 +727,7 @@ class Study(View):
         Parameters
         ----------
         trial : Trial or int
-            Which one, itself or its number.
+            The trial, or its number.
         value : float
             What was measured.
         reason : str
@@ -744,8 +747,8 @@ class Study(View):
         """
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidInput(
-                f"a correction needs a reason, as a text that is not empty, got {reason!r}: nothing "
-                "was changed. Say how the wrong value came about."
+                f"a correction needs a reason (a non-empty text), got {reason!r}: nothing was "
+                "changed. Say how the wrong value came about."
             )
         right = checked_value(value, self.bound)
         row = None if arm is None else self.problem.index(arm)
@@ -819,11 +822,11 @@ class Study(View):
         max_evaluations : int, optional
             The largest number of results to be told; the study can be continued later.
         max_failures : int
-            Failures to go on after; the next one is raised. An evaluation that the executor lost
-            counts too, and is made again.
+            How many failures to tolerate; the next one is raised. An evaluation that the executor
+            loses counts as a failure and is repeated.
         timeout : float, optional
-            Seconds after which nothing more is asked for. What is under way then is waited for and
-            told; the study can be run on later.
+            Seconds after which nothing more is asked for. Evaluations that are already running
+            are waited for and told; the study can be continued later.
         callbacks : iterable of callable
             Each is called as ``callback(study, trial)`` when a trial has been told or has failed,
             in this thread, one trial after the other. What it raises ends the run; nothing told is

@@ -108,7 +108,7 @@ class Trial(_Fields):
         What ``tell(arm=…, value=…, key=…)`` was given to tell this result from others; of a copy,
         the trial of another study that it is a copy of.
     other_keys : tuple of str
-        Of a copy: the keys of that trial.
+        If it is a copy, the keys of that trial.
     corrections : tuple of Correction
         How ``value`` was corrected after it was told, the first one first: was, value, reason, at,
         worker.
@@ -207,9 +207,9 @@ def make_trial(*given: Any) -> Trial:
     return made
 
 
-def put_back(trial: Trial, said: tuple[Any, ...]) -> None:
+def restore_fields(trial: Trial, values: tuple[Any, ...]) -> None:
     """Give a trial these fields, as ``all_fields`` read them."""
-    for name, value in zip(FIELDS, said, strict=True):
+    for name, value in zip(FIELDS, values, strict=True):
         set_field(trial, name, value)
 
 

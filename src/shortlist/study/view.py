@@ -84,7 +84,7 @@ class View:
 
     @property
     def keyed(self) -> Mapping[str, Trial]:
-        """The trials that have keys, by each of them."""
+        """The trials that have keys, indexed by key."""
         return self._journal.ledger.keyed
 
     @property
@@ -123,7 +123,7 @@ class View:
 
     @property
     def address(self) -> str | None:
-        """Where the study is stored, to be opened again; it may hold a password."""
+        """Where the study is stored, to be opened again; it may contain a password."""
         return self._journal.storage.address
 
     @property
@@ -147,7 +147,7 @@ class View:
 
     @property
     def posterior(self) -> Posterior:
-        """A copy of the means, variances and pulls so far, which later results leave alone."""
+        """A copy of the means, variances and pulls so far; later results do not change it."""
         found = self._journal.model.posterior.copy()
         if self.problem.minimizes:
             found.mirror(self.bound.mirrored_at)
@@ -176,7 +176,7 @@ class View:
     ) -> Literal["initial pulls", "pilot", "pulls after the pilot", "rounds", "audit"]:
         """The stage of the study; the stopping rule is tested in rounds only."""
         model = self._journal.model
-        if self.audit.is_open:
+        if self.audit.is_running:
             return "audit"
         if model.looks:
             return "rounds"
@@ -229,7 +229,7 @@ class View:
         algorithm's own kind at its last decision (KL-LUCB, MisLid); they are missing before
         ``stage`` is ``"rounds"``, and so are the means during the initial pulls. After a pilot,
         which is set aside, means and bounds use only the later evaluations. How often the bounds
-        hold the means depends on the algorithm: ``study.shortlist.coverage`` says it.
+        contain the means depends on the algorithm: ``study.shortlist.coverage`` says it.
         """
         model = self._journal.model
         now = None if model.decided is None else self.round
@@ -263,7 +263,7 @@ def needed_now(study: View, trials: Sequence[Trial]) -> int:
     """How many of these open trials, the first ones, it takes until the study looks at its stop."""
     if not trials or not makes_plans(study) or study.budget is not None or study.model.stopped:
         return len(trials)
-    # Those of an audit are asked for first, and are no part of a plan.
+    # Those of an audit are asked for first, and are not part of a plan.
     audits = sum(trial.cause.origin == "audit" for trial in trials)
     earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
     lacking = study.round.until_look - earlier - len(study.waiting)
@@ -278,7 +278,7 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
     >>> print(more_than_needed(study, study.ask(12)))
-    The first 9 of these 12 trials (to 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: to get no more than that, ask for 9.
+    The first 9 of these 12 trials (up to trial 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: to get only those 9, ask for 9.
     """
     needed = needed_now(study, trials)
     spare = len(trials) - needed
@@ -287,13 +287,14 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     plan = "present plan" if study.model.initialized else "first plan"
     if not needed:
         return (
-            f"None of these {len(trials):,} may be needed: the trials that were open before complete "
-            f"the {plan}, and then the study checks whether it can stop. Tell those first."
+            f"Possibly none of these {len(trials):,} is needed: the trials that were already open "
+            f"complete the {plan}, and then the study checks whether it can stop. Tell those first."
         )
     return (
-        f"The first {needed:,} of these {len(trials):,} trials (to {trials[needed - 1].number}) "
-        f"complete the {plan}. Then the study checks whether it can stop, and the other {spare:,} may "
-        f"not be needed: to get no more than that, ask for {needed:,}."
+        f"The first {needed:,} of these {len(trials):,} trials (up to trial "
+        f"{trials[needed - 1].number}) complete the {plan}. Then the study checks whether it can "
+        f"stop, and the other {spare:,} may not be needed: to get only those {needed:,}, ask for "
+        f"{needed:,}."
     )
 
 
@@ -323,8 +324,8 @@ def before_the_rounds(study: View) -> str:
     """
     if study.stage == "pilot":
         return (
-            "The pilot is under way: it chooses evaluations as ever, and nothing is certified "
-            "before it is set aside."
+            "The pilot is running: evaluations are chosen as usual, but nothing is certified until "
+            "the pilot has been set aside."
         )
     opening, pulled = study.bound.engine.initial_pulls(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())

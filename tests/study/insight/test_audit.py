@@ -20,7 +20,7 @@ from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.report.page import html
 from shortlist.study.definition import Definition
-from shortlist.study.guarantee import worth
+from shortlist.study.guarantee import assurance
 from shortlist.study.insight.audit import audit_size, chosen_arms
 from shortlist.study.insight.summary import study_words
 
@@ -66,9 +66,9 @@ def test_a_line_passes_and_the_guarantee_says_how_it_was_tested():
     assert words.startswith("Proven: ")
     assert "tested by 20 fresh evaluations of 20 arms at the stop (level 1 %" in words
     assert "would have been found with probability 0.9" in words
-    seen = f"with them {int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
-    assert f"The pulls of the shortlist do not count those at the stop; {seen}" in words
-    assert worth(study).level == "good"
+    seen = f"including them, {int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
+    assert f"at the stop are not included in the pulls of the shortlist; {seen}" in words
+    assert assurance(study).level == "good"
     fit = next(finding for finding in study.health() if finding.name == "fit")
     assert fit.level == "fine"
     assert "20 of them to test linearity" in str(study.shortlist)
@@ -109,7 +109,7 @@ def test_one_voice():
     words = study.shortlist.guarantee
     assert words.startswith("Not certified: the means are not linear in the features")
     assert "without_features()" in words
-    badge = worth(study)
+    badge = assurance(study)
     assert badge.level == "warn"
     page = html(study)
     assert "badge good" not in page.split("</header>")[0]
@@ -133,7 +133,7 @@ def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     assert study.done
     assert study.shortlist.guarantee.startswith("In doubt: ")
     assert "What is proven under these assumptions: with probability" in study.shortlist.guarantee
-    assert worth(study).level == "warn"
+    assert assurance(study).level == "warn"
     assert "In doubt: noise" in html(study)
     assert "contradict what the guarantee assumes: that the noise is no larger" in str(study.why(0))
 
@@ -145,7 +145,7 @@ def test_without_an_audit_linearity_is_called_assumed_and_not_tested():
     words = study.shortlist.guarantee
     assert words.startswith("Proven if the means are linear, which is untested: ")
     assert "was assumed, not tested (audit=False); 6 of 60 arms were evaluated" in words
-    assert worth(study).level == "plain"
+    assert assurance(study).level == "plain"
     assert study.shortlist.audited == 0
 
 
@@ -231,7 +231,7 @@ def test_a_batch_gets_no_more_trials_than_the_audit_has():
     trials = study.ask(50)
     assert len(trials) == 20
     assert all(trial.cause.origin == "audit" for trial in trials)
-    with pytest.raises(shortlist.errors.BudgetSpent, match="audit are under way"):
+    with pytest.raises(shortlist.errors.BudgetSpent, match="audit are pending"):
         study.ask()
     assert study.remaining().evaluations == 20
     assert "part of the audit" in str(study.why(trials[0]))

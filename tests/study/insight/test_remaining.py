@@ -230,7 +230,10 @@ def tell(
 def test_before_the_initial_pulls_are_told_it_says_how_many_are_left() -> None:
     study = small()
     assert remaining(study) == Projection(
-        None, 60, None, "at least 60 more: the initial pulls; how many after them is not known yet"
+        None,
+        60,
+        None,
+        "at least 60 more (the initial pulls); how many will follow is not known yet",
     )
     tell(study, 17)
     assert remaining(study).low == 43

@@ -443,7 +443,9 @@ def test_a_run_that_waits_for_another_says_so_once(
     held = one._journal.ask(1, in_turn=True, process=None)
     assert held is not None
     with (  # noqa: PT031
-        pytest.warns(UserWarning, match=r"waits for 1 trials of others.*trial 0") as warned,
+        pytest.warns(
+            UserWarning, match=r"waiting for 1 trials of other workers.*trial 0"
+        ) as warned,
         in_the_background(lambda: other.run(by_seed, progress=False)),
     ):
         wait_until(lambda: len(other.waiting) == WAITING + 1, "results that wait")
@@ -1092,7 +1094,7 @@ def test_what_could_not_be_told_is_written_down(
         study.run(objective, progress=False, patience=0.2)
     words = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
     assert "1 finished results are kept in" in words
-    assert any("1 results are kept here; trying again" in each for each in said)
+    assert any("1 results are held in memory; retrying" in each for each in said)
     (file,) = tmp_path.glob("study.db.untold-*.csv")
     assert str(file) in words
     refused[0] = -1

@@ -40,7 +40,7 @@ def test_an_older_file_is_migrated(
 
     now = schema.VERSION
     monkeypatch.setattr(schema, "VERSION", now + 1)
-    with pytest.raises(DamagedStorage, match=f"no way is known from version {now}"):
+    with pytest.raises(DamagedStorage, match=f"there is no migration from version {now}"):
         shortlist.Study.load(storage)
     monkeypatch.setitem(schema.MIGRATIONS, now, fail)
     with pytest.raises(RuntimeError, match="in the middle"):

@@ -46,7 +46,7 @@ class Rejection(NamedTuple):
     """Results that no linear model explains."""
 
     evaluations: int  # after how many results
-    name: str  # the arm that departs most, for its noise
+    name: str  # the arm that departs most from the linear model, relative to its noise
     # Its mean, and what the features and the other results say it is.
     measured: float
     predicted: float
@@ -73,7 +73,7 @@ class Audit:
         self.due = 0
 
     @property
-    def is_open(self) -> bool:
+    def is_running(self) -> bool:
         """Whether there is an answer that is still to be audited."""
         return self.plan is not None and self.verdict is None
 
@@ -83,7 +83,7 @@ class Audit:
             self.reopen()
         self._watch(model, taken)
         self._conclude(model, trials, taken)
-        if self.plan is not None or len(self.probes) or model.bound.problem.noise.is_open:
+        if self.plan is not None or len(self.probes) or model.bound.problem.noise.awaits_estimate:
             self.due = 0
         elif not (self.wanted and rests_on_features(model.bound)):
             self.due = NEVER
@@ -95,7 +95,7 @@ class Audit:
     def _watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
         bound = model.bound
-        if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.is_open:
+        if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.awaits_estimate:
             return
         while self._next_look <= len(taken) and self.rejection is None:
             self._look(model, self._sample_so_far(bound.problem, taken), self._next_look)
@@ -178,7 +178,7 @@ class Audit:
         """Test the audit's results, once all of them are in."""
         if self.plan is None and len(self.probes) and not self.missing(trials):
             self.probes = self.probes[:0]  # all asked for: no need to look again
-        if not self.is_open or self.rejection is not None:
+        if not self.is_running or self.rejection is not None:
             return
         own = self._own(trials)
         if any(trial.state == "pending" for trial in own) or self.missing(trials):
@@ -328,7 +328,7 @@ def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verd
     The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
     """
     level = LEVEL * (1.0 - WHILE_RUNNING) * 3.0 / 4.0**audit
-    # What so many evaluations would tell, spread over all arms.
+    # What this many evaluations would tell, spread over all arms.
     x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
     scale = max(PRIOR, problem.rank) / problem.arms * (x.T @ x) / problem.sigma**2
     return lack_of_fit(fresh, past, np.asarray(scale), level)

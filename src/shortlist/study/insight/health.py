@@ -57,7 +57,7 @@ class Finding:
     Attributes
     ----------
     name : str
-        Of the check.
+        The name of the check.
     level : {"fine", "untested", "note", "warning"}
         A warning contradicts the guarantee, or the accuracy of the numbers behind it. A note flags
         something that may cost evaluations or deserves a look. What is untested is assumed.
@@ -149,8 +149,8 @@ def _rank(problem: Problem) -> Found:
         return "fine", words, meaning
     meaning = (
         "Any means are linear in them: the guarantee assumes nothing about the means, but there is "
-        "no structure to use, and no arm says anything about another. To gain from features, "
-        "take fewer than there are arms."
+        "no structure to use, and no arm says anything about another. To benefit from "
+        "features, use fewer features than arms."
     )
     return "note", words, meaning
 
@@ -194,16 +194,16 @@ def _scaling(problem: Problem) -> Found:
         return "fine", words, "The columns are of comparable size.", file_words
     reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
     meaning = (
-        "Plain least squares does not mind the size of columns. Thresholds that use S do: their "
-        "estimate is regularised, which holds back the coefficients of small columns, and S must "
-        f"bound ‖θ‖ in these units{reach}. Bring the columns to the same size first."
+        "Ordinary least squares is not affected by the scale of the columns. Thresholds that use S "
+        "are: their estimate is regularised, which shrinks the coefficients of small columns, and "
+        f"S must bound ‖θ‖ in these units{reach}. Bring the columns to the same size first."
     )
     if bent > LOST:
         meaning = (
-            f"About {2 * math.log10(bent):.0f} of 16 digits are lost in solving for the means, and the "
-            "guarantee is no better than the rest: even with columns brought to the same size the "
-            f"condition number is {bent:.1g}. Leave out columns that are nearly combinations of "
-            f"others. {meaning}"
+            f"About {2 * math.log10(bent):.0f} of 16 digits are lost in solving for the means, and "
+            "the guarantee is only as good as the digits that remain: even with columns brought to "
+            f"the same size the condition number is {bent:.1g}. Leave out columns that are nearly "
+            f"combinations of others. {meaning}"
         )
     return "warning" if bent > LOST else "note", words, meaning, file_words
 
@@ -226,8 +226,8 @@ def _norms(problem: Problem) -> Found:
         "note",
         words,
         "Under the linear model its mean is that much larger than others', and its results weigh "
-        "that much more in θ: if the model bends anywhere, it is there. The threshold 'frequentist' "
-        "grows with the largest norm. Look for a slip in the units, or take logarithms.",
+        "that much more in θ: if the linear model fails anywhere, it is most likely there. The "
+        "threshold 'frequentist' grows with the largest norm. Check the units, or take logarithms.",
     )
 
 
@@ -248,7 +248,11 @@ def _alike(problem: Problem) -> Found:
         )
     near, pair, distance = _nearest(x)
     if near == 0:
-        return "fine", "No two arms are nearly alike.", "Distances cost nothing here."
+        return (
+            "fine",
+            "No two arms are nearly alike.",
+            "No two arms are so close that telling them apart needs extra evaluations.",
+        )
     words = (
         f"{near} arms are nearly like another; the nearest, {problem.names[pair[0]]!r} and "
         f"{problem.names[pair[1]]!r}, differ by {distance:.2g} of the usual distance (columns "
@@ -258,17 +262,17 @@ def _alike(problem: Problem) -> Found:
         return (
             "warning",
             words,
-            "That is hardly told from rounding, and widths are not taken to be smaller than rounding "
-            "makes them: if both stand at the boundary, the study may never stop. Keep one of them, "
-            "or set epsilon above 0.",
+            "That is barely more than rounding error, and no width is taken to be smaller than "
+            "rounding error: if both stand at the boundary, the study may never stop. Keep one of "
+            "them, or set epsilon above 0.",
         )
     return (
         "note",
         words,
-        "The guarantee holds. But if two such stand on either side of the boundary, telling them "
-        "apart may take evaluations as 1/distance²: always with individual indices (LUCB, UGapE), "
-        "with paired ones unless other arms differ more in that direction. A small epsilon avoids "
-        "it.",
+        "The guarantee holds. But if two such arms lie on opposite sides of the boundary, the "
+        "evaluations needed to tell them apart may grow as 1/distance²: always with individual "
+        "indices (LUCB, UGapE), with paired ones unless other arms differ more in that direction. "
+        "A small epsilon avoids it.",
     )
 
 
@@ -310,11 +314,12 @@ def _spread(x: Reals) -> Reals:
 def _offset(problem: Problem) -> Found:
     left = share_left_of_ones(problem.reduced)
     if left < EXPRESSED:
-        words = "The features can express an offset that all means share."
+        words = "The features can express an offset common to all means."
         return "fine", words, "The results may have any common level."
     return (
         "note",
-        f"The features cannot express an offset that all means share: {left:.0%} of it is left.",
+        f"The features cannot express an offset common to all means: {100.0 * left:.0f} % of a "
+        "constant remains unexplained.",
         "If the results have a common level, such as a background, the linear model is wrong by it "
         "and the guarantee does not hold. Add a column of ones, unless an arm with all features 0 "
         "would have mean 0.",
@@ -362,7 +367,7 @@ def examine(study: View) -> list[Finding]:
         features = _without_features(f"{study.bound.name} {does} the features.")
     else:
         features = examine_features(study.problem)
-    if study.problem.noise.is_open:
+    if study.problem.noise.awaits_estimate:
         words = "σ is to be estimated from the initial pulls, and they are not all in."
         later = "There is no answer before they are."
         return [*features, Finding("noise", "untested", words, later)]
@@ -596,9 +601,12 @@ def _noise(study: View, results: _Results) -> Found:
             f"about {share:.2g} times as many. Mind that σ bounds tails and "
             "not only the spread: for bounded results half the range is safe, less is not.",
         )
-    words += f" ({_p(p)} that chance alone gives as much)."
+    words += f" ({_p(p)} under the claimed σ)."
     if p < HINT:
-        meaning = "A hint that σ is too small, and no proof. See whether it goes on. " + ADAPTIVE
+        meaning = (
+            "This suggests that σ is too small, but does not prove it. Look again after more "
+            "results. " + ADAPTIVE
+        )
         return "note", words, meaning
     return "fine", words, "The results do not contradict σ."
 
@@ -643,7 +651,7 @@ def _fit(study: View, results: _Results) -> Found:
 
     problem = study.problem
     if study.bound.setting.classical or problem.rank == problem.arms:
-        words = "Every arm has a mean of its own: there is no fit to fail."
+        words = "Every arm has its own mean: there is no linear model to test."
         return "fine", words, "The guarantee assumes nothing about the means."
     if study.audit.rejection is not None:
         return _fit_rejected(study)
@@ -653,8 +661,11 @@ def _fit(study: View, results: _Results) -> Found:
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
     if spare == 0:
-        words = f"The {len(x)} arms evaluated so far show as many dimensions of the features."
-        return "untested", words, f"Nothing can be said by them. {_when(study)}"
+        words = (
+            f"The {len(x)} arms evaluated so far span {shown} dimensions of the features, and any "
+            "means fit."
+        )
+        return "untested", words, f"They cannot test linearity. {_when(study)}"
     root = np.sqrt(results.weights)
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
@@ -688,7 +699,8 @@ def _fit(study: View, results: _Results) -> Found:
         "warning",
         f"The means of {len(x)} arms are not linear in the features ({test}): they miss by about "
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
-        f"The guarantee assumes that they are, and does not hold. {remedy(study)} {ADAPTIVE}",
+        f"The guarantee assumes that the means are linear, so it does not hold. {remedy(study)} "
+        + ADAPTIVE,
     )
 
 
@@ -700,8 +712,11 @@ def _when(study: View) -> str:
 
 
 def _fit_rejected(study: View) -> Found:
-    words, _, what_to_do = advice(study).partition(" The guarantee assumes that they are. ")
-    meaning = f"The guarantee assumes that they are, and does not hold. {what_to_do}"
+    rejection, c = study.audit.rejection, study.bound.misspecification
+    assert rejection is not None
+    words = departure(rejection, c)
+    assumed = f"The guarantee assumes that the means are {_linear(c)}"
+    meaning = f"{assumed}, so it does not hold. {remedy(study)}"
     return "warning", words[0].upper() + words[1:], meaning
 
 
@@ -735,9 +750,9 @@ def _fit_within(study: View, results: _Results, c: float) -> Found:
         "warning",
         f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
         f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
-        "The guarantee assumes that they are not, and does not hold. Start a new study with a larger "
-        "misspecification, or with an algorithm that does not look at the features, such as LUCB. "
-        + ADAPTIVE,
+        "The guarantee assumes that no mean is further away, so it does not hold. Start a new "
+        "study with a larger misspecification, or with an algorithm that does not look at the "
+        f"features, such as LUCB. {ADAPTIVE}",
     )
 
 
@@ -820,14 +835,17 @@ def passed(study: View) -> str:
     earlier = f" and by {before:,} before it" if before else ""
     return (
         f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms at the "
-        f"stop{earlier} (level {LEVEL * 100:g} %; {found}). The pulls of the shortlist do not count "
-        f"those at the stop; with them {_evaluated(study)}."
+        f"stop{earlier} (level {LEVEL * 100:g} %; {found}). The evaluations at the stop are not "
+        f"included in the pulls of the shortlist; including them, {_evaluated(study)}."
     )
 
 
 def _assumed(study: View) -> str:
-    c = study.bound.misspecification
-    return f"That the means are {f'within c = {c:g} of ' if c else ''}linear in the features"
+    return f"That the means are {_linear(study.bound.misspecification)} in the features"
+
+
+def _linear(c: float) -> str:
+    return f"within c = {c:g} of linear" if c else "linear"
 
 
 def _evaluated(study: View) -> str:
@@ -837,10 +855,10 @@ def _evaluated(study: View) -> str:
 
 def advice(study: View) -> str:
     """Why linearity was rejected, and what to do."""
-    rejection = study.audit.rejection
+    rejection, c = study.audit.rejection, study.bound.misspecification
     assert rejection is not None
-    words = departure(rejection, study.bound.misspecification)
-    return f"{words} The guarantee assumes that they are. {remedy(study)}"
+    assumed = f"The guarantee assumes that the means are {_linear(c)}."
+    return f"{departure(rejection, c)} {assumed} {remedy(study)}"
 
 
 def remedy(study: View) -> str:
@@ -856,14 +874,15 @@ def remedy(study: View) -> str:
     carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     if arms > MOST_WITHOUT:
         return (
-            f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study cannot "
-            "continue without features. Begin one with other features, in which the means are closer "
-            f"to linear: {carried} gives it the results. Or leave out arms that are known to be bad."
+            f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study "
+            "cannot continue without features. Begin one with other features, in which the means "
+            f"are closer to linear: {carried} gives it the results. Or leave out arms that are "
+            "known to be bad."
         )
     within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
     others = [
         advised(command("with-features-as-guide"), "study.with_features_as_guide()")
-        + f", if the features are only to help to guess ({setting('trust', 'guide')})",
+        + f", if the features should only guide the search ({setting('trust', 'guide')})",
     ]
     if arms <= MOST_ARMS:
         others.insert(
@@ -875,24 +894,23 @@ def remedy(study: View) -> str:
         each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
     ):
         others.append(
-            "a new study with a column of ones among the features, which cannot express a level that "
-            "all results share now"
+            "a new study with a column of ones added to the features, since the present ones "
+            "cannot express a level common to all results"
         )
     without = advised(command("without-features"), "study.without_features()")
     return (
         "No result is lost. If unsure, continue without features, which keeps every result and "
-        f"assumes nothing about the means: {without}. Other ways: {'; '.join(others)}. {carried} gives "
-        "a new study the results."
+        f"assumes nothing about the means: {without}. Alternatives: {'; '.join(others)}. To give a "
+        f"new study these results: {carried}."
     )
 
 
 def departure(rejection: Rejection, c: float) -> str:
     """What contradicts means that are linear, or within ``c`` of linear, in a sentence."""
-    what = f"within c = {c:g} of linear" if c else "linear"
     return (
-        f"the means are not {what} in the features (tested at level {LEVEL * 100:g} % after "
+        f"the means are not {_linear(c)} in the features (tested at level {LEVEL * 100:g} % after "
         f"{rejection.evaluations:,} evaluations, with σ as it was given): arm "
         f"{rejection.name!r} was measured at "
-        f"{rejection.measured:.3g}, and a linear model of the other results gives "
+        f"{rejection.measured:.3g}, but a linear model of the other results gives "
         f"{rejection.predicted:.3g}."
     )

@@ -26,11 +26,11 @@ from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
 CHECKPOINTS = 60
-FEWER = 24  # of more arms than ARMS: means and variances of all of them are made at each
+FEWER = 24  # with more arms than ARMS: means and variances of all of them are made at each
 COLUMNS = ("evaluation", "name", "pulls", "mean", "lower", "upper", "in_shortlist")
 ROWS = 2000  # reading one out costs 0.2 ms, and no picture shows more
 LAST_ROWS = 200  # always read out: the study's last look is among them
-ARMS = 1000  # of more arms, about so many are read out at a checkpoint; no picture shows 100
+ARMS = 1000  # with more arms, about this many are read out at a checkpoint; no picture shows 100
 LOWEST = 100  # of these at most are there for their means
 
 
@@ -42,20 +42,21 @@ class History:
     ----------
     frame : DataFrame
         One row per evaluation, in the order in which the model processed them: evaluation (from 1),
-        trial, arm, name, value, C, statistic, b, c. The last three are those of the study's last
-        look by then: it does not look during the initial pulls and a pilot (they are missing), in
-        the middle of a round that pulls two arms, or after its stop. Of more than 2000
-        evaluations, 2000 spread evenly are read out, and the last 200; the others have C and all after it missing.
+        trial, arm, name, value, C, statistic, b, c. The last three are those of
+        the most recent check of the stopping rule. It is not checked during the initial pulls and a
+        pilot (the entries are then missing), between the two pulls of one round, or after the stop.
+        With more than 2000 evaluations, only 2000 evenly spaced ones and the last 200 are filled
+        in; in the other rows C and all columns after it are missing.
     checkpoints : DataFrame
-        ``Study.table`` as it was at up to 60 evaluations (of more than 1000 arms up to 24), with
+        ``Study.table`` as it was at up to 60 evaluations (with more than 1000 arms, up to 24), with
         the column evaluation in front; the last is as it is now. They are spaced evenly on a
         logarithmic scale: intervals shrink with the root of the evaluations, so from each to the
         next they shrink alike.
     arms : array
-        The rows of the features that the checkpoints show, in this order: all, or of more than
-        1000 arms about as many, those nearest to the boundary in the last look.
+        The rows of the features that the checkpoints show, in this order: all, or with more than
+        1000 arms about 1000, those nearest to the boundary at the last check.
     differences : DataFrame
-        One row a checkpoint: evaluation, and gap, gap_lower, gap_upper of the difference that the
+        One row per checkpoint: evaluation, and gap, gap_lower, gap_upper of the difference that the
         stopping rule reads.
     last : Look or None
         What the stopping rule read when the study last looked; None before the first look.
@@ -167,7 +168,7 @@ def _last(study: View, steps: Steps, replay: _Replay) -> Look | None:
 
 
 class _Replay:
-    """The study's model, made anew from the results up to some evaluation."""
+    """The study's model, built again from the results up to some evaluation."""
 
     def __init__(self, study: View, steps: Steps) -> None:
         self.model = Model(study.bound, study.seed)

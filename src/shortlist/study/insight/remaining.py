@@ -132,7 +132,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0)
     >>> print(remaining(study))
-    at least 8 more: the first plan; how many after it is not known yet
+    at least 8 more (the first plan); how many will follow is not known yet
     >>> noise = np.random.default_rng(2)
     >>> while study.evaluations < 60:
     ...     trial = study.ask()
@@ -145,7 +145,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if study.audit.rejection is not None:
         words = "not known: the means are not linear in the features, and the study cannot stop"
         return Projection(None, 0, None, words)
-    if study.audit.is_open:
+    if study.audit.is_running:
         left = len(study.audit.missing(study.trials)) + len(study.pending)
         return Projection(left, left, left, f"{left:,} more: the audit of linearity")
     if study.budget is not None:
@@ -158,9 +158,11 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     initial = int(np.maximum(wanted - pulled, 0).sum())
     if initial:
         which = "those after the pilot" if posterior.aside else "the initial pulls"
-        words = f"at least {initial:,} more: {which}; how many after them is not known yet"
+        words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         if makes_plans(study):
-            words = f"at least {initial:,} more: the first plan; how many after it is not known yet"
+            words = (
+                f"at least {initial:,} more (the first plan); how many will follow is not known yet"
+            )
         return Projection(None, initial, None, words)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.setup.features.shape[1]
     if seen < rank:
@@ -248,7 +250,7 @@ def _projection(low: float, middle: float, high: float) -> Projection:
         also = "" if whole[0] is None else f", and maybe {BEYOND}"
         words = (
             f"{start} more{also}: the arms at the boundary look alike, and only a larger epsilon "
-            "ends that sooner"
+            "would let the study stop sooner"
         )
         return Projection(None, least, None, words)
     most = BEYOND if whole[2] is None else two_digits(whole[2])
@@ -270,7 +272,7 @@ def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
 def _drawn_means(
     engine: AnyEngine, posterior: Posterior, now: Any, generator: np.random.Generator
 ) -> Reals:
-    """The estimates plus Xθ with θ from N(0, σ²V⁻¹), a row a draw."""
+    """The estimates plus Xθ with θ from N(0, σ²V⁻¹), one row per draw."""
     x = engine.setup.features
     noise = generator.standard_normal((x.shape[1], DRAWS))
     if is_identity(x):

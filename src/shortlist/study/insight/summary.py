@@ -66,7 +66,7 @@ def study_words(study: Study) -> str:
     if study.audit.rejection is not None:
         why = departure(study.audit.rejection, study.bound.misspecification)
         return f"{taken}. The study cannot stop: {why}"
-    if study.audit.is_open:
+    if study.audit.is_running:
         left = count(len(study.audit.missing(study.trials)), "trial")
         return (
             f"{taken}. The rounds are over, and the answer is being tested: {left} of the audit of "
@@ -89,13 +89,13 @@ def status_report(
 
     What remains and what was found may be given, where they are at hand.
     """
-    from shortlist.study.guarantee import worth
+    from shortlist.study.guarantee import assurance
 
     answer = study.shortlist
     return {
         **study_report(study, ahead),
         "guarantee": answer.guarantee,
-        "worth": worth(study, answer.error).badge,
+        "worth": assurance(study, answer.error).badge,
         "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],

@@ -10,7 +10,7 @@ from typing import Any
 from shortlist.errors import InvalidSetting
 
 
-class Here(Executor):
+class InlineExecutor(Executor):
     """Works at once, in the caller's own thread."""
 
     def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
@@ -34,7 +34,7 @@ def find_executor(given: Any) -> Executor:
     shortlist.errors.InvalidSetting: executor must be a concurrent.futures.Executor or a Dask client, got str: see docs/clusters.md.
     """
     if given is None:
-        return Here()
+        return InlineExecutor()
     if isinstance(given, Executor):
         return given
     if is_dask_client(given):

@@ -41,15 +41,15 @@ class Evaluated(NamedTuple):
 
 
 def evaluate_trial(
-    objective: Objective, trial: Trial, asker: tuple[str, int], errand: str
+    objective: Objective, trial: Trial, origin: tuple[str, int], call_id: str
 ) -> Evaluated:
     """Call the objective for one trial.
 
     Forked processes begin with one and the same state of the global generators, and would all draw
     the same numbers: elsewhere than in the asking process these are seeded by the trial. The
-    ``errand`` differs every time a trial is sent, so that no executor takes two calls for one.
+    ``call_id`` differs every time a trial is sent, so that no executor takes two calls for one.
     """
-    elsewhere = place() != asker
+    elsewhere = process_id() != origin
     if elsewhere:
         random.seed(trial.seed)
         np.random.seed([trial.seed % 2**32, trial.seed >> 32])  # noqa: NPY002 - the global state is meant
@@ -60,7 +60,7 @@ def evaluate_trial(
         below = begun.tb_next if begun is not None and begun.tb_next is not None else begun
         words = "".join(traceback.format_exception(type(error), error, below))
         kept = storable(words)
-        return Evaluated(None, _fit_to_travel(error, kept) if elsewhere else error, kept)
+        return Evaluated(None, _picklable(error, kept) if elsewhere else error, kept)
     if isinstance(value, float) and math.isfinite(value):
         return Evaluated(float(value))
     try:
@@ -69,7 +69,7 @@ def evaluate_trial(
         return Evaluated(None, error, storable(str(error)))
 
 
-def place() -> tuple[str, int]:
+def process_id() -> tuple[str, int]:
     """The process it is called in; pids alone repeat from one container to the next."""
     return socket.gethostname(), os.getpid()
 
@@ -90,11 +90,11 @@ def storable(words: str) -> str:
     return words.encode("utf-8", "backslashreplace").decode().replace("\x00", "")
 
 
-def _fit_to_travel(error: Exception, words: str) -> Exception:
+def _picklable(error: Exception, words: str) -> Exception:
     """The error, or one in its place: a process pool breaks on an error that it cannot unpack."""
     try:
         ForkingPickler.dumps(error)
-        copy.copy(error)  # put together anew, as on arrival
+        copy.copy(error)  # rebuilt, as on arrival
     except Exception:
         return ShortlistError(f"the objective failed elsewhere: {words}")
     error.add_note(f"It was raised elsewhere:\n{words}")

@@ -16,7 +16,7 @@ from shortlist.study.view import View, makes_plans
 NAMES_SHOWN = 5
 DRAWN_EVERY = 0.1  # seconds
 PROJECTED_EVERY = 1.0
-PROJECTING = 20  # a projection that takes long is made again after so many times as long
+PROJECTING = 20  # a projection that takes long is repeated after this many times as long
 
 
 def describe(study: View, left: str = "") -> str:
@@ -31,7 +31,7 @@ def describe(study: View, left: str = "") -> str:
         parts.append(f"{pending} in flight")
     if waiting:
         parts.append(f"{waiting} waiting for earlier ones")
-    if study.audit.is_open:
+    if study.audit.is_running:
         parts.append(f"testing linearity: {len(study.audit.missing(study.trials))} to ask for")
         return " · ".join([*parts, _names(study)])
     if study.statistic is None:

@@ -18,7 +18,7 @@ from shortlist.study.budget import no_room
 from shortlist.study.definition import checked_seconds
 from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
-from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, place
+from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, process_id
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.untold_results import UntoldResults
 from shortlist.study.storage.worker import running
@@ -142,11 +142,11 @@ class Run:
                 if type(error) not in PASSING or left <= 0.0:
                     raise
                 self._unsure |= isinstance(error, OutcomeUnknown)
-                LOGGER.warning("the storage is away: %s", error)
+                LOGGER.warning("the storage is unavailable: %s", error)
                 kept = len(self._kept) + self._back.qsize()
                 self._line.say(
-                    f"the storage is away, {kept} results are kept here; trying again "
-                    f"for {left:.0f} s: {error}"
+                    f"the storage is unavailable; {kept} results are held in memory; retrying for "
+                    f"another {left:.0f} s: {error}"
                 )
             time.sleep(min(pause, left))
             pause = min(2.0 * pause, LONGEST_PAUSE)
@@ -177,7 +177,7 @@ class Run:
             self._send(trial)
 
     def _send(self, trial: Trial) -> None:
-        sending = (self._objective, trial, place(), uuid4().hex)
+        sending = (self._objective, trial, process_id(), uuid4().hex)
         future = self._executor.submit(evaluate_trial, *sending)
         self._sent[future] = trial
         future.add_done_callback(self._back.put)
@@ -194,7 +194,7 @@ class Run:
         ]
 
     def _as_known(self, trial: Trial) -> Trial:
-        """The study's own; it is another one when all was read anew after the storage was away."""
+        """The study's own; it is a new object if everything was read again after an outage."""
         known = self._journal.ledger.trials
         return known[trial.number] if trial.number < len(known) else trial
 
@@ -220,9 +220,9 @@ class Run:
             self._waited = True
             first = min(pending, key=lambda trial: trial.number)
             warnings.warn(
-                f"the run waits for {len(pending)} trials of others, first of all trial "
-                f"{first.number} ({first.name}), asked for by {first.worker}: tell it, or fail or "
-                "cancel it, if nobody evaluates it any more.",
+                f"the run is waiting for {len(pending)} trials of other workers, the first being "
+                f"trial {first.number} ({first.name}), asked for by {first.worker}: if nobody is "
+                "evaluating it any more, tell, fail or cancel it.",
                 stacklevel=5,
             )
 

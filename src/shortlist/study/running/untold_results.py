@@ -81,7 +81,7 @@ class UntoldResults:
         )
         return (
             f"{self.results} finished results are kept in {self.path}, one per line: when the storage "
-            f"is back, tell them by {way}."
+            f"is available again, tell them with {way}."
         )
 
 

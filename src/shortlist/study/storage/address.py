@@ -16,7 +16,7 @@ _SETTINGS = re.compile(r"\b\w*(?:pass|secret|token)\w*\s*=", re.I)
 EXPECTED = (
     "expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, where a password has %40 for @, %3A "
     "for :, %2F for /, %3F for ? and %25 for %, and the port is a number. It is not shown here, as "
-    "it may hold a password."
+    "it may contain a password."
 )
 
 
@@ -48,7 +48,7 @@ def sqlite_path(storage: str) -> str:
         )
     if "?" in path:
         raise StorageError(
-            f"{storage!r} has settings after the path, and none are taken: write "
+            f"{storage!r} has settings after the path, which are not supported: write "
             f"{path.partition('?')[0]!r}, the path alone."
         )
     return path
@@ -63,14 +63,14 @@ def check_address(storage: str) -> None:
     >>> check_address("postgresql:/ann:secret@db/screens")
     Traceback (most recent call last):
         ...
-    shortlist.errors.StorageError: the storage reads like the URL of a database, and is none: expected postgresql://...
+    shortlist.errors.StorageError: the storage looks like a database URL, but is not a valid one: expected postgresql://...
     """
     if is_url(storage):
         parsed_url(storage)
     elif _ALMOST_URL.match(storage) or _SETTINGS.search(storage):
         raise StorageError(
-            f"the storage reads like the URL of a database, and is none: {EXPECTED} A path that "
-            "has a colon begins with ./ or /."
+            f"the storage looks like a database URL, but is not a valid one: {EXPECTED} A path "
+            "that has a colon begins with ./ or /."
         )
 
 
@@ -78,7 +78,7 @@ def parsed_url(storage: str) -> sql.URL:
     """The URL of a PostgreSQL database; an error does not repeat it."""
     try:
         url = sql.make_url(storage.strip())
-    except (sql.exc.ArgumentError, ValueError):  # ValueError: the port is no number
+    except (sql.exc.ArgumentError, ValueError):  # ValueError: the port is not a number
         raise StorageError(f"the storage URL cannot be read: {EXPECTED}") from None
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise StorageError(

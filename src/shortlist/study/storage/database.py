@@ -49,7 +49,7 @@ from shortlist.study.journal import (
     Transaction,
 )
 from shortlist.study.storage.address import is_url, shown, without_secrets
-from shortlist.study.storage.forking import before_fork, working
+from shortlist.study.storage.forking import before_fork, no_fork
 from shortlist.study.storage.schema import APART, EVENTS, STUDIES, TABLES, TRIALS
 from shortlist.study.storage.worker import process_name
 from shortlist.study.trial import Trial
@@ -132,7 +132,7 @@ def _read_standing(dialect: str, *, writing: bool) -> Any:
     return query.with_for_update() if writing else query
 
 
-# By places, which SQLite takes in half the time.
+# Positional parameters: SQLite handles them in half the time.
 _DIALECTS: dict[str, Any] = {
     "sqlite": sqlite.dialect(paramstyle="qmark"),
     "postgresql": postgresql.dialect(paramstyle="numeric_dollar"),  # type: ignore[no-untyped-call]
@@ -579,7 +579,7 @@ class StoredStudy(Storage):
 
     @contextmanager
     def _connected(self, *, writing: bool = False) -> Iterator[sql.Connection]:
-        with working(), self._lock:
+        with no_fork(), self._lock:
             self._check_place(writing=writing)
             begun = self._engine.begin() if writing else reading(self._engine)
             with translate_errors(self._place), begun as connection:
@@ -675,9 +675,10 @@ class StoredStudy(Storage):
                     )
                     raise OutcomeUnknown(
                         f"{self.where} was lost while a change was being committed "
-                        f"({self._said(cause)}), and could not be asked whether it was kept, for {COMMIT_CHECK_SECONDS:g} seconds "
-                        f"({self._said(error.__cause__ or error)}): the change may be stored or "
-                        f"not. When the storage is back, {look}"
+                        f"({self._said(cause)}), and for {COMMIT_CHECK_SECONDS:g} seconds nobody "
+                        "could find out whether the change was kept "
+                        f"({self._said(error.__cause__ or error)}): it may or may not be stored. "
+                        f"When the storage is available again, {look}"
                     ) from cause
             time.sleep(pause)
             pause = min(2.0 * pause, 2.0)
@@ -688,7 +689,7 @@ class StoredStudy(Storage):
 
     def close(self) -> None:
         """Let go of the connection; it is made again when it is needed."""
-        with working(), self._lock:
+        with no_fork(), self._lock:
             _close(self._engine, self._session, self._owner)
 
     def continuations(self, mark: str) -> list[str]:

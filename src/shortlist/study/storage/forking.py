@@ -17,7 +17,7 @@ _owners: weakref.WeakSet[Any] = weakref.WeakSet()
 _held: list[Any] = []  # the locks that are held during a fork
 
 
-class working:  # noqa: N801 - used as a function is
+class no_fork:  # noqa: N801 - used as a function is
     """Work that no fork may interrupt: locks held, a transaction begun, memory half changed."""
 
     __slots__ = ()
@@ -39,10 +39,10 @@ class working:  # noqa: N801 - used as a function is
                     _changed.notify_all()
 
 
-def keep_whole(owner: Any) -> None:
+def block_forks_of(owner: Any) -> None:
     """Let no fork happen while another thread holds the ``_lock`` of an owner.
 
-    For what must not make a call of its own at its end, as ``working`` does: a study's changes.
+    For what must not make a call of its own at its end, as ``no_fork`` does: a study's changes.
     """
     with _changed:
         _owners.add(owner)
@@ -53,11 +53,11 @@ def before_fork(do: Callable[[], None]) -> None:
     _before.append(do)
 
 
-def _wait_for_the_others() -> None:
+def _wait_for_other_threads() -> None:
     global _forking
     me = threading.get_ident()
     with _changed:
-        # Who forks in the middle of its own work waits for nobody: others may wait for that work.
+        # A thread that forks during its own work does not wait: others may wait for that work.
         while me not in _at_work and (_forking != me or _at_work):
             if not _forking:
                 _forking = me  # from now on nobody begins, and those at work come to their end
@@ -71,24 +71,24 @@ def _wait_for_the_others() -> None:
         do()
 
 
-def _let_go() -> None:
+def _release_locks() -> None:
     while _held:
         _held.pop().release()
 
 
-def _go_on() -> None:
+def _resume_parent() -> None:
     global _forking
-    _let_go()
+    _release_locks()
     with _changed:
         if _forking == threading.get_ident():
             _forking = 0
         _changed.notify_all()
 
 
-def _begin_anew() -> None:
+def _reset_child() -> None:
     """Reset everything in the child, where the other threads do not exist."""
     global _changed, _forking
-    _let_go()
+    _release_locks()
     _changed = threading.Condition(threading.Lock())
     _forking = 0
     me = threading.get_ident()
@@ -98,5 +98,5 @@ def _begin_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_wait_for_the_others, after_in_parent=_go_on, after_in_child=_begin_anew
+        before=_wait_for_other_threads, after_in_parent=_resume_parent, after_in_child=_reset_child
     )

@@ -35,7 +35,7 @@ from shortlist.study.storage.database import (
     reading,
     translate_errors,
 )
-from shortlist.study.storage.forking import working
+from shortlist.study.storage.forking import no_fork
 
 DEFAULT_NAME = "study"
 MAGIC = b"SQLite format 3\x00"
@@ -59,7 +59,7 @@ def open_storage(storage: str | os.PathLike[str], *, create: bool) -> StoredStud
 def study_names(storage: str | os.PathLike[str]) -> list[str]:
     """The studies in a database, in the order in which they began."""
     place = checked_storage(storage)
-    with working():
+    with no_fork():
         engine = _connect(place, create=False)
         try:
             with translate_errors(place), reading(engine) as connection:
@@ -71,9 +71,10 @@ def study_names(storage: str | os.PathLike[str]) -> list[str]:
 def checked_storage(storage: object) -> str:
     """The full path, or the URL, of a storage."""
     if not isinstance(storage, str | os.PathLike) or not str(storage):
-        kind = type(storage).__name__  # and not what it holds, which may be a password
+        # Its value is not shown, as it may be a password.
+        came = type(storage).__name__ if storage != "" else "''"
         raise InvalidSetting(
-            f"storage is a path or a postgresql:// URL as text, got an empty one or a {kind}."
+            f"storage must be a path or a postgresql:// URL, and not empty; got {came}."
         )
     if str(storage) == ":memory:":
         raise InvalidSetting("leave storage= out to keep a study in memory only.")

@@ -41,7 +41,7 @@ STUDIES = sql.Table(
     Column("columns", Text),  # what the features are called, if they have names
 )
 
-# A study's row is written anew at every change, and with it all that it holds.
+# A study's row is rewritten at every change, with all that is in it.
 TABLES = sql.Table(
     "shortlist_tables",
     METADATA,
@@ -186,7 +186,7 @@ def migrate(connection: sql.Connection, version: int) -> None:
     """Bring older tables up to date, inside the caller's transaction."""
     while version < VERSION:
         if version not in MIGRATIONS:
-            raise DamagedStorage(f"no way is known from version {version} of the tables.")
+            raise DamagedStorage(f"there is no migration from version {version} of the tables.")
         MIGRATIONS[version](connection)
         version += 1
         connection.execute(META.update().where(META.c.key == "version").values(value=str(version)))

@@ -46,7 +46,7 @@ def running(now: float) -> Iterator[str | None]:
 def has_ended(run: str, now: float, is_connected: Callable[[str], bool]) -> bool:
     """Whether a run of this machine has ended; one elsewhere is believed to live.
 
-    A run from before this machine was started is no more. But machines made from one image go by
+    A run from before this machine was started has ended. But machines made from one image go by
     one name. So it must have begun before this machine was started, and must not be at work on the
     storage now.
 
@@ -100,7 +100,7 @@ def _here() -> tuple[str, str, str] | None:
 def _started(pid: int) -> str | None:
     """When a process started, in ticks; None if it has ended, even if it is still listed."""
     try:
-        # After the name, which stands in brackets and may hold anything.
+        # After the name, which stands in brackets and may contain anything.
         fields = (PROC / f"{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
