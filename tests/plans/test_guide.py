@@ -195,8 +195,8 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
     [
         ({"trust": "guid"}, "did you mean 'guide'"),
         ({"trust": None}, "Known: linear, guide"),
-        ({"algorithm": "LUCB"}, "algorithm = 'LUCB' was given: leave out one"),
-        ({"algorithm": Guided()}, "leave out one of the two"),
+        ({"algorithm": "LUCB"}, "algorithm = 'LUCB' was given: leave one of the two out"),
+        ({"algorithm": Guided()}, "leave one of the two out"),
         ({"budget": 100}, "a budget was given: leave one of the two out"),
         ({"threshold": "pilot"}, "cannot be replaced"),
         ({"trust": "linear", "model": Mean()}, "only used with trust='guide': pass both"),

@@ -65,7 +65,7 @@ def test_a_gap_index_is_that_of_numpy() -> None:
 
 def test_a_reference_that_is_removed_leaves_the_others() -> None:
     arms, candidates, _ = with_references()
-    upper_bounds.remove_reference.interpret(arms.state, arms.memory, 0)
+    upper_bounds.remove_reference.interpret(arms.memory, 0)
     memory = arms.memory
     assert memory.figures[REFERENCES] == M - 1
     assert set(memory.references[: M - 1]) == set(candidates[1:])
