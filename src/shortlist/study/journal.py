@@ -724,7 +724,7 @@ class Journal:
     def stopped(self) -> bool:
         """Whether there is an answer, and nothing left to test of what it assumes."""
         self._mend()
-        return self._model.stopped and not self._audit.is_open and not self.is_rejected
+        return self._model.stopped and not self._audit.is_running and not self.is_rejected
 
     @property
     def lease(self) -> float | None:
@@ -875,7 +875,7 @@ class Journal:
             me = worker() if key is None else f"key {key}"
             if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
                 return asked
-            if self.is_rejected or (model.stopped and not self._audit.is_open):
+            if self.is_rejected or (model.stopped and not self._audit.is_running):
                 return None
             now, lease = transaction.now, self._definition.choices["lease"]
             expires = None if lease is None else now + lease
