@@ -164,8 +164,8 @@ TELLING: list[tuple[str, Callable[[shortlist.Study], Any], type[Exception], str]
     ("cancelled", lambda s: s.tell(2, 1.0), errors.TrialClosed, "trial 2 .* is cancelled"),
     ("failing a told one", lambda s: s.fail(0), errors.TrialClosed, "trial 0 .* is told"),
     ("cancelling a failed one", lambda s: s.cancel(1), errors.TrialClosed, "trial 1 .* is failed"),
-    ("neither trial nor arm", lambda s: s.tell(value=1.0), errors.InvalidSetting, "either a trial or arm"),
-    ("both trial and arm", lambda s: s.tell(3, 1.0, arm=0), errors.InvalidSetting, "one of them only"),
+    ("neither trial nor arm", lambda s: s.tell(value=1.0), errors.InvalidSetting, "exactly one of trial and arm"),
+    ("both trial and arm", lambda s: s.tell(3, 1.0, arm=0), errors.InvalidSetting, "exactly one of trial and arm"),
     ("unknown arm", lambda s: s.tell(arm="arn", value=1.0), errors.UnknownName, "unknown arm 'arn'"),
     ("arm out of range", lambda s: s.tell(arm=9, value=1.0), errors.InvalidInput, "from 0 to 3, got 9"),
     ("if_told", lambda s: s.tell(3, 1.0, if_told="ignor"), errors.UnknownName, "did you mean 'ignore'"),
@@ -239,7 +239,7 @@ def test_numbers_as_text_are_refused_with_how_to_write_them() -> None:
 
 
 def test_a_risk_above_one_half_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match=r"delta = 0\.95 is the risk.*did you mean 0\.05\?"):
+    with pytest.warns(UserWarning, match=r"delta is the risk.* 0\.95 .*did you mean 0\.05\?"):
         study(delta=0.95)
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     with pytest.warns(UserWarning, match=r"did you mean 0\.1"):

@@ -154,7 +154,7 @@ class WrongWay(Uniform):
     ("strategy", "words"),
     [
         (WritesIntoCopies, "a copy must be independent"),
-        (NeverStops, "must stop when results leave no doubt"),
+        (NeverStops, "must stop when the results leave no doubt"),
         (ForgetsAnArm, "must span the 4 dimensions"),
         (Undecided, "must mark m = 2 arms"),
         (Drawn, "must depend on its results only"),

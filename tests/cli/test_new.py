@@ -209,6 +209,6 @@ def test_a_risk_that_looks_like_a_confidence_is_warned_of(folder: Path) -> None:
     write(delta=0.95)
     done = does("new", "screen.toml")
     said = " ".join(done.stdout.split())
-    assert "warning delta = 0.95 is the risk of a wrong answer" in said
+    assert "warning delta is the risk of a wrong answer, and 0.95 allows" in said
     assert "did you mean 0.05?" in said
     assert "delta" not in done.stderr

@@ -142,7 +142,7 @@ def test_results_that_do_not_span_give_no_answer_and_no_way_out() -> None:
         study.tell(arm=1, value=0.3)
     assert not study.done
     assert study.remaining().evaluations == 0
-    with pytest.raises(errors.BudgetSpent, match="do not span the features, which have 2 dim"):
+    with pytest.raises(errors.BudgetSpent, match="do not span the 2 dimensions of the features"):
         study.ask()
     with pytest.raises(errors.BudgetSpent, match="start a study with a larger budget"):
         study.run(result, progress=False)
@@ -266,7 +266,7 @@ def test_a_stored_study_is_replayed_bit_for_bit(tmp_path: Path) -> None:
     with pytest.raises(errors.StudyMismatch, match=r"'budget': 60.*'budget': 70"):
         begin(70, storage=path)
     with pytest.raises(
-        errors.StudyMismatch, match=r"'budget': 60.*now given algorithm = Guess-and-verify"
+        errors.StudyMismatch, match=r"'budget': 60.*but algorithm = Guess-and-verify was given"
     ):
         begin(None, storage=path)
     assert begin(60, storage=path, seed=1).done

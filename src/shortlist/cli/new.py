@@ -90,7 +90,7 @@ def new(
         made = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
-        warnings.filterwarnings("ignore", "delta = ")  # so is this
+        warnings.filterwarnings("ignore", "delta is the risk")  # so is this
         if made:
             with naming_the_file(described):
                 study = Study(**settings)

@@ -452,7 +452,7 @@ def test_a_run_that_waits_for_another_says_so_once(
         time.sleep(0.5)
         one.tell(held[0], 0.5)
     assert other.done
-    assert sum("waits for" in str(each.message) for each in warned) == 1
+    assert sum("is waiting for" in str(each.message) for each in warned) == 1
 
 
 def test_an_asynchronous_client_is_refused() -> None:

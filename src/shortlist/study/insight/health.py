@@ -112,7 +112,7 @@ def examine_features(problem: Problem) -> list[Finding]:
     scaling: fine. Column 1 is 23.1 times as large as column 0 (root mean square); the condition number is 28.5.
     norms: note. The features of arm '2' have norm 40, 35.8 times the median.
     alike: fine. No two arms are nearly alike.
-    offset: fine. The features can express an offset that all means share.
+    offset: fine. The features can express an offset common to all means.
     """
     if problem.is_classical:
         return _without_features(

@@ -241,7 +241,7 @@ def _projection(low: float, middle: float, high: float) -> Projection:
     >>> print(_projection(617.2, 1234.0, math.inf))
     about 1,200 more (80 % range: 620 to over 100,000,000)
     >>> print(_projection(617.2, math.inf, math.inf))
-    at least 620 more, and maybe over 100,000,000: the arms at the boundary look alike, and only a larger epsilon ends that sooner
+    at least 620 more, and maybe over 100,000,000: the arms at the boundary look alike, and only a larger epsilon would let the study stop sooner
     """
     whole = [None if math.isinf(each) else math.ceil(each) for each in (low, middle, high)]
     least = MOST if whole[0] is None else whole[0]
