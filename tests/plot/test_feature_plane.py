@@ -39,7 +39,7 @@ def test_features_of_one_dimension_and_none() -> None:
     s = tell_some(study(ONCE, line), 20)
     ax = plot.plane(s).axes[0]
     assert "(100 % of their variance)" in ax.get_xlabel()
-    assert "no second one" in ax.get_ylabel()
+    assert "no second component" in ax.get_ylabel()
     assert set(np.asarray(ax.collections[0].get_offsets())[:, 1]) == {0.0}
     classical = shortlist.Study(arms=["a", "b", "c"], sigma=1.0, algorithm="LUCB")
     assert "nothing is known about these arms" in texts(plot.plane(classical))
@@ -47,4 +47,4 @@ def test_features_of_one_dimension_and_none() -> None:
     assert "same features" in texts(plot.plane(same))
     assert "does not look at the features" in texts(plot.plane(tell_some(study("LUCB"), 30)))
     single = study(ONCE, np.array([[1.0], [2.0], [4.0]]), m=1)
-    assert "no second one" in texts(plot.plane(single))
+    assert "no second component" in texts(plot.plane(single))

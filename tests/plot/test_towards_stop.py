@@ -126,4 +126,4 @@ def test_a_start_far_above_all_later_ones_is_cut_and_said() -> None:
     values = history(s).frame["statistic"].dropna()
     assert low < min(s.problem.epsilon, values.min())
     assert values.iloc[len(values) // 10 :].max() < top < values.max()
-    assert "is above the frame" in texts(figure)
+    assert "is cut off at the top" in texts(figure)

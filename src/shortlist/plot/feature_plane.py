@@ -70,7 +70,7 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     places, shares = components(study.problem.features)
     _, ax = axes_for(ax, 9 if shares[1] else 4)
     if study.problem.is_classical:
-        why = "nothing is known about these arms, so none is nearer to another."
+        why = "nothing is known about these arms, so no two are closer than any others."
         return say(ax, f"No plane to draw: {why}")
     if not shares.any():
         return say(ax, "No plane to draw: all arms have the same features.")
@@ -99,7 +99,7 @@ def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
     """Draw the arms, coloured by their means; returns what the caption says of them."""
     many, words = len(places) > NAMED, ""
     if len(places) > DOTS:
-        words = f"{DOTS:,} of the {len(places):,} arms are drawn, by chance, and the shortlist. "
+        words = f"A random {DOTS:,} of the {len(places):,} arms are drawn, plus the shortlist. "
         some = np.random.default_rng(0).choice(len(places), DOTS, replace=False)
         places, means = places[some], means[some]
     style = {"s": 18 if many else 45, "linewidth": 0.4, "edgecolor": "white", "zorder": 3}
@@ -131,7 +131,7 @@ def _axes(ax: Any, shares: np.ndarray) -> None:
     if shares[1] == 0.0:
         ax.set_ylim(-1.0, 1.0)
         ax.set_yticks([])
-        ax.set_ylabel("the features have no second one", fontsize=9)
+        ax.set_ylabel("the features have no second component", fontsize=9)
         return
     ax.set_aspect("equal", adjustable="datalim")  # a distance is the same in all directions
     ax.set_ylabel(f"second ({_percent(shares[1])})", fontsize=9)

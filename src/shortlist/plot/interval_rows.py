@@ -153,10 +153,10 @@ def _stop(study: Study, look: Look, ax: Any) -> str:
         rows = ""
     if setup.budget is not None:
         return (
-            f"{rows}Each interval would hold the difference of two arms named beforehand with "
-            f"probability {1 - study.problem.delta:g}; of arms chosen by the results it holds less "
-            f"often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
-            f"after {setup.budget:,} evaluations, wherever they are. "
+            f"{rows}Each interval would contain the difference of two arms named beforehand with "
+            f"probability {1 - study.problem.delta:g}; of arms chosen by the results it does so "
+            f"less often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
+            f"after {setup.budget:,} evaluations, regardless of these bounds. "
         )
     if setup.lagged:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"

@@ -112,7 +112,7 @@ def _cut_the_start(ax: Any, times: np.ndarray, values: np.ndarray, epsilon: floa
     if len(times) < MANY or values.max() - epsilon <= STEEP * height:
         return ""
     ax.set_ylim(min(epsilon, values.min()) - 0.07 * height, epsilon + 1.2 * height)
-    return f"The start, from {number(float(values.max()))} on, is above the frame. "
+    return f"The start, up to {number(float(values.max()))}, is cut off at the top. "
 
 
 def _project(

@@ -69,7 +69,7 @@ class Verdict:
 
         Half of the arms of the audit show a smaller one. Of all arms evaluated it is the root mean
         square, with random signs. Either is found with probability 0.9 if the noise is normal, and
-        infinite where none is. Found out for whoever asks: it takes most of the time of a test.
+        infinite where none is. Computed when it is asked for: it takes longer than the test itself.
         """
         return (math.inf, math.inf) if self.test is None else self.test.detectable(self.needed)
 
