@@ -120,7 +120,7 @@ def test_bad_files_are_explained(tmp_path: Path) -> None:
         ("x.parquet", "cannot be read"),
         ("x.npy", "cannot be read"),
         ("x.csv", "a name is expected, then numbers"),
-        ("x.xlsx", "no .csv, .tsv, .parquet or .npy file"),
+        ("x.xlsx", "not a .csv, .tsv, .parquet or .npy file"),
         ("none.npy", "no file"),
     ):
         with pytest.raises(InvalidFeatures, match=words):

@@ -208,7 +208,7 @@ def test_the_code_that_runs_depend_on_is_found(monkeypatch: pytest.MonkeyPatch) 
     before = store.code()
     monkeypatch.setattr(store, "ROOMS", (*store.ROOMS, "nowhere"))
     store.code.cache_clear()
-    with pytest.raises(FileNotFoundError, match="nowhere holds no sources"):
+    with pytest.raises(FileNotFoundError, match="nowhere contains no sources"):
         store.code()
     monkeypatch.undo()
     assert store.code() == before

@@ -100,7 +100,7 @@ def test_a_study_stored_before_there_was_top_two_goes_on_as_it_was(tmp_path: Pat
     assert again.bound.name == shortlist.Study.load(path).bound.name == "XY-halving"
     plans = [each.round.strategy.plan.tolist() for each in (study, again)]
     assert plans[0] == plans[1]
-    with pytest.raises(errors.StudyMismatch, match="now given algorithm = top-two"):
+    with pytest.raises(errors.StudyMismatch, match="but algorithm = top-two"):
         begin(60, algorithm="top-two", storage=path)
     with pytest.raises(errors.StudyMismatch, match="'budget': 61"):
         begin(61, storage=path)

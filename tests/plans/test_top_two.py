@@ -175,7 +175,7 @@ def test_a_study_stored_before_there_were_pairs_in_doubt_goes_on_as_it_was(tmp_p
     again = begin(60, storage=path)  # nothing is named, and the budget is the same
     assert again.bound.name == shortlist.Study.load(path).bound.name == "top-two"
     assert again.round.strategy.plan.tolist() == study.round.strategy.plan.tolist()
-    with pytest.raises(errors.StudyMismatch, match="now given algorithm = pairs-in-doubt"):
+    with pytest.raises(errors.StudyMismatch, match="but algorithm = pairs-in-doubt"):
         begin(60, algorithm="pairs-in-doubt", storage=path)
 
 

@@ -312,7 +312,7 @@ def test_of_a_file_told_before_only_what_differs_was_measured_again(study: short
     assert (repeated["taken"], repeated["known"]) == ([], [0, 2])
     moved = {**rows, "text": "arm,value\noak,0.9\nash,0.5\noak,0.75\n"}
     for sent in (moved, {**moved, "measured_again": True}):
-        with pytest.raises(ToldBefore, match=r"for 'ash', as trial 0, and is for 'oak' here"):
+        with pytest.raises(ToldBefore, match=r"for 'ash', as trial 0, but is for 'oak' here"):
             actions.tell(study, sent)
     assert study.evaluations == 3
 

@@ -367,7 +367,7 @@ def test_a_study_says_that_it_cannot_be_pickled(tmp_path: Path) -> None:
         for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(errors.InvalidInput, match=words):
                 attempt(s)
-    with ProcessPoolExecutor(1) as pool, pytest.raises(errors.InvalidSetting, match="use Study"):
+    with ProcessPoolExecutor(1) as pool, pytest.raises(errors.InvalidSetting, match="call Study"):
         s.run(s.tell, executor=pool, progress=False)  # type: ignore[arg-type]
     assert shortlist.Study.load(str(path), "study").fingerprint == s.fingerprint
 

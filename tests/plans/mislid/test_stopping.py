@@ -15,21 +15,23 @@ from shortlist.numerics.quadratic import nearest, workspace
 from shortlist.plans.mislid.alternative import model_weight
 from shortlist.plans.mislid.stopping import (
     PRIOR_SHARE,
-    Evidence,
     Known,
     LikelihoodRatio,
     PairBounds,
+    StoppingBounds,
     noise_bound,
 )
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.simulation.instances import Instance
 
 
-def evidence(kind: Any, instance: Instance, c: float, pulls: np.ndarray, seed: int = 0) -> Evidence:
+def evidence(
+    kind: Any, instance: Instance, c: float, pulls: np.ndarray, seed: int = 0
+) -> StoppingBounds:
     rng = np.random.default_rng(seed)
     task = ReducedProblem(instance.features, instance.m, instance.sigma, 0.05, 0.0)
     noise = instance.sigma * np.sqrt(pulls) * rng.standard_normal(len(pulls))
-    made: Evidence = kind.of(task, c, 10).after(pulls, pulls * instance.means + noise)
+    made: StoppingBounds = kind.of(task, c, 10).after(pulls, pulls * instance.means + noise)
     return made
 
 

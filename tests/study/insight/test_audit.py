@@ -465,7 +465,7 @@ def test_the_command_line_knows_the_audit(tmp_path):
         study.tell(trial, curve[trial.arm] + 0.2 * noise.normal())
     study.close()
     asked = command("ask", "screen.toml", "-n", 30, "--out", "plate.csv", folder=tmp_path)
-    assert "20 trials of the audit" in asked.stderr
+    assert "20 of these trials belong to the audit" in asked.stderr
     assert "the audit has room for 20 trials only" in asked.stderr
     state = json.loads(command("status", "screen.toml", "--json", folder=tmp_path).stdout)
     assert (state["stage"], state["linearity"]) == ("audit", "untested")
