@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import forks
 import shortlist
 from shortlist.errors import InvalidExpression, InvalidFeatures, InvalidInput
 from shortlist.files import arrow
@@ -138,7 +138,7 @@ print((memory("VmHWM") - before) / matrix.nbytes)
 def test_a_parquet_file_is_not_in_memory_beside_its_table(
     kind: str, most: float, tmp_path: Path
 ) -> None:
-    x = normal(50_000, 50)
+    x = normal(100_000, 50)
     table = pa.table({f"f{k}": x[:, k] for k in range(50)})
     if kind == "lists":
         table = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 50)})
@@ -146,7 +146,7 @@ def test_a_parquet_file_is_not_in_memory_beside_its_table(
     pq.write_table(table[:2], tmp_path / "tiny.parquet")
     files = [str(tmp_path / name) for name in ("tiny.parquet", "x.parquet")]
     told = subprocess.run(
-        [*forks.python(), "-c", PEAK, *files], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PEAK, *files], capture_output=True, text=True, check=True
     )
     # The names take 0.2 of the features, and the table itself 1.
     assert 1.0 < float(told.stdout) < most
