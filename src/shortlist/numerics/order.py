@@ -186,7 +186,9 @@ def first_largest(values: Reals) -> int:
     >>> first_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
     1
     """
-    return int(np.argmax(np.isclose(values, values.max(), rtol=ALIKE, atol=0.0)))
+    largest = values.max()
+    least = largest - ALIKE * abs(largest) if np.isfinite(largest) else largest
+    return int(np.argmax(values >= least))
 
 
 def largest_first(values: Reals) -> Integers:

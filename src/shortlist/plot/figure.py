@@ -88,7 +88,7 @@ def save(figure: Figure, path: str | PathLike[str], *, replace: bool = True) -> 
         paths = [path.with_name(f"{path.name}{ending}") for ending in EMPTY]
     dpi, engine, shown = figure.dpi, figure.get_layout_engine(), figure.canvas
     try:
-        # What savefig does too, but it draws all once more for each file, to lay it out.
+        # As savefig does, which lays out and draws everything once more for each file.
         figure.set_dpi(DPI)
         if engine is not None:
             engine.execute(figure)
