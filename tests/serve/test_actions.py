@@ -47,7 +47,7 @@ def test_a_result_that_contradicts_is_refused_with_all_others(study: shortlist.S
             actions.tell(study, {"results": results})
     with pytest.raises(
         TrialClosed,
-        match=r"0\.5 is stored\).*`shortlist correct STUDY 0 --value X --reason TEXT` corrects",
+        match=r"0\.5 is stored; `shortlist correct STUDY 0 --value X --reason TEXT` corrects",
     ):
         actions.fail(study, {"trials": [1, 0]})
     assert study.fingerprint == before
@@ -65,6 +65,26 @@ def test_what_another_process_told_is_known(study: shortlist.Study, tmp_path: Pa
     told = actions.tell(study, {"results": [{"trial": k, "value": 0.5} for k in (0, 2)]})
     assert (told["taken"], told["known"]) == ([2], [0])
     assert actions.fail(study, {"trials": [1]})["known"] == [1]
+
+
+@pytest.mark.parametrize("ending", ["failed", "told"])
+def test_what_another_process_ends_in_between_is_known_or_named(
+    study: shortlist.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    study.ask(2)
+    other, fail = shortlist.Study.load(tmp_path / "study.db"), study.fail
+
+    def too_late(trial: shortlist.Trial, reason: str) -> shortlist.Trial:
+        if trial.number == 1:
+            other.fail(1) if ending == "failed" else other.tell(1, 0.75)
+        return fail(trial, reason)
+
+    monkeypatch.setattr(study, "fail", too_late)
+    if ending == "failed":
+        assert actions.fail(study, {"trials": [0, 1]})["pending"] == 0
+    else:
+        with pytest.raises(TrialClosed, match=r"0\.75 is stored.*only 0 could be failed before"):
+            actions.fail(study, {"trials": [0, 1]})
 
 
 def test_what_is_told_by_another_process_in_between_is_looked_at_again(

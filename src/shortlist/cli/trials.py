@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -35,6 +34,7 @@ from shortlist.errors import (
 from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
 from shortlist.printable import count
+from shortlist.study.closing import close_trials
 from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
 from shortlist.study.plate import PlateResults, match, read_plate, write_plate
 
@@ -327,7 +327,7 @@ def fail(
     as_json: JsonOption = False,
 ) -> None:
     """Record that trials failed; no value is made up."""
-    _close(study, trials, name, as_json, "failed", lambda opened, t: opened.fail(t, reason))
+    _close(study, trials, name, as_json, "failed", reason)
 
 
 def cancel(
@@ -337,7 +337,7 @@ def cancel(
     as_json: JsonOption = False,
 ) -> None:
     """Record that trials will not be evaluated."""
-    _close(study, trials, name, as_json, "cancelled", lambda opened, t: opened.cancel(t))
+    _close(study, trials, name, as_json, "cancelled")
 
 
 def _close(
@@ -345,41 +345,16 @@ def _close(
     words: list[str] | None,
     name: str | None,
     as_json: bool,
-    state: str,
-    close: Callable[[Study, Trial], Trial],
+    state: Literal["failed", "cancelled"],
+    reason: str = "",
 ) -> None:
-    """Close open trials; those that are in the wanted state already are left alone."""
     study, trials = open_trials(place, words or [], name)
-
-    def refused(trial: Trial, outcome: str) -> TrialClosed:
-        stored = ""
-        if trial.value is not None:
-            line = command("correct", f"{trial.number} --value X --reason TEXT")
-            stored = f" ({trial.value!r} is stored; {line} corrects a wrong one)"
-        return TrialClosed(
-            f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be "
-            f"{state}{stored}: {outcome}."
-        )
-
-    unchanged = "nothing was changed"
-    for trial in trials:
-        if trial.state not in ("pending", state):
-            raise refused(trial, unchanged)
-    pending = [trial for trial in trials if trial.state == "pending"]
-    for k, trial in enumerate(pending):
-        try:
-            close(study, trial)
-        except TrialClosed:  # somebody closed it just now
-            closed = study.trials[trial.number]
-            if closed.state != state:
-                before = f"only {trial_numbers(pending[:k])} could be {state} before"
-                raise refused(closed, before if k else unchanged) from None
-    known = [trial.number for trial in trials if trial not in pending]
+    closed, known = close_trials(study, [trial.number for trial in trials], state, reason)
     say_state(
         study,
         as_json,
-        f"{count(len(pending), 'trial')} {state}{f', {len(known)} before' if known else ''}.",
-        closed=[trial.number for trial in pending],
+        f"{count(len(closed), 'trial')} {state}{f', {len(known)} before' if known else ''}.",
+        closed=closed,
         known=known,
     )
 

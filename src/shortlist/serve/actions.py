@@ -6,15 +6,16 @@ result by its trial or its key, a failure or a cancellation by its trial.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from shortlist.advice import command, in_shell
+from shortlist.advice import in_shell
 from shortlist.errors import InvalidInput, TrialClosed, UnknownTrial
 from shortlist.files.paths import from_here
 from shortlist.problem import whole_number
+from shortlist.study.closing import check_open, close_trials
 from shortlist.study.insight.summary import trial_report
 from shortlist.study.plate import match, read_plate
 from shortlist.study.running.objective import checked_value
@@ -179,7 +180,8 @@ def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Told
             if (trial := study.trials[number]).state == "told" and trial.was_told(value)
         ]
         fresh = {number: value for number, value in values.items() if number not in known}
-        _check_open(study, list(fresh), "told")
+        for number in fresh:
+            check_open(study.trials[number], "told")
         try:
             study.tell_many(fresh.items())
             break
@@ -201,10 +203,7 @@ def fail(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     [0]
     """
     check_names(given, needed=["trials"], others=["reason"])
-    reason = given.get("reason", "")
-    if not isinstance(given["trials"], list) or not isinstance(reason, str):
-        raise InvalidInput("trials must be a list of numbers, and reason a text.")
-    return _close(study, given["trials"], "failed", lambda number: study.fail(number, reason))
+    return _close(study, given["trials"], "failed", given.get("reason", ""))
 
 
 def cancel(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,23 +218,18 @@ def cancel(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     [0]
     """
     check_names(given, needed=["trials"])
-    return _close(study, given["trials"], "cancelled", study.cancel)
+    return _close(study, given["trials"], "cancelled")
 
 
 def _close(
-    study: Study, trials: object, wanted: str, close: Callable[[int], object]
+    study: Study, trials: object, ending: Literal["failed", "cancelled"], reason: object = ""
 ) -> dict[str, Any]:
-    """End open trials without a result; those that ended so before are left alone."""
-    if not isinstance(trials, list):
-        raise InvalidInput("trials must be a list of numbers.")
+    if not isinstance(trials, list) or not isinstance(reason, str):
+        raise InvalidInput("trials must be a list of numbers, and reason a text.")
     study.refresh()
-    numbers = list(dict.fromkeys(_number(study, trial) for trial in trials))
-    known = [number for number in numbers if study.trials[number].state == wanted]
-    fresh = [number for number in numbers if number not in known]
-    _check_open(study, fresh, wanted)
-    for number in fresh:
-        close(number)
-    return {"closed": fresh, "known": known, **state(study)}
+    numbers = [_number(study, trial) for trial in trials]
+    closed, known = close_trials(study, numbers, ending, reason)
+    return {"closed": closed, "known": known, **state(study)}
 
 
 def _number(study: Study, trial: object) -> int:
@@ -249,21 +243,6 @@ def _number(study: Study, trial: object) -> int:
             "numbered from 0."
         )
     return number
-
-
-def _check_open(study: Study, numbers: Sequence[int], wanted: str) -> None:
-    for number in numbers:
-        trial = study.trials[number]
-        if trial.state != "pending":
-            stored, remedy = "", ""
-            if trial.value is not None:
-                stored = f" ({trial.value!r} is stored)"
-                line = command("correct", f"{number} --value X --reason TEXT")
-                remedy = f" {line} corrects a wrong result."
-            raise TrialClosed(
-                f"trial {number} ({trial.name!r}) is {trial.state}{stored} and cannot be {wanted} "
-                f"any more: nothing was changed.{remedy}"
-            )
 
 
 def check_names(given: object, needed: Sequence[str], others: Sequence[str] = ()) -> None:
