@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures.process import ProcessPoolExecutor
@@ -16,10 +17,11 @@ import pytest
 import shortlist
 from shortlist import errors
 from shortlist.catalog.names import find_algorithm
+from shortlist.engine.contract import Runs
 from shortlist.noise import Noise, first_of_each
 from shortlist.rules.rewards import first_rewards
 from shortlist.rules.rule import rule
-from shortlist.simulation.chunk import chunks_of
+from shortlist.simulation.chunk import Chunk, chunks_of
 
 PATIENCE = 60.0
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -82,6 +84,37 @@ def test_comparisons_are_the_same_for_other_instances_and_cuts() -> None:
     assert frames[0].equals(shortlist.compare("LinGIFA", instance, start=2, **SETTINGS).frame)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "arms", "several"),
+    [
+        ("LUCB", 4, True),
+        ("Racing", 4, True),
+        ("Guess-and-verify", 4, False),
+        ("Guess-and-verify", 100, True),
+        ("lazy track-and-stop", 4, False),
+        (shortlist.PairsInDoubt(budget=9), 100, False),
+        (shortlist.GIFA(selection=least_pulled.interpreted(), name="slow"), 4, False),
+    ],
+)
+def test_runs_that_need_the_interpreter_are_made_by_one_thread(
+    monkeypatch: pytest.MonkeyPatch, algorithm: Any, arms: int, several: bool
+) -> None:
+    instance = shortlist.instances.random(K=arms, N=2, m=1, seed=0)
+    threads, meeting, run = set(), threading.Barrier(2), Chunk.run
+
+    def noted(chunk: Chunk, attempt: int = 0) -> Runs:
+        if threading.get_ident() not in threads:
+            threads.add(threading.get_ident())
+            if several:
+                meeting.wait(PATIENCE)  # for the other thread, or the first may make all runs
+        return run(chunk, attempt)
+
+    monkeypatch.setattr(Chunk, "run", noted)
+    settings = {**SETTINGS, "runs": 4, "max_samples": 200}
+    shortlist.compare(algorithm, instance, workers=2, **settings)
+    assert len(threads) == (2 if several else 1)
+
+
 @FORKS
 def test_a_rule_that_does_not_compile_cannot_be_sent_to_processes() -> None:
     slow = shortlist.GIFA(selection=least_pulled.interpreted(), name="slow")
@@ -115,7 +148,7 @@ def test_a_piece_that_is_lost_is_sent_again() -> None:
         there = shortlist.compare(
             ["LUCB", "LinGIFA"], INSTANCE, executor=pool, workers=1, **SETTINGS
         ).frame
-    assert pool.sent == 3 * 2 * 16
+    assert pool.sent == 3 * 2 * 5
     assert there.equals(here)
     with LosesPieces(99) as pool, pytest.raises(CancelledError, match="again and again"):
         shortlist.compare("LUCB", INSTANCE, executor=pool, **SETTINGS)

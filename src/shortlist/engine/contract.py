@@ -114,6 +114,10 @@ class AnyEngine(Protocol):
     def setup(self) -> Setup:
         """What it was made for, and how it stops."""
 
+    @property
+    def gains_by_threads(self) -> bool:
+        """Whether two threads make more runs than one: not where both need the interpreter."""
+
     def posterior(self) -> Posterior:
         """An empty posterior."""
 

@@ -104,6 +104,11 @@ class Engine:
     def _resident(self) -> int:
         return number_of_rows(self.setup.features, self.setup.m, self.flags, by_gaps=self._by_gaps)
 
+    @property
+    def gains_by_threads(self) -> bool:
+        """Whether two threads make more runs than one: not where both need the interpreter."""
+        return self._compiled and self.allocation != LAZY
+
     @cached_property
     def _compiled(self) -> bool:
         """Whether every rule is machine code; one that is not takes the loop with it."""

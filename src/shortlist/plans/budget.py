@@ -121,6 +121,7 @@ class BudgetStrategy(Strategy):
     """
 
     seed: int  # of the study, as soon as it has decided once
+    told: int = 0  # how many results it has seen
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
         arms, rank = problem.features.shape
@@ -134,11 +135,6 @@ class BudgetStrategy(Strategy):
 
         self.threshold = float(ndtri(1.0 - problem.delta / 2.0))
         self.plan = self._first_plan()
-
-    @property
-    def told(self) -> int:
-        """How many results it has seen."""
-        return int(self.pulls.sum())
 
     @property
     @abstractmethod
@@ -158,6 +154,7 @@ class BudgetStrategy(Strategy):
         """Take in results, whether or not those of the plan, and make the next plan."""
         after = self.copy()
         after.seed = self.seed if seed is None else seed
+        after.told = self.told + int(pulls.sum())
         after.pulls, after.sums = self.pulls + pulls, self.sums + sums
         after._estimate()
         after._find_boundary()

@@ -30,6 +30,7 @@ decide how long it takes. docs/guess-and-verify.md has the whole proof.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -535,11 +536,16 @@ def vote(
         lowest = np.take_along_axis(drawn, best, axis=1).min(axis=1)
         right = drawn[:, held].min(axis=1) >= lowest - problem.epsilon
         votes[packed] += float(right.sum()) / DRAWS
-        for some in best[~right]:
+        others = np.zeros((count - int(right.sum()), len(contenders)), np.bool_)
+        np.put_along_axis(others, best[~right], True, axis=1)
+        for drawn_set, number in Counter(map(bytes, others)).items():
             other = np.zeros(len(inside), np.bool_)
-            other[contenders[some]] = True
+            other[contenders[np.frombuffer(drawn_set, np.bool_)]] = True
             key = np.packbits(other).tobytes()
-            votes[key] = votes.get(key, 0.0) + 1.0 / DRAWS
+            for _ in range(
+                number
+            ):  # not number/DRAWS, which other versions would round differently
+                votes[key] = votes.get(key, 0.0) + 1.0 / DRAWS
     return votes
 
 

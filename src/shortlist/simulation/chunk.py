@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -148,6 +148,23 @@ class Sender:
     def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
         """Have a chunk run; ``attempt`` counts how often it was lost before."""
         return self._executor.submit(chunk.run, attempt)
+
+
+class ThreadSender(Sender):
+    """Submits chunks to threads of its own; to a single one those that more would slow down."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(ThreadPoolExecutor(threads))
+        self._single = ThreadPoolExecutor(1)
+
+    def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
+        """Have a chunk run by a thread."""
+        pool = self._executor if chunk.engine.gains_by_threads else self._single
+        return pool.submit(chunk.run, attempt)
+
+    def __exit__(self, *error: object) -> None:
+        self._executor.shutdown()
+        self._single.shutdown()
 
 
 class _SharingSender(Sender, ABC):

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     CancelledError,
-    Executor,
     Future,
-    ThreadPoolExecutor,
     wait,
 )
 from contextlib import contextmanager
@@ -25,13 +23,14 @@ from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting, warn_caller
 from shortlist.numerics.random import run_seeds
 from shortlist.problem import checked_seed, suspicious_delta, whole_number
-from shortlist.simulation.chunk import Chunk, Sender, chunks_of
+from shortlist.simulation.chunk import Chunk, Sender, ThreadSender, chunks_of
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
 from shortlist.study.insight.audit import is_audited
 from shortlist.study.running.executors import check_sendable, find_executor, is_dask_client, is_lost
 
-CHUNKS_A_WORKER = 16
+LEAST_CHUNKS, MOST_CHUNKS = 4, 16  # of a worker, so that all end at about the same time
+RUNS_A_CHUNK = 8  # or more, where that leaves every worker enough chunks
 ATTEMPTS = 3  # to send a lost chunk again; Dask itself has tried as often before it says so
 
 
@@ -141,7 +140,7 @@ def compare(
     seeds = run_seeds(checked_seed(seed), start + runs)[start:]
     cores = workers or _workers(executor)
     where = None if executor is None else find_executor(executor)
-    shares = np.array_split(seeds, min(runs, cores * CHUNKS_A_WORKER))
+    shares = np.array_split(seeds, _chunk_count(runs, cores))
     chunks = {
         name: chunks_of(
             bound,
@@ -154,10 +153,10 @@ def compare(
         for name, bound in bounds.items()
     }
     if where is not None:
-        found = _run_all(chunks, where, progress)
-    else:
-        with ThreadPoolExecutor(max_workers=cores) as pool:
-            found = _run_all(chunks, pool, progress)
+        for name, (first, *_) in chunks.items():
+            check_sendable(where, first, f"the algorithm {name!r} or the instance")
+    with ThreadSender(cores) if where is None else Sender.to(where) as sender:
+        found = _run_all(chunks, sender, progress)
     tables = [
         _rows(name, bound, instance, start, found[name], audit) for name, bound in bounds.items()
     ]
@@ -184,16 +183,20 @@ def _workers(executor: Any) -> int:
     return threads or os.cpu_count() or 1
 
 
+def _chunk_count(runs: int, workers: int) -> int:
+    """Into how many chunks runs are cut: sending one may take as long as several short runs."""
+    wanted = min(runs // RUNS_A_CHUNK, MOST_CHUNKS * workers)
+    return min(runs, max(wanted, LEAST_CHUNKS * workers))
+
+
 def _run_all(
-    chunks: dict[str, list[Chunk]], executor: Executor, progress: bool
+    chunks: dict[str, list[Chunk]], sender: Sender, progress: bool
 ) -> dict[str, list[Runs]]:
-    """The runs of every chunk, by algorithm; a chunk that the executor loses is sent again."""
-    for name, (first, *_) in chunks.items():
-        check_sendable(executor, first, f"the algorithm {name!r} or the instance")
+    """The runs of every chunk, by algorithm; a chunk that is lost is sent again."""
     found: dict[str, list[Any]] = {name: [None] * len(each) for name, each in chunks.items()}
     waiting: dict[Future[Runs], tuple[str, int, int]] = {}
     total = sum(len(chunk.seeds) for each in chunks.values() for chunk in each)
-    with Sender.to(executor) as sender, _progress_bar(progress, total) as advance:
+    with _progress_bar(progress, total) as advance:
         try:
             for name, each in chunks.items():
                 for k, chunk in enumerate(each):
