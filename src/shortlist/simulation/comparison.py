@@ -75,8 +75,10 @@ def compare(
     max_samples : int
         A run that has not stopped by then is cut off, and counted as unfinished.
     workers : int, optional
-        Threads; by default one per core. With an ``executor``: for how many workers to split the
-        runs; by default as many as a Dask client has, or one per core.
+        Threads; by default one per core. Algorithms that make plans are written in Python: with few
+        arms, or a budget, more threads would make them slower, and one is used. Processes use
+        all cores: ``executor=ProcessPoolExecutor()``. With an ``executor``: for how many workers to
+        split the runs; by default as many as a Dask client has, or one per core.
     executor : concurrent.futures.Executor or Dask client, optional
         Where to run, instead of in new threads. Runs that it loses are sent again.
     threshold : optional

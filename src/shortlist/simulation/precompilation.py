@@ -55,11 +55,13 @@ def precompile_kind(kind: str) -> None:
         KINDS[kind]()
 
 
-def _use(*algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian") -> None:
+def _use(
+    *algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian", sigma: Any = 0.5
+) -> None:
     """Run a study and a comparison with each algorithm, for a few results."""
     x = np.random.default_rng(0).uniform(size=(arms, 3)) / 3.0
     means = x.sum(axis=1)
-    told: dict[str, Any] = {"sigma": 0.5}
+    told: dict[str, Any] = {"sigma": sigma}
     if noise == "bernoulli":
         told = {"sigma": "bounded", "reward_range": (0.0, 1.0)}
     for algorithm in algorithms:
@@ -67,7 +69,8 @@ def _use(*algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian")
         for _ in range(RESULTS):
             if not study.done:
                 trial = study.ask()
-                study.tell(trial, float(means[trial.arm]))
+                study.tell(trial, float(means[trial.arm]) + 0.001 * study.evaluations)
+        study.table()
         instance = from_arrays(x, m=1, sigma=0.5, means=means, noise=noise)
         most = len(study.bound.engine.setup.initial) + RESULTS
         compare([algorithm], instance, runs=1, **told, max_samples=most, progress=False)
@@ -75,7 +78,7 @@ def _use(*algorithms: Algorithm | str, arms: int = FEW, noise: str = "gaussian")
 
 # The slowest to compile first. One algorithm stands for all that share its code.
 KINDS: dict[str, Callable[[], None]] = {
-    "few": lambda: _use("m-LinGapE"),  # and LUCB, UGapE, LinGapE, LinGIFA
+    "few": lambda: _use("m-LinGapE", "m-LinGapE optimized", "LUCB"),  # and UGapE, LinGapE, LinGIFA
     "many": lambda: _use("m-LinGapE", arms=MANY),
     "some": lambda: _use("LinGIFA", arms=SOME),
     "allocations": lambda: _use("LinGame"),
@@ -83,4 +86,5 @@ KINDS: dict[str, Callable[[], None]] = {
     "plans": lambda: _use("Phased"),
     "classical": lambda: _use("KL-LUCB", noise="bernoulli"),
     "budgets": lambda: _use(PairsInDoubt(budget=RESULTS), TopTwo(budget=RESULTS)),
+    "estimates": lambda: _use("m-LinGapE", sigma="estimate"),  # of σ
 }
