@@ -115,6 +115,19 @@ def test_runs_that_need_the_interpreter_are_made_by_one_thread(
     assert len(threads) == (2 if several else 1)
 
 
+def test_one_worker_is_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, run = set(), Chunk.run
+
+    def noted(chunk: Chunk, attempt: int = 0) -> Runs:
+        threads.add(threading.get_ident())
+        return run(chunk, attempt)
+
+    monkeypatch.setattr(Chunk, "run", noted)
+    both = ["LUCB", "Guess-and-verify"]
+    shortlist.compare(both, INSTANCE, workers=1, **{**SETTINGS, "runs": 4})
+    assert len(threads) == 1
+
+
 @FORKS
 def test_a_rule_that_does_not_compile_cannot_be_sent_to_processes() -> None:
     slow = shortlist.GIFA(selection=least_pulled.interpreted(), name="slow")

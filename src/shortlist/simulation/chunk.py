@@ -155,7 +155,7 @@ class ThreadSender(Sender):
 
     def __init__(self, threads: int) -> None:
         super().__init__(ThreadPoolExecutor(threads))
-        self._single = ThreadPoolExecutor(1)
+        self._single = ThreadPoolExecutor(1) if threads > 1 else self._executor
 
     def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
         """Have a chunk run by a thread."""
