@@ -85,19 +85,20 @@ def test_comparisons_are_the_same_for_other_instances_and_cuts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "arms", "several"),
+    ("algorithms", "arms", "workers", "expected"),
     [
-        ("LUCB", 4, True),
-        ("Racing", 4, True),
-        ("Guess-and-verify", 4, False),
-        ("Guess-and-verify", 100, True),
-        ("lazy track-and-stop", 4, False),
-        (shortlist.PairsInDoubt(budget=9), 100, False),
-        (shortlist.GIFA(selection=least_pulled.interpreted(), name="slow"), 4, False),
+        ("LUCB", 4, 2, 2),
+        ("Racing", 4, 2, 2),
+        ("Guess-and-verify", 4, 2, 1),
+        ("Guess-and-verify", 100, 2, 2),
+        ("lazy track-and-stop", 4, 2, 1),
+        (shortlist.PairsInDoubt(budget=9), 100, 2, 1),
+        (shortlist.GIFA(selection=least_pulled.interpreted(), name="slow"), 4, 2, 1),
+        (["LUCB", "Guess-and-verify"], 4, 1, 1),
     ],
 )
 def test_runs_that_need_the_interpreter_are_made_by_one_thread(
-    monkeypatch: pytest.MonkeyPatch, algorithm: Any, arms: int, several: bool
+    monkeypatch: pytest.MonkeyPatch, algorithms: Any, arms: int, workers: int, expected: int
 ) -> None:
     instance = shortlist.instances.random(K=arms, N=2, m=1, seed=0)
     threads, meeting, run = set(), threading.Barrier(2), Chunk.run
@@ -105,27 +106,14 @@ def test_runs_that_need_the_interpreter_are_made_by_one_thread(
     def noted(chunk: Chunk, attempt: int = 0) -> Runs:
         if threading.get_ident() not in threads:
             threads.add(threading.get_ident())
-            if several:
+            if expected == 2:
                 meeting.wait(PATIENCE)  # for the other thread, or the first may make all runs
         return run(chunk, attempt)
 
     monkeypatch.setattr(Chunk, "run", noted)
     settings = {**SETTINGS, "runs": 4, "max_samples": 200}
-    shortlist.compare(algorithm, instance, workers=2, **settings)
-    assert len(threads) == (2 if several else 1)
-
-
-def test_one_worker_is_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads, run = set(), Chunk.run
-
-    def noted(chunk: Chunk, attempt: int = 0) -> Runs:
-        threads.add(threading.get_ident())
-        return run(chunk, attempt)
-
-    monkeypatch.setattr(Chunk, "run", noted)
-    both = ["LUCB", "Guess-and-verify"]
-    shortlist.compare(both, INSTANCE, workers=1, **{**SETTINGS, "runs": 4})
-    assert len(threads) == 1
+    shortlist.compare(algorithms, instance, workers=workers, **settings)
+    assert len(threads) == expected
 
 
 @FORKS

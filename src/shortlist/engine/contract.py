@@ -115,7 +115,7 @@ class AnyEngine(Protocol):
         """What it was made for, and how it stops."""
 
     @property
-    def gains_by_threads(self) -> bool:
+    def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
 
     def posterior(self) -> Posterior:

@@ -105,7 +105,7 @@ class Engine:
         return number_of_rows(self.setup.features, self.setup.m, self.flags, by_gaps=self._by_gaps)
 
     @property
-    def gains_by_threads(self) -> bool:
+    def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
         return self._compiled and self.allocation != LAZY
 

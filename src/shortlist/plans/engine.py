@@ -39,7 +39,7 @@ DECISIONS = 20  # about how many a study still takes
 PULL = 15.0  # nanoseconds of a simulated pull
 # Arms: with fewer, a decision is a matter of the interpreter. Two threads took 1.03 to 1.8 times as
 # long as one with 4 to 10 arms, and 0.5 to 0.9 times as long with 100.
-MANY = 64
+ARMS_FOR_THREADS = 64
 
 
 class PlanProgress:
@@ -155,11 +155,11 @@ class PlanEngine:
         )
 
     @property
-    def gains_by_threads(self) -> bool:
+    def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
         if isinstance(self._first, CompiledStrategy):
             return True
-        return self.budget is None and len(self.problem.features) >= MANY
+        return self.budget is None and len(self.problem.features) >= ARMS_FOR_THREADS
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""

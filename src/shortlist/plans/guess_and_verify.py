@@ -542,9 +542,7 @@ def vote(
             other = np.zeros(len(inside), np.bool_)
             other[contenders[np.frombuffer(drawn_set, np.bool_)]] = True
             key = np.packbits(other).tobytes()
-            for _ in range(
-                number
-            ):  # not number/DRAWS, which other versions would round differently
+            for _ in range(number):  # one by one: number / DRAWS is rounded differently
                 votes[key] = votes.get(key, 0.0) + 1.0 / DRAWS
     return votes
 

@@ -159,7 +159,7 @@ class ThreadSender(Sender):
 
     def submit(self, chunk: Chunk, attempt: int = 0) -> Future[Runs]:
         """Have a chunk run by a thread."""
-        pool = self._executor if chunk.engine.gains_by_threads else self._single
+        pool = self._executor if chunk.engine.benefits_from_threads else self._single
         return pool.submit(chunk.run, attempt)
 
     def __exit__(self, *error: object) -> None:

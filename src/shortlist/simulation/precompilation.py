@@ -69,6 +69,7 @@ def _use(
         for _ in range(RESULTS):
             if not study.done:
                 trial = study.ask()
+                # Not equal, since σ may have to be estimated from them.
                 study.tell(trial, float(means[trial.arm]) + 0.001 * study.evaluations)
         study.table()
         instance = from_arrays(x, m=1, sigma=0.5, means=means, noise=noise)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
+UNCHANGED = "nothing was changed"
+
 
 def close_trials(
     study: Study, numbers: Sequence[int], state: Literal["failed", "cancelled"], reason: str = ""
@@ -43,12 +45,11 @@ def close_trials(
         except TrialClosed:  # somebody closed it just now
             if study.trials[trial.number].state != state:
                 before = f"only {trial_numbers(pending[:k])} could be {state} before"
-                unchanged = "nothing was changed"
-                check_open(study.trials[trial.number], state, before if k else unchanged)
+                check_open(study.trials[trial.number], state, before if k else UNCHANGED)
     return [trial.number for trial in pending], known
 
 
-def check_open(trial: Trial, wanted: str, outcome: str = "nothing was changed") -> None:
+def check_open(trial: Trial, wanted: str, outcome: str = UNCHANGED) -> None:
     """Refuse to end a trial that has ended, and say what came of the attempt."""
     if trial.state == "pending":
         return
