@@ -12,8 +12,8 @@ from shortlist.engine.round import candidates_stay, column
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import largest_among, mth_largest
 from shortlist.numerics.random import round_key, seed_stream
-from shortlist.posterior.least_squares import observe_whole, refresh_whole
-from shortlist.posterior.state import LOG_DET, TICK
+from shortlist.posterior.least_squares import UPDATES, refresh_whole, take_in
+from shortlist.posterior.state import LOG_DET, TICK, WHOLE
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.selection import select
 from shortlist.rules.thresholds import remembered
@@ -33,7 +33,7 @@ PARTS = (
 
 
 @compiled(inline=False)
-def rounds(part, state, now, settings, reward, parameters, stream, count):  # type: ignore[no-untyped-def]
+def rounds(part, state, updates, now, settings, reward, parameters, stream, count):  # type: ignore[no-untyped-def]
     arms, m, sigma, constants = (
         state.means.shape[0],
         settings.m,
@@ -47,7 +47,7 @@ def rounds(part, state, now, settings, reward, parameters, stream, count):  # ty
         key = round_key(np.uint64(1), t, 0)
         if part == 1:
             now.figures[0] = remembered(
-                now.thresholds, 2, settings.threshold, t & 1023, state.scalars[LOG_DET], constants
+                now.thresholds, settings.threshold, t & 1023, state.scalars[LOG_DET], constants
             )
         if part == 2 or part == 3 or part == 6:
             for j in range(m):
@@ -69,7 +69,7 @@ def rounds(part, state, now, settings, reward, parameters, stream, count):  # ty
                 1, settings.selection, t & 1, 2 + (t & 1), state.rows[t & 1], state.rows[2 + (t & 1)],
                 state.variances, state.pulls, state.noise, key,
             )  # fmt: skip
-        observe_whole(state, arm, reward(arm, parameters, stream))
+        take_in(state, updates, arm, reward(arm, parameters, stream))
 
 
 def main() -> None:
@@ -86,7 +86,7 @@ def main() -> None:
             refresh_whole(posterior.state)
             start = time.perf_counter()
             rounds(
-                part, posterior.state, now, engine._with_stop, instance.reward.pointer,
+                part, posterior.state, UPDATES[WHOLE], now, engine._with_stop, instance.reward.pointer,
                 instance.parameters, stream, ROUNDS,
             )  # fmt: skip
             best[part] = min(best[part], (time.perf_counter() - start) / ROUNDS * 1e9)

@@ -15,10 +15,12 @@ from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform
 from shortlist.rules import rewards
 from shortlist.rules.rule import REGISTRY, Rule
+from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.study.storage.database import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
 
 RULES = [each for kind in REGISTRY.values() for each in kind.values()]
+RULES += [each.rule for each in THRESHOLDS.values()]
 
 
 @pytest.mark.slow

@@ -6,13 +6,13 @@ import pytest
 from shortlist.errors import SingularDesign
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Reals
-from shortlist.posterior.least_squares import OBSERVE, Observe
+from shortlist.posterior.least_squares import UPDATES, Updates, take_in
 from shortlist.posterior.posterior import Posterior, keeps_all_rows, reduce_to_rank
 from shortlist.posterior.state import State
 
 
 @compiled(typed=True)
-def pull_in_turns(state: State, observe: Observe, rounds: int, means: Reals, wobble: float) -> None:
+def pull_in_turns(state: State, updates: Updates, rounds: int, means: Reals, wobble: float) -> None:
     """Pull every arm, some much more often, with a deterministic wobble for noise.
 
     (An arm that is never pulled is known through λ_V alone: its mean is then ill-conditioned, and
@@ -21,7 +21,7 @@ def pull_in_turns(state: State, observe: Observe, rounds: int, means: Reals, wob
     arms = means.shape[0]
     for t in range(rounds):
         arm = (t // 50) % arms if t % 50 == 0 else (t * t + t // 3) % arms
-        observe(state, arm, means[arm] + wobble * ((t % 7) - 3.0))
+        take_in(state, updates, arm, means[arm] + wobble * ((t % 7) - 3.0))
 
 
 def direct(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, float]:
@@ -48,8 +48,8 @@ def test_a_hundred_thousand_rounds_do_not_drift(arms: int, dimension: int, ridge
     # One short of a refresh is the worst moment to look. What has drifted before the refresh ahead
     # of it is gone, so that more rounds show no more; a million were tried too.
     rounds = 10**5 // 8192 * 8192 - 1
-    observe = OBSERVE[posterior.state.layout].pointer
-    pull_in_turns(posterior.state, observe, rounds, rng.standard_normal(arms), 0.3)
+    updates = UPDATES[posterior.state.layout]
+    pull_in_turns(posterior.state, updates, rounds, rng.standard_normal(arms), 0.3)
     means, gram, log_det = direct(posterior)
     np.testing.assert_allclose(posterior.means, means, rtol=1e-8, atol=1e-8 * abs(means).max())
     np.testing.assert_allclose(posterior.variances, np.diag(gram), rtol=1e-8)

@@ -45,19 +45,20 @@ from shortlist.engine.settings import (
     may_skip_arms,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
+from shortlist.numerics.jit import Function
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
-from shortlist.posterior.least_squares import OBSERVE, REFRESH
-from shortlist.posterior.pilot import pilot_threshold
+from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, climb, row
+from shortlist.posterior.pilot import pilot_threshold, set_aside, surprise
 from shortlist.posterior.posterior import Posterior, width_floor
 from shortlist.posterior.state import FLOOR, LAGGING, OBSERVED, WHOLE, State
 from shortlist.rules.indices import fill_by_pair, paired
 from shortlist.rules.initialization import in_units
+from shortlist.rules.registry import KINDS
 from shortlist.rules.rule import OWN, Rule
 from shortlist.rules.thresholds import two_arm_threshold
 
 ENDS = (settings.PULL, settings.STOP)  # returned by a loop that took all its steps
-RULE_ORDER = ("indices", "threshold", "candidates", "ambiguous", "selection", "stopping")
 STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
 
 
@@ -66,7 +67,7 @@ class Engine:
     """The rules of an algorithm, their settings, and the calls into the compiled loop."""
 
     setup: Setup  # the problem, the posterior's settings, and the first pulls
-    rules: dict[str, Rule]  # one rule of each kind in ``RULE_ORDER``
+    rules: dict[str, Rule]  # one rule of each of ``KINDS``, and the threshold
     constants: Reals  # of the threshold
     design: Design  # (b, c) → w*(b, c), once per pair
     # (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
@@ -104,6 +105,11 @@ class Engine:
     def _resident(self) -> int:
         return number_of_rows(self.setup.features, self.setup.m, self.flags, by_gaps=self._by_gaps)
 
+    @cached_property
+    def _has_missing_rows(self) -> bool:
+        """Whether ``decide`` may need a row of G that is not kept."""
+        return not self._skips_arms and self._resident() < len(self.setup.features)
+
     @property
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
@@ -112,7 +118,7 @@ class Engine:
     @cached_property
     def _compiled(self) -> bool:
         """Whether every rule is machine code; one that is not takes the loop with it."""
-        return all(self.rules[kind].is_compiled for kind in RULE_ORDER)
+        return all(rule.is_compiled for rule in self.rules.values())
 
     def posterior(self) -> Posterior:
         """An empty posterior."""
@@ -376,8 +382,7 @@ class Engine:
 
     @cached_property
     def _with_stop(self) -> Settings:
-        own = {kind: rule for kind, rule in self.rules.items() if rule.number == OWN}
-        numbers = [self.rules[kind].number for kind in RULE_ORDER]
+        numbers = [self.rules[kind].number for kind in KINDS]
         return Settings(
             m=self.setup.m,
             sigma=self.setup.sigma,
@@ -386,7 +391,9 @@ class Engine:
             constants=self.constants,
             numbers=np.array([*numbers, self.allocation], np.int64),
             allocate=ABSENT if self.allocation == NONE else allocate,
-            **{kind: own.get(kind, ABSENT) for kind in RULE_ORDER},
+            log_det=self._log_det or ABSENT,
+            row=row if self._has_missing_rows else ABSENT,
+            **{k: rule if rule.number == OWN else ABSENT for k, rule in self.rules.items()},
         )
 
     @cached_property
@@ -394,17 +401,33 @@ class Engine:
         return self._with_stop.replace(flags=self.flags)
 
     @cached_property
+    def _log_det(self) -> Function[..., float] | None:
+        """What computes the log det that the threshold is given, if that is not the posterior's as it is."""
+        if self.setup.has_pilot:
+            return surprise
+        return climb if self.flags & settings.LEVELS else None
+
+    @cached_property
     def _called(self) -> dict[int, list[Any]]:
-        """What a round calls by address: deciding, taking in a result, refreshing."""
+        """What a round calls by address: deciding, taking in a result, refreshing, and the rest."""
         decides = dict.fromkeys(OBSERVE, decide_by_rows if self._skips_arms else decide)
         if self._skips_arms:
             decides[LAGGING] = decide_lagging
-        more = [] if self.allocation == NONE else [allocate]
+        more = [self.rules["threshold"].function]
+        if self.allocation != NONE:
+            more.append(allocate)
+        if self._has_missing_rows:
+            more.append(row)
+        if self._log_det:
+            more.append(self._log_det)
+        if self.setup.has_pilot:
+            more.append(set_aside)
         return {k: [decides[k], OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
 
     @cached_property
     def _routines(self) -> dict[int, Routines]:
-        return {layout: Routines(*called[:3]) for layout, called in self._called.items()}
+        ends_pilot = set_aside if self.setup.has_pilot else ABSENT
+        return {k: Routines(each[0], ends_pilot, UPDATES[k]) for k, each in self._called.items()}
 
     def _follower(self, layout: int, steps: int) -> Callable[..., int]:
         if layout in self._compiled_for:

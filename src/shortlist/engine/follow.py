@@ -21,6 +21,7 @@ from shortlist.engine.settings import (
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Record
 from shortlist.posterior.lagging import mean_of
+from shortlist.posterior.least_squares import take_in
 from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import ASIDE, OBSERVED, READY, State
 
@@ -108,9 +109,9 @@ def follow(
             if kind == REOPEN:
                 marks[IS_STOPPED] = 0
             elif kind == TAKE:
-                routines.observe(state, arms[step], steps.values[step])
+                take_in(state, routines.updates, arms[step], steps.values[step])
             elif kind == SUPPOSE:
-                routines.observe(state, arms[step], mean_of(state, arms[step]))
+                take_in(state, routines.updates, arms[step], mean_of(state, arms[step]))
         decides = kind in (TAKE, LOOK)
         if decides and marks[IS_INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:
@@ -120,7 +121,7 @@ def follow(
                     if state.pulls[a] < position.wanted[a]:
                         decides = False
             if decides:
-                if state.clock[READY] == 0 and not routines.refresh(state):
+                if state.clock[READY] == 0 and not routines.updates.refresh(state):
                     return SINGULAR
                 marks[IS_INITIALIZED] = 1
         stop = False
@@ -136,6 +137,7 @@ def follow(
             marks[DECIDED_AT] = state.clock[OBSERVED]
             stop = status == STOP
             if status == PILOT_ENDS:
+                routines.set_aside(state)
                 marks[IS_INITIALIZED] = 0
         marks[NEXT] += 1
         marks[IS_IN] = 0

@@ -33,7 +33,7 @@ from shortlist.numerics.records import (
     Record,
     Table,
 )
-from shortlist.posterior.least_squares import start
+from shortlist.posterior.least_squares import start, take_in
 from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import ASIDE, OBSERVED, READY, REGULARIZATION, State
 from shortlist.rules.rule import Reward
@@ -65,7 +65,7 @@ def begin_run(state: State, now: Round, settings: Settings, routines: Routines) 
     """Reset everything that another run has changed."""
     start(state)
     if state.scalars[REGULARIZATION] > 0.0:
-        routines.refresh(state)
+        routines.updates.refresh(state)
     if settings.flags & TARGET:
         reset_allocation(now.allocation)
     if settings.flags & SKIPS_ARMS:
@@ -104,7 +104,7 @@ def replicate(
                 arm = pair[QUEUED]
                 pair[QUEUED] = NO_ARM
             else:
-                if clock[READY] == 0 and not routines.refresh(state):
+                if clock[READY] == 0 and not routines.updates.refresh(state):
                     return SINGULAR
                 status = routines.decide(state, now, settings, runs.seeds[run])
                 if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
@@ -113,11 +113,13 @@ def replicate(
                     runs.stopped[run] = RUN_STOPPED
                     break
                 if status == PILOT_ENDS:
+                    routines.set_aside(state)
                     continue
                 arm = pair[ARM]
             if clock[OBSERVED] >= runs.most:
                 break
-            routines.observe(state, arm, runs.reward(arm, runs.parameters, runs.stream))
+            result = runs.reward(arm, runs.parameters, runs.stream)
+            take_in(state, routines.updates, arm, result)
         for a in range(runs.pulls.shape[1]):
             runs.recommended[run, a] = now.inside[a]
             runs.pulls[run, a] = state.pulls[a]

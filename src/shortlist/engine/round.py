@@ -28,6 +28,7 @@ from shortlist.engine.settings import (
     HAS_INITIAL_PULLS,
     INDICES_RULE,
     LAGGED,
+    LEVELS,
     MTH_GAPS,
     OUTSIDE_GAPS,
     PILOT,
@@ -39,7 +40,6 @@ from shortlist.engine.settings import (
     STOP,
     STOPPING_RULE,
     TARGET,
-    THRESHOLD_RULE,
     Settings,
 )
 from shortlist.numerics.jit import compiled
@@ -53,16 +53,16 @@ from shortlist.numerics.records import (
     Record,
     Table,
 )
-from shortlist.posterior.least_squares import Observe, Refresh, climb, row
-from shortlist.posterior.pilot import pilot_is_over, pilot_threshold, set_aside, surprise
-from shortlist.posterior.state import ASIDE, FLOOR, LEVEL, LOG_DET, OBSERVED, TICK, State
+from shortlist.posterior.least_squares import Updates
+from shortlist.posterior.pilot import pilot_is_over, pilot_threshold, set_aside
+from shortlist.posterior.state import ASIDE, FLOOR, LOG_DET, OBSERVED, TICK, WHOLE, State
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
 from shortlist.rules.indices import fill_by_pair, fill_column
 from shortlist.rules.rule import OWN
 from shortlist.rules.selection import select
 from shortlist.rules.stopping import stopping_statistic
-from shortlist.rules.thresholds import evaluate, remembered, two_arm_threshold
+from shortlist.rules.thresholds import remembered, two_arm_threshold
 
 # Places in ``Round.pair`` and ``Round.figures``.
 B, C, ARM, QUEUED, LAST_B, LAST_C, REMEMBERS = 0, 1, 2, 3, 4, 5, 6
@@ -133,9 +133,15 @@ def make_round(
 
 
 @compiled()
+def slot_of(state: State, settings: Settings, arm: int) -> int:
+    """The slot of the arm's row of G, which is made if it is missing."""
+    return arm if state.layout == WHOLE else settings.row(state, arm)
+
+
+@compiled(inline=False)
 def column(state: State, now: Round, settings: Settings, j: int, since: int, scale: float) -> int:
     """The slot of B_·j, computed at most once per round; with elimination no index ever rises."""
-    slot = row(state, j)
+    slot = slot_of(state, settings, j)
     if now.made[slot] != since + j:
         means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
         number, own, gaps = settings.numbers[INDICES_RULE], settings.indices, now.gaps[slot]
@@ -177,7 +183,9 @@ def candidates_stay(state: State, now: Round, settings: Settings, since: int, sc
             bound = np.inf
             for k in range(m):
                 i = members[k]
-                bound = min(bound, now.gaps[row(state, i), j] + 2.0 * (means[i] - means[j]))
+                bound = min(
+                    bound, now.gaps[slot_of(state, settings, i), j] + 2.0 * (means[i] - means[j])
+                )
             if not bound - worst > ROUNDING * (abs(bound) + abs(worst) + abs(means[j])):
                 return False
     return True
@@ -195,19 +203,16 @@ def begin_round(state: State, now: Round, settings: Settings) -> float:
     flags, constants, t = settings.flags, settings.constants, state.clock[OBSERVED]
     # C is evaluated at t after initial pulls, at t + 1 without them (as in the published runs).
     time = t if flags & HAS_INITIAL_PULLS else t + 1
-    number, own, figures = settings.numbers[THRESHOLD_RULE], settings.threshold, now.figures
     if flags & PILOT and state.clock[ASIDE] == 0:
-        figures[THRESHOLD] = pilot_threshold(time, constants)
-    elif flags & PILOT:
-        learnt = surprise(state, settings.sigma)
-        figures[THRESHOLD] = evaluate(number, own, time, learnt, constants)
+        threshold = pilot_threshold(time, constants)
     else:
-        if state.clock[LEVEL] >= 0:
-            climb(state, constants[1] - 1.0)
         log_det = state.scalars[LOG_DET]
-        figures[THRESHOLD] = remembered(now.thresholds, number, own, time, log_det, constants)
+        if flags & (PILOT | LEVELS):
+            log_det = settings.log_det(state, settings.sigma, constants[1] - 1.0)
+        threshold = remembered(now.thresholds, settings.threshold, time, log_det, constants)
+    now.figures[THRESHOLD] = threshold
     state.clock[TICK] += 1
-    return settings.sigma * figures[THRESHOLD]
+    return settings.sigma * threshold
 
 
 @compiled(typed=True)
@@ -271,7 +276,6 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
         if flags & CHECK_STOP and pilot_is_over(
             gap + epsilon, (figures[GAP] + gap) / figures[THRESHOLD], settings.constants
         ):
-            set_aside(state)
             return PILOT_ENDS
     elif not flags & LAGGED:
         figures[GAP] = now.gaps[slot, c]
@@ -294,8 +298,8 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
         if asked != ALLOCATED:
             return ROOM_WANTED if asked == NO_ROOM else SHARES_WANTED
         design = now.allocation.wanted
-    slot_c = row(state, c)
-    slot_b = row(state, b)
+    slot_c = slot_of(state, settings, c)
+    slot_b = slot_of(state, settings, b)
     pair[ARM] = select(
         *(
             numbers[SELECTION_RULE],
@@ -316,8 +320,11 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
 
 @dataclass(frozen=True, eq=False)
 class Routines(Record):
-    """Functions that the loops call by address, so that each kind of study compiles only its own."""
+    """Functions that the loops call by address, so that each kind of study compiles only its own.
+
+    ``set_aside`` is called when a pilot ends, and ABSENT where there is none.
+    """
 
     decide: Annotated[Callable[..., int], Address(decide.signature)]
-    observe: Observe
-    refresh: Refresh
+    set_aside: Annotated[Callable[..., None], Address(set_aside.signature)]
+    updates: Updates

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from shortlist.allocations.allocation import allocate
 from shortlist.numerics.records import Address, Integer, Integers, Real, Reals, Record
+from shortlist.posterior.least_squares import climb, row
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired
 from shortlist.rules.rule import OWN, POINTERS, Rule
@@ -21,10 +22,10 @@ RUN_STOPPED, EXHAUSTED = 1, 0
 # Bits of ``Settings.flags``.
 MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
 CHECK_STOP, HAS_INITIAL_PULLS, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
-BY_PAIR, SKIPS_ARMS = 1024, 2048
+BY_PAIR, SKIPS_ARMS, LEVELS = 1024, 2048, 4096
 # Places of the rules in ``Settings.numbers``, and of the allocation.
-INDICES_RULE, THRESHOLD_RULE, CANDIDATES_RULE, AMBIGUOUS_RULE = 0, 1, 2, 3
-SELECTION_RULE, STOPPING_RULE, ALLOCATION_USED = 4, 5, 6
+INDICES_RULE, CANDIDATES_RULE, AMBIGUOUS_RULE = 0, 1, 2
+SELECTION_RULE, STOPPING_RULE, ALLOCATION_USED = 3, 4, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +33,10 @@ class Settings(Record):
     """An algorithm on its problem, for the compiled rounds.
 
     ``flags`` are bits; ``constants`` are the threshold's; ``numbers`` are those of the rules
-    of this package, by kind, or ``OWN``. Rules of the user's own are called by their address; the
-    others are ABSENT here.
+    of this package, by kind, or ``OWN``. The threshold and rules of the user's own are called by their
+    address; the other rules are ABSENT here. ``log_det`` is what the threshold is given, computed from the
+    posterior, if there is a pilot or a grid of shifts, and else ABSENT. ``row`` finds an arm's row of G,
+    and is ABSENT if all are kept.
     """
 
     m: Integer
@@ -49,6 +52,8 @@ class Settings(Record):
     selection: Annotated[Callable[..., int], POINTERS["selection"]]
     stopping: Annotated[Callable[..., float], POINTERS["stopping"]]
     allocate: Annotated[Callable[..., int], Address(allocate.signature)]
+    log_det: Annotated[Callable[..., float], Address(climb.signature)]
+    row: Annotated[Callable[..., int], Address(row.signature)]
 
 
 def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
@@ -63,6 +68,7 @@ def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
         BOTH: "both" in traits,
         LAGGED: "lagged" in traits,
         PILOT: "pilot" in traits,
+        LEVELS: "levels" in traits,
         BY_PAIR: has_threshold_by_pair(rules),
     }
     return sum(bit for bit, wanted in bits.items() if wanted)

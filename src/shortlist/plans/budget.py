@@ -22,7 +22,7 @@ from shortlist.numerics.linear import solve_lower
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanEngine, PlanProgress, take_steps
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.posterior.least_squares import OBSERVE
+from shortlist.posterior.least_squares import UPDATES
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
 from shortlist.rules.initialization import span
@@ -287,8 +287,8 @@ class BudgetEngine(PlanEngine):
 
         def take(until: int) -> None:
             given = steps.kinds[:until], steps.arms[:until], steps.values[:until], marks
-            observe = OBSERVE[posterior.state.layout].pointer
-            take_steps(posterior.state, observe, unlimited, now.pulls, now.sums, False, *given)
+            updates = UPDATES[posterior.state.layout]
+            take_steps(posterior.state, updates, unlimited, now.pulls, now.sums, False, *given)
 
         if marks[IS_STOPPED]:  # what comes after the stop decides nothing
             take(len(steps.kinds))

@@ -30,7 +30,7 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem, Strategy
-from shortlist.posterior.least_squares import OBSERVE, Observe
+from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, Updates, take_in
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State
 from shortlist.rules.rule import Reward, Rule
@@ -231,12 +231,13 @@ class PlanEngine:
     ) -> PlanProgress:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         given = steps.kinds, steps.arms, steps.values, marks
-        state, strategy, observe = posterior.state, now.strategy, OBSERVE[posterior.state.layout]
+        state, strategy, layout = posterior.state, now.strategy, posterior.state.layout
+        called = OBSERVE[layout], REFRESH[layout]
         late = bool(marks[IS_STOPPED])  # what comes after a stop decides nothing
         while True:
-            gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, observe)
+            gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
             results = strategy.plan, now.pulls, now.sums, self.stops(strategy)
-            if not gather(state, observe.pointer, *results, *given):
+            if not gather(state, UPDATES[layout], *results, *given):
                 break
             late = False
             if now.needs_plan:
@@ -313,7 +314,7 @@ class PlanEngine:
 @compiled(typed=True)
 def take_steps(
     state: State,
-    observe: Observe,
+    updates: Updates,
     plan: Integers,
     pulls: Integers,
     sums: Reals,
@@ -339,7 +340,7 @@ def take_steps(
                 marks[IS_STOPPED] = 0
             elif kind == TAKE:
                 arm = arms[step]
-                observe(state, arm, values[step])
+                take_in(state, updates, arm, values[step])
                 if pulls[arm] < plan[arm]:
                     pulls[arm] += 1
                     sums[arm] += values[step]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 from shortlist.numerics.jit import compiled
@@ -17,6 +18,7 @@ from shortlist.numerics.linear import cholesky, dot, solve_factor
 from shortlist.numerics.records import (
     Address,
     Reals,
+    Record,
     Table,
 )
 from shortlist.posterior.passes import absorb, inner, norms, products
@@ -266,10 +268,10 @@ def count_in(state: State, arm: int, value: float) -> bool:
 
 
 @compiled()
-def is_due(state: State) -> bool:
-    """Whether a refresh is due by the number of evaluations."""
+def is_due(state: State, steep: bool) -> bool:
+    """Whether a refresh is due, by the number of evaluations or after a steep one."""
     if state.clock[OBSERVED] < state.clock[NEXT_REFRESH]:
-        return False
+        return steep
     state.clock[NEXT_REFRESH] += REFRESH_EVERY
     return True
 
@@ -299,12 +301,10 @@ def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
 
 
 @compiled(typed=True)
-def observe_whole(state: State, arm: int, value: float) -> None:
-    """Take in one evaluation where all of G is kept: a rank-one update, or a refresh if it is due."""
+def observe_whole(state: State, arm: int, value: float) -> bool:
+    """Take in one evaluation where all of G is kept; returns whether a refresh is due."""
     if not count_in(state, arm, value):
-        return
-    if is_due(state) and refresh_whole(state):
-        return
+        return False
     u, rows = state.arm_scratch, state.rows
     arms = u.shape[0]
     for i in range(arms):
@@ -312,8 +312,6 @@ def observe_whole(state: State, arm: int, value: float) -> None:
     noise = state.noise[arm]
     growth = noise + u[arm]
     steep = is_steep(growth, noise)
-    if steep and refresh_whole(state):
-        return
     shrink = 1.0 / growth
     step = (value - state.means[arm]) * shrink
     for i in range(arms):
@@ -332,6 +330,7 @@ def observe_whole(state: State, arm: int, value: float) -> None:
             rows[arm, i] = noise * (u[i] * shrink)
         state.variances[arm] = noise * (u[arm] * shrink)
     update_shifted(state, arm, value, growth)
+    return is_due(state, steep)
 
 
 @compiled(typed=True)
@@ -350,20 +349,16 @@ def update_rows(state: State, arm: int, shrink: float) -> None:
 
 
 @compiled(typed=True)
-def observe_rows(state: State, arm: int, value: float) -> None:
-    """Take in one evaluation where some rows of G are kept."""
+def observe_rows(state: State, arm: int, value: float) -> bool:
+    """Take in one evaluation where some rows of G are kept; returns whether a refresh is due."""
     if not count_in(state, arm, value):
-        return
-    if is_due(state) and refresh_rows(state):
-        return
+        return False
     u, kept = state.arm_scratch, state.kept
     apply(state, arm, kept.inverse, state.scratch)
     u[arm] = inner(state.features, arm, state.scratch)
     noise = state.noise[arm]
     growth = noise + u[arm]
     steep = is_steep(growth, noise)
-    if steep and refresh_rows(state):
-        return
     shrink = 1.0 / growth
     step = (value - state.means[arm]) * shrink
     if steep:
@@ -381,22 +376,19 @@ def observe_rows(state: State, arm: int, value: float) -> None:
         )  # fmt: skip
     downdate(kept.inverse, state.scratch, growth)
     update_shifted(state, arm, value, growth)
+    return is_due(state, steep)
 
 
 @compiled(typed=True)
-def observe_lagging(state: State, arm: int, value: float) -> None:
-    """Take in one evaluation where the estimates of the arms are not kept current: θ̂ and V⁻¹ change."""
+def observe_lagging(state: State, arm: int, value: float) -> bool:
+    """Take in one evaluation where only θ̂ and V⁻¹ are kept current; returns whether a refresh is due."""
     if not count_in(state, arm, value):
-        return
-    if is_due(state) and refresh_rows(state):
-        return
+        return False
     clock, lagging, scratch = state.clock, state.lagging, state.scratch
     apply(state, arm, state.kept.inverse, scratch)
     variance = inner(state.features, arm, scratch)
     noise = state.noise[arm]
     growth = noise + variance
-    if is_steep(growth, noise) and refresh_rows(state):
-        return
     step = (value - inner(state.features, arm, lagging.theta)) * (1.0 / growth)
     turn = clock[OBSERVED] % RECENT
     for k in range(lagging.theta.shape[0]):
@@ -407,12 +399,29 @@ def observe_lagging(state: State, arm: int, value: float) -> None:
     state.scalars[TRACE] += lagging.deviations[arm] * lagging.deviations[arm] / noise
     downdate(state.kept.inverse, scratch, growth)
     update_shifted(state, arm, value, growth)
+    return is_due(state, is_steep(growth, noise))
 
 
 REFRESH = {WHOLE: refresh_whole, ROWS: refresh_rows, LAGGING: refresh_rows}
 OBSERVE = {WHOLE: observe_whole, ROWS: observe_rows, LAGGING: observe_lagging}
-Observe = Annotated[Callable[..., None], Address(observe_whole.signature)]
-Refresh = Annotated[Callable[..., bool], Address(refresh_whole.signature)]
+
+
+@dataclass(frozen=True, eq=False)
+class Updates(Record):
+    """How a layout takes in an evaluation and computes everything anew, called by address."""
+
+    observe: Annotated[Callable[..., bool], Address(observe_whole.signature)]
+    refresh: Annotated[Callable[..., bool], Address(refresh_whole.signature)]
+
+
+UPDATES = {layout: Updates(OBSERVE[layout], REFRESH[layout]) for layout in OBSERVE}
+
+
+@compiled()
+def take_in(state: State, updates: Updates, arm: int, value: float) -> None:
+    """Take in one evaluation, with a refresh if it is due; where V is singular, there is none."""
+    if updates.observe(state, arm, value):
+        updates.refresh(state)
 
 
 @compiled(typed=True)
@@ -431,7 +440,7 @@ def make_row(state: State, arm: int) -> int:
     return slot
 
 
-@compiled()
+@compiled(typed=True, inline=True)
 def row(state: State, arm: int) -> int:
     """The slot of the arm's row of G, which is made if it is missing."""
     if state.layout == WHOLE:
@@ -449,24 +458,27 @@ SELDOM = 16
 
 
 @compiled(typed=True)
-def climb(state: State, inflation: float) -> None:
-    """Raise the shift to the highest level whose c = shift/u is at most λ_min(A), if that narrows the bound.
+def climb(state: State, sigma: float, inflation: float) -> float:
+    """Ln det(I + A/shift), the shift raised to the highest level that narrows the bound.
 
-    A − cI has a Cholesky factor exactly if λ_min(A) > c, and as A only grows it stays so.
+    A level may be used if c = shift/u is at most λ_min(A), u the inflation. A − cI has a Cholesky factor
+    exactly if λ_min(A) > c, and as A only grows it stays so. ``sigma`` is for ``surprise``, which is
+    called in the same place.
     """
     clock, scalars = state.clock, state.scalars
     if clock[OBSERVED] < clock[NEXT_CLIMB]:
-        return
+        return scalars[LOG_DET]
     clock[NEXT_CLIMB] = clock[OBSERVED] + max(clock[OBSERVED] // SELDOM, 1)
     level, shift = clock[LEVEL], scalars[SHIFT]
     while factorize(state, -STEP * shift / inflation, True):
         shift *= STEP
         level += 1
     if level == clock[LEVEL]:
-        return
+        return scalars[LOG_DET]
     factorize(state, shift, True)
     log_det = log_determinant(state, shift) + price(level)
     if log_det < scalars[LOG_DET]:
         invert(state, state.shifted)
         clock[LEVEL] = level
         scalars[SHIFT], scalars[LOG_DET] = shift, log_det
+    return scalars[LOG_DET]

@@ -51,11 +51,11 @@ def set_aside(state: State) -> None:
 
 
 @compiled(typed=True)
-def surprise(state: State, sigma: float) -> float:
+def surprise(state: State, sigma: float, inflation: float) -> float:
     """Ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ² in the norm of (A⁻¹ + Λ⁻¹)⁻¹, Λ the pilot's A and ν its θ̂.
 
     The square is ‖b‖²_{A⁻¹} − ‖b‖²_{(Λ + A)⁻¹} with b = A(θ̂ − ν) in ``lean``, of which the first is
-    bᵀ(θ̂ − ν), a sum over arms.
+    bᵀ(θ̂ − ν), a sum over arms. ``inflation`` is for ``climb``, which is called in the same place.
     """
     total = 0.0
     for a in range(state.pulls.shape[0]):

@@ -261,7 +261,7 @@ class Posterior:
 
     def surprise(self, sigma: float) -> float:
         """What the evaluations since the pilot have taught, as twice a logarithm of likelihoods."""
-        return float(surprise(self.state, sigma))
+        return float(surprise(self.state, sigma, 0.0))
 
     @property
     def observed(self) -> int:
@@ -276,7 +276,8 @@ class Posterior:
     def observe(self, arm: int, value: float) -> None:
         """Take in one evaluation."""
         observe = OBSERVE[self.state.layout].sparing(len(self.pulls) ** 2)
-        observe(self.state, int(arm), float(value))
+        if observe(self.state, int(arm), float(value)):
+            self._refresh()
 
     def mirror(self, total: float) -> None:
         """Replace every result y by ``total`` − y; the order of the arms is not renewed."""
@@ -298,14 +299,18 @@ class Posterior:
 
     def refresh(self) -> None:
         """Recompute everything from the counts and sums, by Cholesky."""
-        arms, rank = self.state.features.shape
-        refresh = REFRESH[self.state.layout].sparing(arms * rank * (arms + rank))
-        if not refresh(self.state):
+        if not self._refresh():
             raise SingularDesign(
                 f"{self.observed} evaluations of {int(np.count_nonzero(self.pulls))} arms do not "
                 f"span the features (rank {self.state.features.shape[1]}): evaluate a spanning set "
                 "first, or set a regularization above 0."
             )
+
+    def _refresh(self) -> bool:
+        """The same; False, and nothing is changed, where the evaluations do not span the features."""
+        arms, rank = self.state.features.shape
+        refresh = REFRESH[self.state.layout].sparing(arms * rank * (arms + rank))
+        return bool(refresh(self.state))
 
     def copy(self) -> Posterior:
         """An independent copy; the features are shared."""

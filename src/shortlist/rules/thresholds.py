@@ -232,56 +232,56 @@ def published_regularization(sigma: float) -> float:
     return (sigma / 20.0) ** 2
 
 
-@rule("threshold", number=0)
+@rule("threshold")
 def self_normalized(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2(1+u)(ln(1/δ) + ½ ln det(I + A/(uc)))), c = λ_min of the initial pulls, u = 0.1."""
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
-@rule("threshold", number=1)
+@rule("threshold")
 def determinant(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln(1/δ) + ln det(V/λ_V)) + sqrt(λ_V) S/σ."""
     return math.sqrt(2.0 * constants[0] + log_det) + constants[1]
 
 
-@rule("threshold", traits=("by_time",), number=2)
+@rule("threshold", traits=("by_time",))
 def frequentist(t: int, log_det: float, constants: Reals) -> float:
     """Equation (2) of the paper: sqrt(2 ln(1/δ) + N ln(1 + (t+1)L²/(λ_V N))) + sqrt(λ_V) S/σ."""
     spread = constants[2] * math.log(1.0 + (t + 1) * constants[3])
     return math.sqrt(2.0 * constants[0] + spread) + constants[1]
 
 
-@rule("threshold", traits=("by_time",), number=3)
+@rule("threshold", traits=("by_time",))
 def lucb1(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln(5Kt⁴/(4δ))): a union over arms, counts and rounds."""
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(t)))
 
 
-@rule("threshold", traits=("heuristic", "by_time"), number=4)
+@rule("threshold", traits=("heuristic", "by_time"))
 def heuristic(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
     return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
 
 
-@rule("threshold", traits=("pilot",), number=5)
+@rule("threshold", traits=("pilot",))
 def pilot(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln(1/δ) + ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ²): ν and Λ from a pilot that is set aside."""
     return math.sqrt(2.0 * constants[0] + log_det)
 
 
-@rule("threshold", traits=("by_time",), number=6)
+@rule("threshold", traits=("by_time",))
 def two_arms(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2c + 8 ln(4 + ln(t/2))), c = 2𝒞(½ ln(m(K−m)/δ)): a mixture for each pair of two arms."""
     return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(4.0 + math.log(0.5 * t))))
 
 
-@rule("threshold", traits=("levels",), number=7)
+@rule("threshold", traits=("levels",))
 def levels(t: int, log_det: float, constants: Reals) -> float:
     """``self_normalized`` with the highest c = 4^k c_0 that is at most λ_min(A), for 1/((k+1)(k+2)) of δ, u = 0.3."""
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
-@rule("threshold", traits=("by_time",), number=8)
+@rule("threshold", traits=("by_time",))
 def all_arms(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2c + 4K ln(4 + ln(1 + t/K))), c = K𝒞(ln(1/δ)/K): a mixture for the averages of all arms."""
     arms = constants[1]
@@ -302,7 +302,7 @@ def two_arm_threshold(constants: Reals, variance_i: float, variance_j: float) ->
     return math.sqrt(2.0 * level * (1.0 + excess))
 
 
-@rule("threshold", traits=("by_time", "by_pair"), number=9)
+@rule("threshold", traits=("by_time", "by_pair"))
 def two_arms_mixture(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2(1 + ρ/n)(ln(m(K−m)/δ) + ln(1 + n/ρ))) for two arms of n pulls each, ρ = 3."""
     each = constants[2] / t  # as if all arms had been pulled alike; indices have a C for each pair
@@ -509,42 +509,14 @@ class StrategyThreshold:
 
 
 @compiled()
-def evaluate(
-    number: int, own: Callable[..., float], t: int, log_det: float, constants: Reals
-) -> float:
-    """C by the threshold of this number, or by the user's own."""
-    if number == 0:
-        return self_normalized(t, log_det, constants)
-    if number == 1:
-        return determinant(t, log_det, constants)
-    if number == 2:
-        return frequentist(t, log_det, constants)
-    if number == 3:
-        return lucb1(t, log_det, constants)
-    if number == 4:
-        return heuristic(t, log_det, constants)
-    if number == 5:
-        return pilot(t, log_det, constants)
-    if number == 6:
-        return two_arms(t, log_det, constants)
-    if number == 7:
-        return levels(t, log_det, constants)
-    if number == 8:
-        return all_arms(t, log_det, constants)
-    if number == 9:
-        return two_arms_mixture(t, log_det, constants)
-    return own(t, log_det, constants)
-
-
-@compiled()
 def remembered(
-    table: Reals, number: int, own: Callable[..., float], t: int, log_det: float, constants: Reals
+    table: Reals, threshold: Callable[..., float], t: int, log_det: float, constants: Reals
 ) -> float:
-    """C as in ``evaluate``; where it depends on t alone, runs share a table of it."""
+    """C by this threshold; where it depends on t alone, runs share a table of it."""
     if t >= table.shape[0]:
-        return evaluate(number, own, t, log_det, constants)
+        return threshold(t, log_det, constants)
     if table[t] == 0.0:
-        table[t] = evaluate(number, own, t, log_det, constants)
+        table[t] = threshold(t, log_det, constants)
     return table[t]
 
 

@@ -22,7 +22,7 @@ from shortlist.engine.settings import may_skip_arms
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Reals
 from shortlist.posterior.lagging import drift, shrinkage
-from shortlist.posterior.least_squares import OBSERVE, Observe
+from shortlist.posterior.least_squares import UPDATES, Updates, take_in
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State
 
@@ -516,10 +516,10 @@ def test_a_hundred_thousand_arms_are_pulled_as_plain_numpy_pulls_them(
 
 
 @compiled(typed=True)
-def pull_by_turns(state: State, observe: Observe, rounds: int, means: Reals) -> None:
+def pull_by_turns(state: State, updates: Updates, rounds: int, means: Reals) -> None:
     for t in range(rounds):
         arm = (t * t + t // 3) % means.shape[0]
-        observe(state, arm, means[arm] + 0.3 * ((t % 7) - 3.0))
+        take_in(state, updates, arm, means[arm] + 0.3 * ((t % 7) - 3.0))
 
 
 @pytest.mark.slow
@@ -531,8 +531,8 @@ def test_resident_rows_do_not_drift(rows: int) -> None:
     for arm in range(rows):
         posterior.row(arm)
     # One short of a refresh is the worst moment to look.
-    observe = OBSERVE[posterior.state.layout].pointer
-    pull_by_turns(posterior.state, observe, 25 * 8192 - 1, means)
+    updates = UPDATES[posterior.state.layout]
+    pull_by_turns(posterior.state, updates, 25 * 8192 - 1, means)
     V = 6e-4 * np.eye(9) + x.T @ (posterior.pulls[:, None] * x)
     gram = x @ np.linalg.solve(V, x.T)
     variances = np.diag(gram)
