@@ -86,7 +86,7 @@ def main() -> None:
             refresh_whole(posterior.state)
             start = time.perf_counter()
             rounds(
-                part, posterior.state, UPDATES[WHOLE], now, engine._with_stop, instance.reward.pointer,
+                part, posterior.state, UPDATES[WHOLE], now, engine._settings[WHOLE, True], instance.reward.pointer,
                 instance.parameters, stream, ROUNDS,
             )  # fmt: skip
             best[part] = min(best[part], (time.perf_counter() - start) / ROUNDS * 1e9)

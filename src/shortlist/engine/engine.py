@@ -105,11 +105,6 @@ class Engine:
     def _resident(self) -> int:
         return number_of_rows(self.setup.features, self.setup.m, self.flags, by_gaps=self._by_gaps)
 
-    @cached_property
-    def _has_missing_rows(self) -> bool:
-        """Whether ``decide`` may need a row of G that is not kept."""
-        return not self._skips_arms and self._resident() < len(self.setup.features)
-
     @property
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
@@ -295,7 +290,7 @@ class Engine:
         """Take steps from where ``marks`` stand to the next stop or to their end."""
         position = self._position(marks)
         layout = posterior.state.layout
-        chosen = self._with_stop if check_stop else self._without_stop
+        chosen = self._settings[layout, check_stop]
         routines = self._routines[layout]
         effort = len(steps.kinds) * len(self.setup.features) * STEPS_AN_ARM
         while True:
@@ -347,14 +342,15 @@ class Engine:
             pulls=np.zeros((count, arms), np.int64),
             progress=on_own_line(np.array([0, origin is not None], np.int64)),
         )
-        routines = self._routines[posterior.state.layout]
+        layout = posterior.state.layout
+        chosen, routines = self._settings[layout, True], self._routines[layout]
         compiled = self._compiled and reward.is_compiled
         function = replicate if compiled else replicate.interpret
         with np.errstate(all="ignore"):
             if origin is not None:
                 seed_stream(seeds[0], runs.stream)
             while True:
-                status = function(posterior.state, now, self._with_stop, routines, runs)
+                status = function(posterior.state, now, chosen, routines, runs)
                 answered = self._answered(status, posterior, now)
                 if answered is None:
                     break
@@ -381,24 +377,31 @@ class Engine:
         return int(nanoseconds / round_cost(self)) if self._compiled else 0
 
     @cached_property
-    def _with_stop(self) -> Settings:
+    def _settings(self) -> dict[tuple[int, bool], Settings]:
+        """The settings for each layout, and with or without a check whether to stop."""
         numbers = [self.rules[kind].number for kind in KINDS]
-        return Settings(
+        made = Settings(
             m=self.setup.m,
             sigma=self.setup.sigma,
             epsilon=self.setup.epsilon,
-            flags=self.flags | settings.CHECK_STOP,
+            flags=self.flags,
             constants=self.constants,
             numbers=np.array([*numbers, self.allocation], np.int64),
             allocate=ABSENT if self.allocation == NONE else allocate,
             log_det=self._log_det or ABSENT,
-            row=row if self._has_missing_rows else ABSENT,
+            row=ABSENT,
             **{k: rule if rule.number == OWN else ABSENT for k, rule in self.rules.items()},
         )
+        chosen = {}
+        for layout in OBSERVE:
+            found = row if self._misses_rows(layout) else ABSENT
+            for check, bit in ((True, settings.CHECK_STOP), (False, 0)):
+                chosen[layout, check] = made.replace(row=found, flags=self.flags | bit)
+        return chosen
 
-    @cached_property
-    def _without_stop(self) -> Settings:
-        return self._with_stop.replace(flags=self.flags)
+    def _misses_rows(self, layout: int) -> bool:
+        """Whether ``decide`` may need a row of G that is not kept."""
+        return layout != WHOLE and not self._skips_arms
 
     @cached_property
     def _log_det(self) -> Function[..., float] | None:
@@ -416,13 +419,14 @@ class Engine:
         more = [self.rules["threshold"].function]
         if self.allocation != NONE:
             more.append(allocate)
-        if self._has_missing_rows:
-            more.append(row)
         if self._log_det:
             more.append(self._log_det)
         if self.setup.has_pilot:
             more.append(set_aside)
-        return {k: [decides[k], OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
+        made = {k: [decides[k], OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
+        for layout in filter(self._misses_rows, made):
+            made[layout].append(row)
+        return made
 
     @cached_property
     def _routines(self) -> dict[int, Routines]:
