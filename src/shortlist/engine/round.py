@@ -138,7 +138,7 @@ def slot_of(state: State, settings: Settings, arm: int) -> int:
     return arm if state.layout == WHOLE else settings.row(state, arm)
 
 
-@compiled(inline=False)
+@compiled()
 def column(state: State, now: Round, settings: Settings, j: int, since: int, scale: float) -> int:
     """The slot of B_·j, computed at most once per round; with elimination no index ever rises."""
     slot = slot_of(state, settings, j)

@@ -54,7 +54,7 @@ def individual(
         column[i] = means[i] - mean + scale * (own + width)
 
 
-@compiled()
+@compiled(inline=False)
 def fill_by_pair(
     number: int,
     j: int,
