@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import linprog, lsq_linear, minimize
 
 from nearly_linear import draw, pairs
-from shortlist.arrays import NO_ARM
-from shortlist.numerics.quadratic import nearest, workspace
+from shortlist.numerics.quadratic import nearest_to, workspace
 
 # The quadratic programs
 
@@ -18,8 +17,8 @@ def test_the_estimate_is_that_of_bounded_least_squares(seed: int) -> None:
     features, c, weights, means, _ = draw(seed)
     rng = np.random.default_rng(seed + 1000)
     target = means + rng.standard_normal(len(means))
-    work = workspace(*features.shape)
-    value = nearest(features, c, weights, target, NO_ARM, NO_ARM, 0.0, work)
+    work = workspace(features)
+    value = nearest_to(target, weights, c, work)
     root = np.sqrt(weights)
     rank, K = features.shape[1], len(means)
     free, box = np.full(rank, np.inf), np.full(K, c)
@@ -46,8 +45,8 @@ def test_an_alternative_is_that_of_a_general_solver(seed: int) -> None:
     rank, K = features.shape[1], len(means)
     i, j = pairs(inside)[0]
     gap = -0.1 if seed % 3 == 0 else 0.0
-    work = workspace(K, rank)
-    value = nearest(features, c, weights, means, i, j, gap, work)
+    work = workspace(features)
+    value = nearest_to(means, weights, c, work, (i, j, gap))
     assert work.means[i] - work.means[j] == pytest.approx(gap, abs=1e-7)
     both = np.hstack([features, np.eye(K)])
     row = both[i] - both[j]
@@ -92,8 +91,8 @@ def test_alternatives_are_optimal_by_duality(seed: int) -> None:
         weights = weights**3  # from 1e-6 to 1e6
     slack = 0.2 if seed % 2 else 0.0
     i, j = pairs(inside)[seed % len(pairs(inside))]
-    work = workspace(*features.shape)
-    value = nearest(features, c, weights, means, i, j, -slack, work)
+    work = workspace(features)
+    value = nearest_to(means, weights, c, work, (i, j, -slack))
     assert work.price[0] >= 0.0
     s = weights * (means - work.means) / work.price[0]
     own = np.zeros(len(means))

@@ -18,6 +18,7 @@ from shortlist.numerics.records import (
     Reals,
     Record,
     Table,
+    unlocked,
 )
 
 MOST_STEPS = 60  # ten are usual
@@ -27,11 +28,21 @@ NEGLIGIBLE = 1e-12  # c, over the spread to be explained: below, the multipliers
 FAINT = 1e-12  # of the largest weight: some weight must bind θ
 PIVOT = 1e-15  # of the diagonal: a direction of θ that makes no difference
 
+Pair = tuple[int, int, float]
+NO_PAIR: Pair = (NO_ARM, NO_ARM, 0.0)
+
 
 @dataclass(frozen=True, eq=False)
 class Workspace(Record):
-    """Scratch; ``means`` is λ, and ``price[0]`` the multiplier of the gap."""
+    """X, the target and the weights ``given``; the answer; and scratch.
 
+    The answer is ``means``, λ, and ``price[0]``, the multiplier of the gap. ``weights`` are those given,
+    over the largest, but not below ``FAINT``.
+    """
+
+    features: Table
+    target: Reals
+    given: Reals
     means: Reals
     price: Reals
     weights: Reals
@@ -52,11 +63,12 @@ class Workspace(Record):
     factor: Table
 
 
-def workspace(arms: int, rank: int) -> Workspace:
-    """Scratch for this number of arms."""
+def workspace(features: Table) -> Workspace:
+    """Scratch for these features, which are shared."""
+    arms, rank = features.shape
     sizes = {"price": 1, **dict.fromkeys(("theta", "d_theta", "across", "solved"), rank)}
     shapes = {field.name: sizes.get(field.name, arms) for field in fields(Workspace)}
-    return Workspace.zeros(**{**shapes, "factor": (rank, rank)})
+    return Workspace.zeros(**{**shapes, "factor": (rank, rank), "features": unlocked(features)})
 
 
 @compiled(typed=True)
@@ -81,9 +93,9 @@ def factorize_weighted(features: Table, weights: Reals, factor: Table) -> None:
 
 
 @compiled(typed=True)
-def fit(features: Table, target: Reals, work: Workspace) -> None:
+def fit(work: Workspace) -> None:
     """Least squares: θ, and Xθ into ``work.means``."""
-    theta = work.theta
+    features, target, theta = work.features, work.target, work.theta
     factorize_weighted(features, work.weights, work.factor)
     for k in range(theta.shape[0]):
         theta[k] = 0.0
@@ -95,14 +107,12 @@ def fit(features: Table, target: Reals, work: Workspace) -> None:
 
 
 @compiled(typed=True)
-def nearest_linear(
-    features: Table, target: Reals, i: int, j: int, gap: float, work: Workspace
-) -> None:
+def nearest_linear(i: int, j: int, gap: float, work: Workspace) -> None:
     """λ for c = 0: least squares, moved along V⁻¹(x_i − x_j) until the gap is right."""
-    fit(features, target, work)
+    fit(work)
     if i == NO_ARM:
         return
-    move = work.d_theta
+    features, move = work.features, work.d_theta
     for k in range(move.shape[0]):
         move[k] = features[i, k] - features[j, k]
     solve_factor(work.factor, move)
@@ -113,8 +123,9 @@ def nearest_linear(
 
 
 @compiled(typed=True)
-def nearest_of_all(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) -> bool:
+def nearest_of_all(c: float, i: int, j: int, gap: float, work: Workspace) -> bool:
     """λ as if there were no features, if |η| ≤ c allows it by the fit in ``work.means``."""
+    target = work.target
     move_i = move_j = price = 0.0
     if i != NO_ARM:
         price = (target[i] - target[j] - gap) / (1.0 / work.weights[i] + 1.0 / work.weights[j])
@@ -133,9 +144,9 @@ def nearest_of_all(c: float, target: Reals, i: int, j: int, gap: float, work: Wo
 
 
 @compiled(typed=True)
-def begin(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) -> float:
+def begin(c: float, i: int, j: int, gap: float, work: Workspace) -> float:
     """From the fit, a point strictly inside the bounds; returns the spread to be explained."""
-    spread = c
+    target, spread = work.target, c
     for a in range(target.shape[0]):
         work.eta[a] = min(max(target[a] - work.means[a], -0.5 * c), 0.5 * c)
         work.means[a] += work.eta[a]
@@ -151,10 +162,10 @@ def begin(c: float, target: Reals, i: int, j: int, gap: float, work: Workspace) 
 
 
 @compiled(typed=True)
-def curvature(features: Table, target: Reals, i: int, j: int, work: Workspace) -> float:
+def curvature(i: int, j: int, work: Workspace) -> float:
     """Factorize the step's system; returns how much the gap gives way to its price."""
-    w, bend, across = work.weights, work.bend, work.across
-    for a in range(target.shape[0]):
+    features, w, bend, across = work.features, work.weights, work.bend, work.across
+    for a in range(w.shape[0]):
         bend[a] = work.above[a] / work.room_above[a] + work.below[a] / work.room_below[a]
         work.pull[a] = w[a] * bend[a] / (w[a] + bend[a])
     factorize_weighted(features, work.pull, work.factor)
@@ -179,21 +190,14 @@ def sign(arm: int, i: int, j: int) -> float:
 
 @compiled(typed=True)
 def direct(
-    features: Table,
-    target: Reals,
-    i: int,
-    j: int,
-    gap: float,
-    give: float,
-    aim: float,
-    again: float,
-    work: Workspace,
+    i: int, j: int, gap: float, give: float, aim: float, again: float, work: Workspace
 ) -> float:
     """The Newton step towards complementarity ``aim``; returns the change of the price.
 
     With ``again`` = 1 the last step's second-order terms are corrected for.
     """
     w, bend, d_theta, d_eta = work.weights, work.bend, work.d_theta, work.d_eta
+    features, target = work.features, work.target
     arms, rank = features.shape
     price, lack = work.price[0], 0.0
     for k in range(rank):
@@ -253,7 +257,7 @@ def complementarity(step: float, work: Workspace) -> float:
 
 
 @compiled(typed=True)
-def move(features: Table, step: float, d_price: float, work: Workspace) -> None:
+def move(step: float, d_price: float, work: Workspace) -> None:
     """Take this share of the step."""
     work.price[0] += step * d_price
     for k in range(work.theta.shape[0]):
@@ -265,60 +269,63 @@ def move(features: Table, step: float, d_price: float, work: Workspace) -> None:
         work.room_below[a] += moved
         work.above[a] += step * work.d_above[a]
         work.below[a] += step * work.d_below[a]
-        work.means[a] = dot(features, a, work.theta) + work.eta[a]
+        work.means[a] = dot(work.features, a, work.theta) + work.eta[a]
 
 
 @compiled(typed=True)
-def distance(target: Reals, work: Workspace) -> float:
+def distance(work: Workspace) -> float:
     """½ Σ_a w_a (target_a − λ_a)²."""
     total = 0.0
-    for a in range(target.shape[0]):
-        off = target[a] - work.means[a]
+    for a in range(work.target.shape[0]):
+        off = work.target[a] - work.means[a]
         total += 0.5 * work.weights[a] * (off * off)
     return total
 
 
 @compiled(typed=True)
-def nearest(
-    features: Table,
-    c: float,
-    weights: Reals,
-    target: Reals,
-    i: int,
-    j: int,
-    gap: float,
-    work: Workspace,
-) -> float:
+def nearest(c: float, i: int, j: int, gap: float, work: Workspace) -> float:
     """The nearest λ into ``work.means``; returns its distance ½ Σ_a w_a (target_a − λ_a)².
 
     ``i`` = ``NO_ARM`` asks for no gap. Weights may be zero, but not all of them.
     """
-    arms, largest = target.shape[0], 0.0
+    arms, largest = work.target.shape[0], 0.0
     for a in range(arms):
-        largest = max(largest, weights[a])
+        largest = max(largest, work.given[a])
     for a in range(arms):
-        work.weights[a] = max(weights[a] / largest, FAINT)
+        work.weights[a] = max(work.given[a] / largest, FAINT)
     spread, found = 0.0, False
     if c > 0.0:
-        fit(features, target, work)
-        found = nearest_of_all(c, target, i, j, gap, work)
+        fit(work)
+        found = nearest_of_all(c, i, j, gap, work)
         if not found:
-            spread = begin(c, target, i, j, gap, work)
+            spread = begin(c, i, j, gap, work)
     if not found and c <= NEGLIGIBLE * spread:
-        nearest_linear(features, target, i, j, gap, work)
+        nearest_linear(i, j, gap, work)
         found = True
     for _ in range(0 if found else MOST_STEPS):
         before = complementarity(0.0, work)
-        give = curvature(features, target, i, j, work)
-        direct(features, target, i, j, gap, give, 0.0, 0.0, work)
+        give = curvature(i, j, work)
+        direct(i, j, gap, give, 0.0, 0.0, work)
         after = complementarity(reach(work), work)
         ratio = after / before
         aim = before / (2 * arms) * (ratio * (ratio * ratio))  # Mehrotra's
-        d_price = direct(features, target, i, j, gap, give, aim, 1.0, work)
+        d_price = direct(i, j, gap, give, aim, 1.0, work)
         step = reach(work)
-        move(features, step, d_price, work)
-        exact = EXACT * distance(target, work) + ROUNDING * arms * spread * spread
+        move(step, d_price, work)
+        exact = EXACT * distance(work) + ROUNDING * arms * spread * spread
         if step > 0.99 and complementarity(0.0, work) <= exact:
             break
     work.price[0] *= largest
-    return largest * distance(target, work)
+    return largest * distance(work)
+
+
+def nearest_to(
+    target: Reals, weights: Reals, c: float, work: Workspace, pair: Pair = NO_PAIR
+) -> float:
+    """Have ``nearest`` write λ for this target to ``work.means``; returns its distance.
+
+    ``pair`` is (i, j, λ_i − λ_j), if a gap is given.
+    """
+    work.target[:], work.given[:] = target, weights
+    i, j, gap = pair
+    return float(nearest(c, i, j, gap, work))

@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from nearly_linear import LIAR, LIE, classical_answer, draw, linear_answer, pairs
-from shortlist.arrays import NO_ARM
-from shortlist.numerics.quadratic import nearest, workspace
+from shortlist.numerics.quadratic import nearest_to, workspace
 from shortlist.plans.mislid.alternative import model_weight
 from shortlist.plans.mislid.stopping import (
     PRIOR_SHARE,
@@ -86,8 +85,8 @@ def test_the_estimate_is_as_near_as_the_proof_says(seed: int) -> None:
     features, c, pulls, means, _ = draw(seed)
     rng = np.random.default_rng(seed)
     averages = means + rng.standard_normal(len(means)) / np.sqrt(pulls)
-    work = workspace(*features.shape)
-    nearest(features, c, pulls, averages, NO_ARM, NO_ARM, 0.0, work)
+    work = workspace(features)
+    nearest_to(averages, pulls, c, work)
 
     def square(v: np.ndarray) -> float:
         return float((pulls * v * v).sum())

@@ -90,7 +90,7 @@ class MisLidStrategy(Strategy):
         count = max(1, int(GROWTH * total))
         steps = min(count, STEPS)
         pulls_a_step, most = count / steps, math.log(max(total, 2))
-        counts, found = pulls.astype(np.float64), alternatives(*problem.features.shape)
+        counts, found = pulls.astype(np.float64), alternatives(problem.features)
         # How many σ a mean may be off: by its own pulls, or by a linear model.
         fit_weighted(problem.features, counts, means, found.fit)
         linear = np.sqrt(2.0 * most * np.diagonal(found.fit.gram)) + 2.0 * c / problem.sigma
@@ -103,7 +103,7 @@ class MisLidStrategy(Strategy):
         weights = np.zeros(len(means))
         for _ in range(steps):
             hedge(learner, weights)
-            closest(problem.features, c, weights, means, inside, problem.epsilon, found)
+            closest(c, weights, means, inside, problem.epsilon, found)
             apart = np.abs(means - found.means) / problem.sigma + widths
             gains = np.minimum(0.5 * apart * apart, most)
             learn(learner, weights, pulls_a_step * gains)

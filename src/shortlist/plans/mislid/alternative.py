@@ -13,7 +13,9 @@ whose bound is below the closest alternative found so far are solved, which is o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from shortlist.numerics.quadratic import (
     workspace,
 )
 from shortlist.numerics.records import (
+    Address,
     Mask,
     Reals,
     Record,
@@ -51,21 +54,26 @@ class WeightedFit(Record):
 
 @dataclass(frozen=True, eq=False)
 class Alternatives(Record):
-    """Scratch and the answer: the pair (i, j) with the price of its gap, and the alternative."""
+    """Scratch and the answer: the pair (i, j) with the price of its gap, and the alternative.
+
+    ``solve`` is ``nearest``, called by its address, since it is called from elsewhere too.
+    """
 
     fit: WeightedFit
     work: Workspace
     pair: Reals
     means: Reals
+    solve: Annotated[Callable[..., float], Address(nearest.signature)]
 
 
-def alternatives(arms: int, rank: int) -> Alternatives:
-    """Scratch for this number of arms."""
+def alternatives(features: Table) -> Alternatives:
+    """Scratch for these features."""
+    arms, rank = features.shape
     square, factor = (arms, arms), (rank, rank)
     fit = WeightedFit.zeros(
         weights=arms, fitted=arms, column=rank, gram=square, bounds=square, factor=factor
     )
-    return Alternatives(fit, workspace(arms, rank), np.zeros(3), np.zeros(arms))
+    return Alternatives(fit, workspace(features), np.zeros(3), np.zeros(arms), nearest)
 
 
 @compiled(typed=True)
@@ -135,21 +143,17 @@ def distance_bound(c: float, means: Reals, i: int, j: int, slack: float, fit: We
 
 @compiled(typed=True)
 def closest(
-    features: Table,
-    c: float,
-    weights: Reals,
-    means: Reals,
-    inside: Mask,
-    slack: float,
-    found: Alternatives,
+    c: float, weights: Reals, means: Reals, inside: Mask, slack: float, found: Alternatives
 ) -> float:
     """Half the weighted squared distance of the closest alternative, which is written to ``found``.
 
     ``found.pair`` becomes (i, j, the price of the gap), ``found.means`` the alternative.
     """
-    fit, bounds = found.fit, found.fit.bounds
+    fit, bounds, work = found.fit, found.fit.bounds, found.work
     arms, least = means.shape[0], np.inf
-    fit_weighted(features, weights, means, fit)
+    for a in range(arms):
+        work.target[a], work.given[a] = means[a], weights[a]
+    fit_weighted(work.features, weights, means, fit)
     for i in range(arms):
         for j in range(arms):
             if inside[i] and not inside[j]:
@@ -163,10 +167,10 @@ def closest(
         if not bound < least:
             return least
         bounds[best_i, best_j] = np.inf
-        value = nearest(features, c, weights, means, best_i, best_j, -slack, found.work)
+        value = found.solve(c, best_i, best_j, -slack, work)
         if value < least:
             least = value
             found.pair[0], found.pair[1] = best_i, best_j
-            found.pair[2] = found.work.price[0]
+            found.pair[2] = work.price[0]
             for a in range(arms):
-                found.means[a] = found.work.means[a]
+                found.means[a] = work.means[a]

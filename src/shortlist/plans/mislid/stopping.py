@@ -34,7 +34,7 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.quadratic import nearest, workspace
+from shortlist.numerics.quadratic import nearest_to, workspace
 from shortlist.numerics.records import (
     Mask,
     Real,
@@ -174,8 +174,8 @@ class StoppingBounds(ABC):
         """The same with these results, which are all there are."""
         features, counts = self.problem.features, pulls.astype(np.float64)
         averages = sums / counts
-        scratch = alternatives(*features.shape)
-        nearest(features, self.c, counts, averages, NO_ARM, NO_ARM, 0.0, scratch.work)
+        scratch = alternatives(features)
+        nearest_to(averages, counts, self.c, scratch.work)
         fit_weighted(features, counts, averages, scratch.fit)
         known = Known(counts, averages, scratch.fit.gram, scratch.fit.fitted)
         return replace(self, known=known, means=scratch.work.means)
@@ -338,8 +338,8 @@ class LikelihoodRatio(StoppingBounds):
     def boundary(self, inside: Mask) -> Boundary:
         """The pair of the closest alternative; at most ε if that is further away than C²/2."""
         problem, pulls = self.problem, self.known.pulls
-        found = alternatives(*problem.features.shape)
-        closest(problem.features, self.c, pulls, self.means, inside, problem.epsilon, found)
+        found = alternatives(problem.features)
+        closest(self.c, pulls, self.means, inside, problem.epsilon, found)
         b, c, threshold = int(found.pair[0]), int(found.pair[1]), self.threshold_at(pulls)
         statistic = self._bound(c, b, found.means, float(found.pair[2]), threshold)
         return Boundary(b, c, statistic, threshold)
@@ -377,10 +377,10 @@ class LikelihoodRatio(StoppingBounds):
         """An upper bound on μ_i − μ_j: by alternatives ever further away, while that helps."""
         if (i, j) == (at.c, at.b):
             return at.statistic
-        features, work = self.problem.features, workspace(*self.problem.features.shape)
+        work = workspace(self.problem.features)
         best, slack = math.inf, max(self.problem.epsilon, float(self.means[i] - self.means[j]))
         for _ in range(TRIES):
-            nearest(features, self.c, self.known.pulls, self.means, j, i, -slack, work)
+            nearest_to(self.means, self.known.pulls, self.c, work, (j, i, -slack))
             slack = self._bound(i, j, work.means, float(work.price[0]), at.threshold)
             if not slack < best:
                 break

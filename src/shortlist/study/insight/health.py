@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shortlist import notebook
 from shortlist.advice import advised, command, command_from, setting
-from shortlist.arrays import NO_ARM, Reals
+from shortlist.arrays import Reals
 from shortlist.errors import UnhealthyFeatures, warn_caller
 from shortlist.features import MOST_WITHOUT
 from shortlist.numerics.blockwise import (
@@ -724,14 +724,14 @@ def _fit_within(study: View, results: _Results, c: float) -> Found:
     """The finding on whether all means can be within c of linear."""
     from scipy.special import chdtrc
 
-    from shortlist.numerics.quadratic import nearest, workspace
+    from shortlist.numerics.quadratic import nearest_to, workspace
 
     x = np.ascontiguousarray(study.problem.reduced[results.arms])
     if not len(x):
         words = "No arm has been evaluated yet."
         return "untested", words, f"The guarantee rests on c = {c:g}."
-    work = workspace(*x.shape)
-    nearest(x, c, results.weights, results.means, NO_ARM, NO_ARM, 0.0, work)
+    work = workspace(x)
+    nearest_to(results.means, results.weights, c, work)
     misses = results.means - work.means
     square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
     # The nearest means are no further from the averages than the true ones.

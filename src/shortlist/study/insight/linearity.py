@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_ARM, Reals
+from shortlist.arrays import Reals
 
 LEVEL = 0.01
 WHILE_RUNNING = 0.2  # the share of the level for the test while results come in
@@ -129,11 +129,10 @@ def _nearest(sample: Sample, weights: Reals, slack: float) -> Reals:
     """The nearest means to the averages that are linear up to ``slack``."""
     if slack == 0.0:
         return np.asarray(sample.features @ _fit(sample, weights))
-    from shortlist.numerics.quadratic import nearest, workspace
+    from shortlist.numerics.quadratic import nearest_to, workspace
 
-    features = np.ascontiguousarray(sample.features)
-    work = workspace(*features.shape)
-    nearest(features, slack, weights, sample.means, NO_ARM, NO_ARM, 0.0, work)
+    work = workspace(np.ascontiguousarray(sample.features))
+    nearest_to(sample.means, weights, slack, work)
     return np.asarray(work.means)
 
 
