@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from shortlist.arrays import Integers, Reals
 from shortlist.numerics.linear import solve_lower, solve_upper
@@ -127,6 +126,8 @@ def _newton(
     w: Reals, point: _Point, slack: Reals, multipliers: Reals, on_walls: Reals
 ) -> Callable[..., tuple[Reals, Reals, Reals, Reals]]:
     """Solves the Newton equations at one point, factored once for predictor and corrector."""
+    from scipy.linalg import cho_factor, cho_solve  # here, since it takes a sixth of a second start
+
     basis, roots, shares, information = point
     slopes = shares * information  # w_a ∂h_p/∂w_a
     missing = information - 1.0 - slack
