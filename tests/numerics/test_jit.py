@@ -452,6 +452,18 @@ def test_compile_names_what_it_did() -> None:
     assert pairs_in_doubt.choose_pulls.is_kept()
 
 
+@pytest.mark.slow
+def test_compile_leaves_no_threshold_to_the_first_use() -> None:
+    from shortlist.posterior.least_squares import climb
+    from shortlist.posterior.pilot import set_aside, surprise
+    from shortlist.rules.thresholds import THRESHOLDS
+
+    subprocess.run([*program(), "compile", "thresholds"], capture_output=True, check=True)
+    called = [each.rule.function for each in THRESHOLDS.values()]
+    for function in (*called, climb, set_aside, surprise):
+        assert function.is_kept(by_address=True), function
+
+
 def test_compile_refuses_what_it_does_not_know() -> None:
     from shortlist.simulation.precompilation import precompile
 

@@ -166,8 +166,8 @@ def compile_all(
         list[str] | None,
         typer.Argument(
             metavar="KIND",
-            help="few, many, some, allocations, misspecified, plans, classical, budgets or "
-            "estimates; all if none.",
+            help="few, many, some, allocations, misspecified, plans, classical, budgets, "
+            "thresholds or estimates; all if none.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.names import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
 from shortlist.numerics.jit import compile_at_once
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.plans.top_two import TopTwo
+from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import from_arrays
 from shortlist.study.study import Study
@@ -77,6 +79,14 @@ def _use(
         compare([algorithm], instance, runs=1, **told, max_samples=most, progress=False)
 
 
+def _use_thresholds() -> None:
+    """Compile every threshold, and what a pilot and a grid of shifts need."""
+    _use(GIFA(threshold="pilot"), GIFA(threshold="levels"))
+    for threshold in THRESHOLDS.values():
+        if threshold.rule.is_compiled:
+            threshold.rule.function.compile()
+
+
 # The slowest to compile first. One algorithm stands for all that share its code.
 KINDS: dict[str, Callable[[], None]] = {
     "few": lambda: _use("m-LinGapE", "m-LinGapE optimized", "LUCB"),  # and UGapE, LinGapE, LinGIFA
@@ -87,5 +97,6 @@ KINDS: dict[str, Callable[[], None]] = {
     "plans": lambda: _use("Phased"),
     "classical": lambda: _use("KL-LUCB", noise="bernoulli"),
     "budgets": lambda: _use(PairsInDoubt(budget=RESULTS), TopTwo(budget=RESULTS)),
+    "thresholds": _use_thresholds,
     "estimates": lambda: _use("m-LinGapE", sigma="estimate"),  # of σ
 }
