@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paths import BENCHMARKS
-from shortlist.numerics.jit import compile_at_once
+from shortlist.numerics.jit import Pointer, compile_at_once
 
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
 
@@ -30,8 +30,8 @@ def test_the_parts_of_a_round_are_measured(
     parts = importlib.import_module("parts")
     written, reward = parts.rounds, parts.shortlist.instances.classic(K=4, m=2, omega=1.0).reward
 
-    def interpreted(part: int, state: Any, now: Any, settings: Any, _: int, *rest: Any) -> None:
-        written.interpret(part, state, now, settings, reward, *rest)
+    def interpreted(*given: Any) -> None:
+        written.interpret(*(reward if isinstance(each, Pointer) else each for each in given))
 
     monkeypatch.setattr(parts, "rounds", interpreted)
     monkeypatch.setattr(parts, "ROUNDS", 20)
