@@ -452,16 +452,18 @@ def test_compile_names_what_it_did() -> None:
     assert pairs_in_doubt.choose_pulls.is_kept()
 
 
-@pytest.mark.slow
-def test_compile_leaves_no_threshold_to_the_first_use() -> None:
-    from shortlist.posterior.least_squares import climb
-    from shortlist.posterior.pilot import set_aside, surprise
+def test_compile_leaves_no_threshold_to_the_first_study(monkeypatch: pytest.MonkeyPatch) -> None:
     from shortlist.rules.thresholds import THRESHOLDS
+    from shortlist.simulation import precompilation
 
-    subprocess.run([*program(), "compile", "thresholds"], capture_output=True, check=True)
-    called = [each.rule.function for each in THRESHOLDS.values()]
-    for function in (*called, climb, set_aside, surprise):
-        assert function.is_kept(by_address=True), function
+    used: list[Any] = []
+    made: list[Any] = []
+    monkeypatch.setattr(precompilation, "_use", lambda *algorithms: used.extend(algorithms))
+    monkeypatch.setattr(Function, "compile", lambda self: made.append(self))
+    precompilation.KINDS["thresholds"]()
+    assert made == [each.rule.function for each in THRESHOLDS.values()]
+    special = {name for name, each in THRESHOLDS.items() if {"pilot", "levels"} & each.rule.traits}
+    assert {each.threshold for each in used} == special
 
 
 def test_compile_refuses_what_it_does_not_know() -> None:

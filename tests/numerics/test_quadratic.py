@@ -37,6 +37,15 @@ def test_the_estimate_is_that_of_bounded_least_squares(seed: int) -> None:
     assert np.abs(features.T @ left).max() <= 1e-9 * scale
 
 
+def test_features_that_are_read_only_are_shared() -> None:
+    features, c, weights, means, _ = draw(0)
+    expected = nearest_to(means, weights, c, workspace(features))
+    features.flags.writeable = False
+    work = workspace(features)
+    assert np.shares_memory(work.features, features)
+    assert nearest_to(means, weights, c, work) == expected
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_an_alternative_is_that_of_a_general_solver(seed: int) -> None:
     features, c, weights, means, inside = draw(seed)

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 from shortlist.errors import SingularDesign
-from shortlist.numerics.jit import compiled
+from shortlist.numerics.jit import compiled, interpreting
 from shortlist.numerics.records import Reals
-from shortlist.posterior.least_squares import UPDATES, Updates, take_in
+from shortlist.posterior.least_squares import (
+    UPDATES,
+    Updates,
+    observe_whole,
+    refresh_whole,
+    take_in,
+)
 from shortlist.posterior.posterior import Posterior, keeps_all_rows, reduce_to_rank
-from shortlist.posterior.state import State
+from shortlist.posterior.state import REFRESHED, State
 
 
 @compiled(typed=True)
@@ -115,3 +123,59 @@ def test_a_copy_is_independent() -> None:
     assert posterior.observed == 0
     assert posterior.means[0] == 0.0
     assert twin.means[0] == 4.5
+
+
+def steep(rows: int, seed: int, **settings: float) -> Posterior:
+    """A posterior whose first results reduce variances so much that each is followed by a refresh."""
+    x = np.random.default_rng(seed).standard_normal((12, 3))
+    x[6:] = x[:6] + 1e-6 * x[::-1][:6]
+    return Posterior(x, resident=rows, **settings)
+
+
+@pytest.mark.parametrize("rows", [12, 4, 0])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"shift": 0.5}, {"shift": 0.5, "levels": True}],
+    ids=["plain", "shift", "levels"],
+)
+def test_a_refresh_after_an_update_leaves_what_counts_and_sums_give(
+    rows: int, settings: dict[str, float]
+) -> None:
+    posterior, rng = steep(rows, 0, regularization=1e-8, **settings), np.random.default_rng(1)
+    refreshed = 0
+    for arm in (0, 1, 2, 7, 8, 1):
+        if 0 < rows < 12:
+            posterior.row(arm)
+        before = posterior.state.clock[REFRESHED]
+        posterior.observe(arm, float(rng.standard_normal()))
+        if posterior.state.clock[REFRESHED] > before:
+            refreshed += 1
+            twin = posterior.copy()
+            twin.refresh()
+            for name in ("means", "variances", "rows", "shifted", "scalars", "factor", "lean"):
+                np.testing.assert_array_equal(
+                    getattr(twin.state, name), getattr(posterior.state, name), name
+                )
+            if rows < 12:
+                np.testing.assert_array_equal(twin.state.kept.inverse, posterior.state.kept.inverse)
+    assert refreshed >= 3
+
+
+def test_rounding_that_makes_a_variance_negative_is_the_same_interpreted() -> None:
+    """Machine code has no domain errors, and neither has the interpreter."""
+    negative = 0
+    for seed in range(40):
+        found = []
+        for way in (nullcontext(), interpreting()):
+            state = steep(12, seed, regularization=1e-16, shift=1e-16).state
+            rng = np.random.default_rng(seed)
+            with way:
+                for _ in range(12):
+                    arm = int(rng.integers(12))
+                    negative += state.variances[arm] < -1.0
+                    if observe_whole(state, arm, float(rng.standard_normal())):
+                        refresh_whole(state)
+            found.append([state.means, state.variances, state.rows, state.scalars])
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert negative > 0

@@ -126,7 +126,7 @@ def _newton(
     w: Reals, point: _Point, slack: Reals, multipliers: Reals, on_walls: Reals
 ) -> Callable[..., tuple[Reals, Reals, Reals, Reals]]:
     """Solves the Newton equations at one point, factored once for predictor and corrector."""
-    from scipy.linalg import cho_factor, cho_solve  # here, since it takes a sixth of a second start
+    from scipy.linalg import cho_factor, cho_solve  # imported here: it takes long, and few need it
 
     basis, roots, shares, information = point
     slopes = shares * information  # w_a ∂h_p/∂w_a

@@ -390,7 +390,8 @@ class Engine:
             allocate=ABSENT if self.allocation == NONE else allocate,
             log_det=self._log_det or ABSENT,
             row=ABSENT,
-            **{k: rule if rule.number == OWN else ABSENT for k, rule in self.rules.items()},
+            threshold=self.rules["threshold"],
+            **{kind: self._own(kind) for kind in KINDS},
         )
         chosen = {}
         for layout in OBSERVE:
@@ -399,13 +400,17 @@ class Engine:
                 chosen[layout, check] = made.replace(row=found, flags=self.flags | bit)
         return chosen
 
+    def _own(self, kind: str) -> Any:
+        """The rule of this kind if it is called by its address."""
+        return self.rules[kind] if self.rules[kind].number == OWN else ABSENT
+
     def _misses_rows(self, layout: int) -> bool:
         """Whether ``decide`` may need a row of G that is not kept."""
         return layout != WHOLE and not self._skips_arms
 
     @cached_property
     def _log_det(self) -> Function[..., float] | None:
-        """What computes the log det that the threshold is given, if that is not the posterior's as it is."""
+        """What computes the log det that the threshold is given; None if the posterior's is right."""
         if self.setup.has_pilot:
             return surprise
         return climb if self.flags & settings.LEVELS else None

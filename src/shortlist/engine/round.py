@@ -133,15 +133,15 @@ def make_round(
 
 
 @compiled()
-def slot_of(state: State, settings: Settings, arm: int) -> int:
-    """The slot of the arm's row of G, which is made if it is missing."""
+def find_row(state: State, settings: Settings, arm: int) -> int:
+    """The slot of the arm's row of G, made by ``settings.row`` unless all rows are kept."""
     return arm if state.layout == WHOLE else settings.row(state, arm)
 
 
 @compiled()
 def column(state: State, now: Round, settings: Settings, j: int, since: int, scale: float) -> int:
     """The slot of B_·j, computed at most once per round; with elimination no index ever rises."""
-    slot = slot_of(state, settings, j)
+    slot = find_row(state, settings, j)
     if now.made[slot] != since + j:
         means, variances, floor = state.means, state.variances, state.scalars[FLOOR]
         number, own, gaps = settings.numbers[INDICES_RULE], settings.indices, now.gaps[slot]
@@ -184,7 +184,7 @@ def candidates_stay(state: State, now: Round, settings: Settings, since: int, sc
             for k in range(m):
                 i = members[k]
                 bound = min(
-                    bound, now.gaps[slot_of(state, settings, i), j] + 2.0 * (means[i] - means[j])
+                    bound, now.gaps[find_row(state, settings, i), j] + 2.0 * (means[i] - means[j])
                 )
             if not bound - worst > ROUNDING * (abs(bound) + abs(worst) + abs(means[j])):
                 return False
@@ -298,8 +298,8 @@ def decide(state: State, now: Round, settings: Settings, seed: np.uint64) -> int
         if asked != ALLOCATED:
             return ROOM_WANTED if asked == NO_ROOM else SHARES_WANTED
         design = now.allocation.wanted
-    slot_c = slot_of(state, settings, c)
-    slot_b = slot_of(state, settings, b)
+    slot_c = find_row(state, settings, c)
+    slot_b = find_row(state, settings, b)
     pair[ARM] = select(
         *(
             numbers[SELECTION_RULE],

@@ -34,9 +34,9 @@ class Settings(Record):
 
     ``flags`` are bits; ``constants`` are the threshold's; ``numbers`` are those of the rules
     of this package, by kind, or ``OWN``. The threshold and rules of the user's own are called by their
-    address; the other rules are ABSENT here. ``log_det`` is what the threshold is given, computed from the
-    posterior, if there is a pilot or a grid of shifts, and else ABSENT. ``row`` finds an arm's row of G,
-    and is ABSENT if all are kept.
+    address; the other rules are ABSENT here. ``log_det`` computes what the threshold is given, if
+    there is a pilot or a grid of shifts; else it is ABSENT. ``row`` finds an arm's row of G; it is ABSENT
+    where ``decide`` needs no row that is not kept.
     """
 
     m: Integer
@@ -67,8 +67,8 @@ def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
         DESIGN: "design" in needs,
         BOTH: "both" in traits,
         LAGGED: "lagged" in traits,
-        PILOT: "pilot" in traits,
-        LEVELS: "levels" in traits,
+        PILOT: "pilot" in rules["threshold"].traits,
+        LEVELS: "levels" in rules["threshold"].traits,
         BY_PAIR: has_threshold_by_pair(rules),
     }
     return sum(bit for bit, wanted in bits.items() if wanted)

@@ -227,7 +227,8 @@ class Function(Generic[Arguments, Result]):
         made._cache = self._kept_by_address
         with _waiting(self._kept_by_address, self.signature):
             made.compile()
-        return made
+        # If two threads get here at once, both take what the first has made: the other will be freed.
+        return self.__dict__.setdefault("_callback", made)
 
     @property
     def address(self) -> int:

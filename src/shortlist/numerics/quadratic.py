@@ -34,7 +34,7 @@ NO_PAIR: Pair = (NO_ARM, NO_ARM, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Workspace(Record):
-    """X, the target and the weights ``given``; the answer; and scratch.
+    """X, the target and its weights; the answer; and scratch.
 
     The answer is ``means``, λ, and ``price[0]``, the multiplier of the gap. ``weights`` are those given,
     over the largest, but not below ``FAINT``.
@@ -42,7 +42,7 @@ class Workspace(Record):
 
     features: Table
     target: Reals
-    given: Reals
+    given_weights: Reals
     means: Reals
     price: Reals
     weights: Reals
@@ -290,9 +290,9 @@ def nearest(c: float, i: int, j: int, gap: float, work: Workspace) -> float:
     """
     arms, largest = work.target.shape[0], 0.0
     for a in range(arms):
-        largest = max(largest, work.given[a])
+        largest = max(largest, work.given_weights[a])
     for a in range(arms):
-        work.weights[a] = max(work.given[a] / largest, FAINT)
+        work.weights[a] = max(work.given_weights[a] / largest, FAINT)
     spread, found = 0.0, False
     if c > 0.0:
         fit(work)
@@ -326,6 +326,6 @@ def nearest_to(
 
     ``pair`` is (i, j, λ_i − λ_j), if a gap is given.
     """
-    work.target[:], work.given[:] = target, weights
+    work.target[:], work.given_weights[:] = target, weights
     i, j, gap = pair
     return float(nearest(c, i, j, gap, work))

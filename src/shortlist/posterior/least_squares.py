@@ -283,6 +283,14 @@ def is_steep(growth: float, noise: float) -> bool:
 
 
 @compiled()
+def log_of(ratio: float) -> float:
+    """Ln, as machine code has it for what is not positive: there the interpreter would raise."""
+    if ratio > 0.0:
+        return math.log(ratio)
+    return -math.inf if ratio == 0.0 else math.nan
+
+
+@compiled()
 def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
     """Update the shifted inverse and its ln det by one evaluation."""
     scalars, noise = state.scalars, state.noise[arm]
@@ -291,13 +299,13 @@ def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
             apply(state, arm, state.shifted, state.scratch)
             growth = noise + dot(state.features, arm, state.scratch)
             downdate(state.shifted, state.scratch, growth)
-            scalars[LOG_DET] += math.log(growth / noise)
+            scalars[LOG_DET] += log_of(growth / noise)
         if state.clock[ASIDE] > 0:
             excess = (value - state.prior[arm]) / noise
             for k in range(state.lean.shape[0]):
                 state.lean[k] += excess * state.features[arm, k]
     elif scalars[SHIFT] > 0.0:
-        scalars[LOG_DET] += math.log(growth / noise)
+        scalars[LOG_DET] += log_of(growth / noise)
 
 
 @compiled(typed=True)
@@ -419,7 +427,7 @@ UPDATES = {layout: Updates(OBSERVE[layout], REFRESH[layout]) for layout in OBSER
 
 @compiled()
 def take_in(state: State, updates: Updates, arm: int, value: float) -> None:
-    """Take in one evaluation, with a refresh if it is due; where V is singular, there is none."""
+    """Take in one evaluation, and refresh if that is due and V is not singular."""
     if updates.observe(state, arm, value):
         updates.refresh(state)
 

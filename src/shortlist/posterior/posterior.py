@@ -307,7 +307,7 @@ class Posterior:
             )
 
     def _refresh(self) -> bool:
-        """The same; False, and nothing is changed, where the evaluations do not span the features."""
+        """The same; False, with all estimates as they were, if the evaluations do not span the features."""
         arms, rank = self.state.features.shape
         refresh = REFRESH[self.state.layout].sparing(arms * rank * (arms + rank))
         return bool(refresh(self.state))

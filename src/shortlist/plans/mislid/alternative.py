@@ -56,7 +56,7 @@ class WeightedFit(Record):
 class Alternatives(Record):
     """Scratch and the answer: the pair (i, j) with the price of its gap, and the alternative.
 
-    ``solve`` is ``nearest``, called by its address, since it is called from elsewhere too.
+    ``solve`` is ``nearest``, called by its address: so it is compiled once, for this and for Python.
     """
 
     fit: WeightedFit
@@ -152,7 +152,7 @@ def closest(
     fit, bounds, work = found.fit, found.fit.bounds, found.work
     arms, least = means.shape[0], np.inf
     for a in range(arms):
-        work.target[a], work.given[a] = means[a], weights[a]
+        work.target[a], work.given_weights[a] = means[a], weights[a]
     fit_weighted(work.features, weights, means, fit)
     for i in range(arms):
         for j in range(arms):
