@@ -463,7 +463,7 @@ def test_compile_leaves_no_threshold_to_the_first_study(monkeypatch: pytest.Monk
     precompilation.KINDS["thresholds"]()
     assert made == [each.rule.function for each in THRESHOLDS.values()]
     special = {name for name, each in THRESHOLDS.items() if {"pilot", "levels"} & each.rule.traits}
-    assert {each.threshold for each in used} == special
+    assert {each.threshold.name for each in used} == special
 
 
 def test_compile_refuses_what_it_does_not_know() -> None:
