@@ -410,7 +410,7 @@ class Engine:
 
     @cached_property
     def _log_det(self) -> Function[..., float] | None:
-        """What computes the log det that the threshold is given; None if the posterior's is right."""
+        """What computes the log det for the threshold; None if it is read from the posterior."""
         if self.setup.has_pilot:
             return surprise
         return climb if self.flags & settings.LEVELS else None

@@ -134,7 +134,7 @@ def make_round(
 
 @compiled()
 def find_row(state: State, settings: Settings, arm: int) -> int:
-    """The slot of the arm's row of G, made by ``settings.row`` unless all rows are kept."""
+    """The slot of the arm's row of G, found by ``settings.row`` unless all rows are kept."""
     return arm if state.layout == WHOLE else settings.row(state, arm)
 
 

@@ -227,7 +227,7 @@ class Function(Generic[Arguments, Result]):
         made._cache = self._kept_by_address
         with _waiting(self._kept_by_address, self.signature):
             made.compile()
-        # If two threads get here at once, both take what the first has made: the other will be freed.
+        # If two threads get here at once, both use what the first has made; the other is discarded.
         return self.__dict__.setdefault("_callback", made)
 
     @property

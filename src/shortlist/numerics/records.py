@@ -142,7 +142,7 @@ class Record:
         words: list[int] = []
         for name, words_of in record_type(type(self)).tellers:
             words += words_of(getattr(self, name))
-        # If two threads get here at once, both take the table of the first: the other will be freed.
+        # If two threads get here at once, both use the table of the first; the other is discarded.
         kept: NDArray[np.int64] = self.__dict__.setdefault("_words", np.array(words, np.int64))
         return kept
 
