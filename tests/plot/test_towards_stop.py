@@ -114,7 +114,6 @@ def test_results_after_the_stop_are_right_of_a_line(algorithm: object) -> None:
     (ax,) = plot.stopping(s).axes
     assert ax.lines[0].get_xdata()[-1] == stop  # after its stop it does not look
     assert "Of these 7 after the stop" in texts(plot.pulls(s))
-    assert "Means with the 7 told after the stop" in texts(plot.plane(s))
     assert f"δ = 0.05; {stop:,} evaluations, stopped" in texts(plot.intervals(s))
 
 

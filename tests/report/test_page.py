@@ -324,8 +324,8 @@ def test_results_after_the_stop_are_said_to_be() -> None:
     stop = screen.stop
     assert f"{stop} evaluations to the stop and 3 after it" in words
     where = dict(row for row in page.tables["progress"] if len(row) == 2)
-    assert where["Told after the stop"].startswith("3; this changes neither the shortlist")
-    assert page.captions["arms"].endswith("with the 3 told after the stop.")
+    assert where["Told after the stop"].startswith("3; this changes neither the arms' means")
+    assert page.captions["arms"].endswith("as they were at the stop.")
     assert (
         f"The study stopped after {stop} evaluations. 3 results were told after the stop" in words
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,7 +86,7 @@ def test_a_heuristic_threshold_is_called_heuristic() -> None:
 
 
 def test_table() -> None:
-    s = study()
+    s = study(audit=False)
     before = s.table()
     assert list(before.columns) == ["name", "pulls", "mean", "lower", "upper", "in_shortlist"]
     assert before["mean"].isna().all()
@@ -702,3 +703,44 @@ def test_pulls_beyond_the_first_plan_are_not_called_part_of_it() -> None:
     s.tell_many((trial, MEANS[trial.arm]) for trial in trials)
     said = _origins(s)[0]
     assert f"{planned} were set beforehand (the first plan), 2 were asked for before" in said
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["Guess-and-verify", "Phased", "m-LinGapE", "MisLid", "Racing (paired)", "LUCB"]
+)
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_after_the_stop_the_table_is_that_of_the_answer(algorithm: str, direction: str) -> None:
+    chosen: Any = shortlist.MisLid(misspecification=0.01) if algorithm == "MisLid" else algorithm
+    s = study(algorithm=chosen, sigma=0.3, direction=direction)
+    while not s.done:
+        assert s.evaluations < 3000
+        if s.model.stopped:
+            assert s.audit.is_running
+            check_listed(s)
+        trial = s.ask()
+        noise = np.random.default_rng(trial.seed).standard_normal()
+        s.tell(trial, float(MEANS[trial.arm] + 0.3 * noise))
+    audited = len(s.audit.results)
+    assert bool(audited) == (algorithm in ("Guess-and-verify", "Phased", "m-LinGapE"))
+    assert s.table()["pulls"].sum() == s.answered_at == s.evaluations - audited
+    check_listed(s)
+    before = s.table()
+    s.tell(arm=1, value=float(MEANS[1]) + 0.4)  # too late to change anything
+    pd.testing.assert_frame_equal(s.table(), before, check_exact=True)
+    check_listed(s)
+    last = s.history().checkpoints
+    last = last[last["evaluation"] == s.evaluations].reset_index(drop=True)
+    pd.testing.assert_frame_equal(last[list(before.columns)], before, check_exact=True)
+    given = s.table()
+    given.loc[:, "mean"] = 0.0  # a caller may write into what it was given
+    pd.testing.assert_frame_equal(s.table(), before, check_exact=True)
+    s.reopen()
+    assert s.table()["pulls"].sum() == s.evaluations
+
+
+def check_listed(s: shortlist.Study) -> None:
+    """The rows of the shortlist are the same in both tables."""
+    table = s.table().set_index("name").loc[list(s.shortlist.names)]
+    pd.testing.assert_frame_equal(
+        table, s.shortlist.table.set_index("name"), check_exact=True, check_like=True
+    )

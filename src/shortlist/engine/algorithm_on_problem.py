@@ -15,7 +15,7 @@ from shortlist.noise import GIVEN
 from shortlist.problem import Problem
 from shortlist.rules.rewards import either, gaussian
 from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import StrategyThreshold, Threshold, ThresholdInputs
+from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold, Threshold, ThresholdInputs
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
@@ -125,9 +125,9 @@ class AlgorithmOnProblem:
     @property
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
-        if not self.proven:
-            return "There is no proof of how often an arm's bounds contain its mean."
-        return self.threshold.coverage.format(level=f"{1 - self.problem.delta:g}")
+        words = self.threshold.coverage if self.proven else NO_LEVEL
+        interval = self.interval_words or "the mean ± C standard errors"
+        return words.format(level=f"{1 - self.problem.delta:g}", interval=interval)
 
     @property
     def why_heuristic(self) -> list[str]:

@@ -26,7 +26,7 @@ from shortlist.posterior.least_squares import UPDATES
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
 from shortlist.rules.initialization import span
-from shortlist.rules.thresholds import StrategyThreshold
+from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold
 
 NORMAL = StrategyThreshold(
     "normal",
@@ -34,6 +34,7 @@ NORMAL = StrategyThreshold(
     "beforehand, and less often for an arm that is listed because it came out best.",
     "the noise is normal and the means are linear in the features",
     "quantile of the normal distribution",
+    coverage=NO_LEVEL,
     proven=False,
 )
 
@@ -56,7 +57,7 @@ class BudgetedOnProblem(AlgorithmOnProblem):
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
         return (
-            "For normal noise, the bounds of an arm named beforehand contain its mean with "
+            f"{super().coverage} For normal noise those of an arm named beforehand do with "
             f"probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
             "they came out best: their bounds contain their means less often."
         )

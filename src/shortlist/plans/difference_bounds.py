@@ -26,8 +26,9 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
+from shortlist.plans.arm_bounds import ROUNDING, ArmEvidence
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.rules.thresholds import LINEAR, StrategyThreshold
+from shortlist.rules.thresholds import EACH_ARM, LINEAR, StrategyThreshold, mixture_threshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.
@@ -36,10 +37,7 @@ MOST_ARMS = 4000  # their tables of K × K take a gigabyte
 # The least v_s, over the arms' own variances: the whitened arms are subtracted before they are
 # squared, so that a difference of 1e-8 still has half of its digits. It must not depend on rewards.
 SMALLEST_SHARE = 1e-16
-# Rounding error of a difference of two fitted means, over the largest mean. It does not shrink with
-# more results, so it is added to widths that are not far above it.
-ROUNDING = 64.0 * float(np.finfo(float).eps)
-FAR = 1e6
+FAR = 1e6  # times what rounding may add: widths beyond it are left as they are
 
 
 def contrast_threshold(level: float, growth: Any) -> Any:
@@ -50,8 +48,7 @@ def contrast_threshold(level: float, growth: Any) -> Any:
     >>> [round(float(contrast_threshold(8.0, growth)), 2) for growth in (1.0, 10.0, 100.0)]
     [5.78, 4.5, 4.56]
     """
-    ratio = growth / PRIOR_SHARE
-    return np.sqrt((1.0 + 1.0 / ratio) * (2.0 * level + np.log1p(ratio)))
+    return mixture_threshold(level, growth / PRIOR_SHARE)
 
 
 def one_sided_level(risk: float) -> float:
@@ -75,6 +72,7 @@ CONTRAST_MIXTURE = StrategyThreshold(
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
     LINEAR,
     "after Robbins 1970; proof: docs/algorithms-phased.md of shortlist",
+    coverage=EACH_ARM,
 )
 
 
@@ -91,6 +89,7 @@ class DifferenceBounds:
     information: Reals
     weighted: Reals  # estimates times their information, summed over the plans
     least: Reals  # the least B_ij of all decisions
+    arms: ArmEvidence  # on every arm by itself
     # Of every arm, in all plans.
     pulls: Integers
     sums: Reals
@@ -112,7 +111,8 @@ class DifferenceBounds:
         none, nobody = np.zeros((arms, arms)), np.zeros(arms, np.bool_)
         known = none, none, none, np.full((arms, arms), np.inf)
         totals = np.zeros(arms, np.int64), np.zeros(arms)
-        return cls(problem, basis, level, *known, *totals, nobody, nobody)
+        alone = ArmEvidence.none(arms)
+        return cls(problem, basis, level, *known, alone, *totals, nobody, nobody)
 
     def after(self, pulls: Integers, sums: Reals) -> DifferenceBounds:
         """The bounds with the results of one more plan."""
@@ -135,6 +135,7 @@ class DifferenceBounds:
             information=information,
             weighted=weighted,
             least=least,
+            arms=self.arms.after(means, (white * white).sum(axis=0)),
             pulls=self.pulls + pulls,
             sums=self.sums + sums,
             accepted=accepted,
@@ -224,6 +225,10 @@ class DifferenceStrategy(Strategy):
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Estimates of μ_i − μ_j for every arm i, with their bounds."""
         return self._differences.differences(j)
+
+    def intervals(self) -> tuple[Reals, Reals]:
+        """Bounds on every arm by itself."""
+        return self._differences.arms.bounds(self._problem.sigma, self._problem.delta)
 
     def threshold_at(self, time: float) -> float:
         """C when the information has grown as the results have."""

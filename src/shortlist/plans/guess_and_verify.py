@@ -39,11 +39,12 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.difference_bounds import ROUNDING, one_sided_level
+from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
+from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
-from shortlist.rules.thresholds import LINEAR, StrategyThreshold
+from shortlist.rules.thresholds import EACH_ARM, LINEAR, StrategyThreshold
 
 # Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
 # set. The best shares are in proportion to how often each time decides:
@@ -67,9 +68,7 @@ NAMED_SETS = StrategyThreshold(
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     LINEAR,
     "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
-    coverage="The bounds of an arm show how precise its own estimate is. There is no proof of how "
-    "often they contain its mean: the guarantee rests on tests of two arms at a time, each by "
-    "itself.",
+    coverage=EACH_ARM,
 )
 
 
@@ -288,6 +287,7 @@ class GuessAndVerify(Strategy):
         level = -math.log(each) if left > 1e-9 else math.inf
         self._tables = Tables(rows, PairEvidence.none(np.zeros((len(rows), arms))), level)
         self._whole: Fit | None = None
+        self._arms = ArmEvidence.none(arms)
         self.inside = np.zeros(arms, np.bool_)
         used = rank if rank < arms else 1
         self.cost = 1e6 + 30.0 * min(arms, ALL_ROWS) * arms * used + 20.0 * arms * used**2
@@ -300,7 +300,9 @@ class GuessAndVerify(Strategy):
         """Weigh the new results, and make the next plan."""
         problem, plan, weights = self._problem, self.plan, self._weights
         pulls, total = self._pulls + plan, self._sums + sums
-        tables = self._tables.after(self._means.fit(plan, sums), problem.epsilon, problem.sigma)
+        new = self._means.fit(plan, sums)
+        tables = self._tables.after(new, problem.epsilon, problem.sigma)
+        arms = self._arms.after(new.means, new.own_variances)
         whole = self._means.fit(pulls, total)
         guess = self.guess(whole)
         tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
@@ -314,7 +316,7 @@ class GuessAndVerify(Strategy):
             tables = self._name(tables, guess, inside, pairs, rng)
             plan, weights = self._next_plan(tables, inside, pairs, float(pulls.sum()))
         self._tables, self._pulls, self._sums, self._whole = tables, pulls, total, whole
-        self.plan, self._weights, self.inside = plan, weights, inside
+        self.plan, self._weights, self.inside, self._arms = plan, weights, inside, arms
         self.b, self.c, self.threshold, self.statistic = at
 
     def _guessed(self, tables: Tables, guess: Fit) -> Mask:
@@ -501,12 +503,14 @@ class GuessAndVerify(Strategy):
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """By all results; with features and noise that differs, by those of the plans made so far."""
-        noise = self._problem.noise_of_arms
-        if self._whole is None or (noise == 1.0).all():
+        alike = (self._problem.noise_of_arms == 1.0).all()
+        if self._whole is None or alike or isinstance(self._means, OwnMeans):
             return means, variances
-        if isinstance(self._means, OwnMeans):
-            return means, noise * variances
         return self._whole.means, self._whole.own_variances
+
+    def intervals(self) -> tuple[Reals, Reals]:
+        """Bounds on every arm by itself, by the plans made so far."""
+        return self._arms.bounds(self._problem.sigma, self._problem.delta)
 
     def threshold_at(self, time: float) -> float:
         """C of the guess that is named first."""
@@ -553,6 +557,7 @@ ALGORITHMS = {
         threshold=NAMED_SETS,
         name="Guess-and-verify",
         summary="Karnin 2016, adapted to any m; names the m best when they are likely, then verifies them",
+        interval_words=WORDS,
         uses_noise=True,
     ),
     "Guess-and-verify (own results)": Planned(
@@ -560,6 +565,7 @@ ALGORITHMS = {
         threshold=NAMED_SETS,
         name="Guess-and-verify (own results)",
         summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
+        interval_words=WORDS,
         uses_noise=True,
         classical=True,
     ),

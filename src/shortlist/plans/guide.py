@@ -24,6 +24,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.noise import GIVEN
 from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.arm_bounds import WORDS
 from shortlist.plans.guess_and_verify import HALF_WIDTH, NAMED_SETS, GuessAndVerify
 from shortlist.plans.means import Fit, OwnFit
 from shortlist.plans.phased import PAIRS
@@ -39,6 +40,7 @@ ANY_MEANS = StrategyThreshold(
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     f"{GIVEN}; nothing is assumed about how the means depend on the features",
     NAMED_SETS.source,
+    coverage=NAMED_SETS.coverage,
 )
 
 
@@ -277,6 +279,7 @@ class Guided:
                 GuidedStrategy, features=problem.features, reduced=problem.reduced, model=self.model
             ),
             threshold=ANY_MEANS,
+            interval_words=WORDS,
             name=self.name,
             summary=self.summary,
             uses_noise=True,

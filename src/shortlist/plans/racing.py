@@ -70,6 +70,7 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.arm_bounds import WORDS, mixture_bounds
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
 from shortlist.rules.rule import Reward
@@ -142,7 +143,7 @@ KL_WORDS = "{q : N kl(μ̂, q) ≤ C²/2}"
 KL = Interval(KL_RATE, K1, 0.0, KL_WORDS, (0.0, 1.0), timed=True)
 KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_WORDS, (0.0, 1.0))
 NORMAL = Interval(NORMAL_RATE, K1, 2.0, timed=True)
-PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, alone=False)
+PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, WORDS, alone=False)
 
 _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
 _BOUNDED = "the results lie in [0, 1]"
@@ -294,7 +295,8 @@ class OwnIntervalStrategy(CompiledStrategy):
     def __init__(self, problem: ReducedProblem, interval: Interval, races: bool) -> None:
         arms = len(problem.features)
         self._kind, self._races, self.alone = interval.kind, races, interval.alone
-        self._epsilon, self._constants = problem.epsilon, interval.constants(problem)
+        self._problem, self._constants = problem, interval.constants(problem)
+        self._epsilon = problem.epsilon
         self._rules = np.array([interval.kind, races, interval.timed, problem.m], np.int64)
         ends = 1.0 if races else arms / 2.0 if interval.timed else 2.0
         self.pull_cost = 20.0 + 3.0 * arms + INTERVAL_COST * ends
@@ -328,9 +330,12 @@ class OwnIntervalStrategy(CompiledStrategy):
         self._show(now)
         return stopped, made
 
-    def intervals(self) -> tuple[Reals, Reals] | None:
-        """L and U of every arm in its last round; none where they only hold in differences."""
-        return self._ends() if self.alone else None
+    def intervals(self) -> tuple[Reals, Reals]:
+        """L and U of every arm in its last round; where they only hold in differences, others."""
+        if self.alone:
+            return self._ends()
+        pulls, sums = self._now.pulls.astype(np.float64), self._now.sums
+        return mixture_bounds(sums, pulls, 1.0, self._problem.sigma, self._problem.delta)
 
     def _ends(self) -> tuple[Reals, Reals]:
         now = self._now

@@ -12,7 +12,6 @@ from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,
     OUTSIDE,
-    after_stop,
     colour,
     headline,
     labels,
@@ -77,8 +76,6 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     table = study.table()
     look = look_of(study, history)
     words = _arms(ax, places, table["mean"].to_numpy())
-    late = after_stop(study)
-    words += f"Means with the {late:,} told after the stop. " if late else ""
     if look is not None:
         words += _boundary(ax, places, look)
     if study.bound.guide:

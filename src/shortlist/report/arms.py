@@ -33,8 +33,8 @@ def arms(analysis: Analysis) -> dict[str, Any]:
     else:
         around = f": those around rank m = {m:,}" if order else ""
         caption = f"Arms {first + 1:,} to {first + len(shown):,} of {K:,}{order}{around}"
-    if analysis.late:
-        caption += f", with the {analysis.late:,} told after the stop"
+    if analysis.study.model.stopped and analysis.study.answered_at < analysis.study.evaluations:
+        caption += ", as they were at the stop"
     places = decimals(shown)
     rows = [
         [

@@ -26,8 +26,8 @@ REASONS_SHOWN = 5
 REASON_LENGTH = 300  # characters of a failure's reason
 LEVELS = ("warning", "untested", "note", "fine")  # of findings, the worst first
 AFTER_STOP = (
-    "this changes neither the shortlist with its means and intervals nor the guarantee. It is in "
-    "the table of the arms, in the health of the model and in the pictures of the evaluations."
+    "this changes neither the arms' means and intervals nor the shortlist nor the guarantee. It is "
+    "in the health of the model and in the pictures of the evaluations."
 )
 
 
@@ -87,6 +87,12 @@ def intervals(study: Study) -> str:
         interval = (
             "all means q with N kl(mean, q) ≤ C²/2, with N its evaluations, kl the relative entropy "
             "of two coins and C the threshold"
+        )
+    elif study.bound.interval_words:
+        interval = (
+            f"{study.bound.interval_words}, with M/I the average of what each plan's own results say "
+            "of the arm, I its information (one over its variance, in units of σ²), and ρ that of "
+            "the first plan"
         )
     elif classical:
         interval = "mean ± C σ/√N, with N its evaluations and C the threshold"

@@ -101,7 +101,8 @@ def arm_table(
 ) -> pd.DataFrame:
     """A table of arms with their means and intervals in the round ``now``; None before the first.
 
-    They are μ̂ ± Cσ√(xᵀV⁻¹x), where the algorithm has no others.
+    The intervals are μ̂ ± Cσ√(xᵀV⁻¹x), where the algorithm has no others. Those are of the last
+    decision, and may be centred elsewhere: one that lacks the mean is made to reach it.
     """
     problem = bound.problem
     means = lower = upper = np.full(problem.arms, np.nan)
@@ -111,6 +112,7 @@ def arm_table(
         means = known.means.copy()
         width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
         lower, upper = known.intervals or (means - width, means + width)
+        lower, upper = np.minimum(lower, means), np.maximum(upper, means)
         means, lower, upper = map(bound.mirrored, (means, lower, upper))
         if problem.minimizes:
             lower, upper = upper, lower

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from shortlist.arrays import Integers
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Decision, decision_of
 from shortlist.engine.follow import (
@@ -25,6 +28,7 @@ from shortlist.engine.follow import (
 )
 from shortlist.noise import first_of_each
 from shortlist.posterior.state import FLOOR, LAGGING
+from shortlist.study.answer import EVERY, arm_table
 
 # What a round decided, as ``decision_of`` reads it: arms, numbers, whether to stop.
 Decided = tuple[list[int], list[float], bool]
@@ -53,6 +57,7 @@ class Model:
         self._awaits_sigma = bound.problem.noise.awaits_estimate
         self._marks = fresh_marks()
         self._digest: str | None = None
+        self._at_stop: pd.DataFrame | None = None  # the table of all arms at the last stop
 
     @property
     def decision(self) -> Decision | None:
@@ -93,14 +98,26 @@ class Model:
                     pair, figures = pair.tolist(), figures.tolist()
                 self.decided = pair, figures, self.stopped
                 if self.stopped:
+                    self._at_stop = self._table_now(EVERY)
                     at_stop()
+
+    def table(self, arms: Integers | slice = EVERY) -> pd.DataFrame:
+        """A table of arms as they are now; after a stop as they were then, with the answer."""
+        if self.stopped and self._at_stop is not None:
+            return self._at_stop.iloc[arms].reset_index(drop=True)
+        return self._table_now(arms)
+
+    def _table_now(self, arms: Integers | slice) -> pd.DataFrame:
+        now = None if self.decided is None else self.round
+        C = self.bound.engine.threshold(self.posterior, now) if self.looks else math.nan
+        return arm_table(self.bound, self.posterior, C, now, arms)
 
     def _estimate_sigma(self, steps: Steps) -> Steps:
         """Estimate σ once all initial pulls are in; returns the steps to take then."""
         so_far = self._before_sigma.then(steps)
         told = so_far.kinds == TAKE
         wanted = self.bound.engine.setup.wanted
-        replicates = first_of_each(so_far.arms[told], so_far.values[told], wanted)
+        replicates = first_of_each(so_far.arms[told], so_far.values[told], wanted)  # noqa: PD011
         if replicates is None:
             self._before_sigma = so_far
             return steps

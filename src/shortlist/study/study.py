@@ -133,8 +133,7 @@ class Study(View):
     ('a',)
     """
 
-    _answer: pd.DataFrame | None  # the arms of the shortlist, as they stood at the stop
-    _final: tuple[int, Shortlist] | None  # and the number of changes it is as of
+    _final: tuple[int, Shortlist] | None  # the number of changes it is as of, and the answer
 
     def __init__(
         self,
@@ -473,27 +472,22 @@ class Study(View):
     def shortlist(self) -> Shortlist:
         """The answer: final once the study is done, before that the current guess."""
         if not self.done:
-            kept = self._answer if self.model.stopped else None  # while it is audited
-            return self._shortlist(self._listed() if kept is None else kept, final=False)
+            return self._shortlist(final=False)
         changes = self._journal.ledger.changes
         if self._final is None or self._final[0] != changes:
-            assert self._answer is not None
-            self._final = changes, self._shortlist(self._answer, final=True)
+            self._final = changes, self._shortlist(final=True)
         return self._final[1]
 
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
-        self._answer = self._listed()
         LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
-        self._answer, self._final, self._answered_at = None, None, 0
+        self._final, self._answered_at = None, 0
 
-    def _listed(self) -> pd.DataFrame:
+    def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.table()
-        return best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
-
-    def _shortlist(self, listed: pd.DataFrame, *, final: bool) -> Shortlist:
+        listed = best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
         error = None if self.budget is None else estimated_error(self)
         evaluations = self.evaluations
         if final:  # what came in late has no part in it

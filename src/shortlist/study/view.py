@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.study.answer import arm_table
 from shortlist.study.insight.audit import Audit
 from shortlist.study.journal import Journal, Source
 from shortlist.study.model import Model
@@ -222,19 +220,24 @@ class View:
     def table(self) -> pd.DataFrame:
         """Every arm: name, pulls, mean, lower, upper, in_shortlist.
 
-        The means are the algorithm's estimates at its last decision: they need not be the averages
-        of the arms' own results.
+        After a stop it is as of the stop, and the rows of the shortlist are those of
+        ``study.shortlist.table``: results of the audit and later ones are not in it.
+        ``study.posterior`` has the pulls and means of all results.
+
+        The means are the algorithm's estimates by all results: they need not be the averages of
+        the arms' own results.
 
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
-        algorithm's own kind at its last decision (KL-LUCB, MisLid); they are missing before
-        ``stage`` is ``"rounds"``, and so are the means during the initial pulls. After a pilot,
-        which is set aside, means and bounds use only the later evaluations. How often the bounds
-        contain the means depends on the algorithm: ``study.shortlist.coverage`` says it.
+        algorithm's own kind at its last decision (all that make plans); they are missing before
+        ``stage`` is ``"rounds"``, and so are the means during the initial pulls. Where the stop
+        rests on differences of two arms (Guess-and-verify, Phased, Uniform), the bounds are a
+        mixture over the plans' own estimates of the arm (``plans/arm_bounds.py``). Their centre is
+        near the mean shown, which is the better estimate, but it is another; where they would not
+        contain the mean shown they are widened to it. After a pilot, which is set aside, means and
+        bounds use only the later evaluations. How often the bounds contain the true means depends
+        on the algorithm: ``study.shortlist.coverage`` says it.
         """
-        model = self._journal.model
-        now = None if model.decided is None else self.round
-        C = self.bound.engine.threshold(model.posterior, now) if model.looks else math.nan
-        return arm_table(self.bound, model.posterior, C, now)
+        return self._journal.model.table()
 
 
 def makes_plans(study: View) -> bool:

@@ -28,7 +28,7 @@ from shortlist.plans.mislid.alternative import alternatives, closest, fit_weight
 from shortlist.plans.mislid.stopping import Boundary, LikelihoodRatio, PairBounds, StoppingBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import StrategyThreshold
+from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_ARM, StrategyThreshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
 GROWTH = 0.03  # of all pulls from one decision to the next; 0.01 was no better
@@ -152,6 +152,7 @@ def _threshold(c: float, stop: str) -> StrategyThreshold:
         words[stop],
         f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
         "after Robbins 1970; proof: docs/misspecification.md of shortlist",
+        coverage={"pairs": EACH_ARM, "glr": ALL_AT_ONCE}[stop],
     )
 
 

@@ -204,8 +204,7 @@ class _Replay:
         """The rows of some arms as they are now, and the difference that the stop reads."""
         model, decision, engine = self.model, self.model.decision, self.model.bound.engine
         assert decision is not None
-        C = engine.threshold(model.posterior, model.round)
-        table = arm_table(model.bound, model.posterior, C, model.round, arms)
+        table = model.table(arms)
         _, *gaps = engine.gaps(model.posterior, model.round, decision, outside_only=True)
         reader = decision.c
         if engine.setup.stop == "ugape":
