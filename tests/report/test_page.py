@@ -278,7 +278,6 @@ def test_the_tables_hold_what_numpy_says(kind: str, most: int | None) -> None:
     assert float(cell.replace("−", "-")) == pytest.approx(statistic, rel=1e-3)
     assert rest.endswith(f"ε = {screen.given['epsilon']:g}")
 
-    pulls, means, half, _ = screen.estimates(len(screen.told))  # this table takes in the last too
     head, *rows = page.tables["arms"]
     assert head == ["Name", "Evaluations", "Mean", "Lower", "Upper", "On the list"]
     assert [row[0] for row in rows] == [LETTERS[arm] for arm in np.argsort(-means)]
@@ -343,7 +342,7 @@ def test_results_after_the_stop_are_said_to_be() -> None:
         study.tell(arm=study.shortlist.names[0], value=-100.0)
         after = Page(report.html(study)).tables
     assert after["answer"] == before["answer"]
-    assert after["arms"] != before["arms"]
+    assert after["arms"] == before["arms"]
 
 
 @pytest.mark.slow

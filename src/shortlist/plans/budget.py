@@ -57,8 +57,8 @@ class BudgetedOnProblem(AlgorithmOnProblem):
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
         return (
-            f"{super().coverage} For normal noise those of an arm named beforehand do with "
-            f"probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
+            f"{super().coverage} For normal noise those of an arm named beforehand contain "
+            f"its mean with probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
             "they came out best: their bounds contain their means less often."
         )
 
