@@ -21,8 +21,7 @@ from shortlist.study.insight.health import (
     passed,
     untested,
 )
-from shortlist.study.journal import FAILURES_IN_A_ROW
-from shortlist.study.trial import Trial
+from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.view import View
 
 DIFFERENCES_SHOWN = 5

@@ -37,6 +37,7 @@ from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.storage.forking import block_forks_of
 from shortlist.study.storage.worker import has_ended, worker
 from shortlist.study.trial import (
+    FAILURES_IN_A_ROW,
     Cause,
     Correction,
     Origin,
@@ -70,7 +71,6 @@ KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED)
 EVENTS: dict[Event, int] = dict(zip(get_args(Event), KINDS, strict=True))
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
-FAILURES_IN_A_ROW = 3  # of an arm, after which it is set aside
 NEVER = int(np.iinfo(np.int64).max)
 
 
