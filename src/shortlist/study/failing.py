@@ -41,7 +41,7 @@ def set_aside_words(study: View) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study(arms=["ash"], m=1, sigma=0.1)
+    >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
     >>> set_aside_words(study)
     ''
     """

@@ -746,6 +746,7 @@ class Journal:
         """Start from nothing."""
         seed = self._definition.choices["seed"]
         self._ledger = Ledger(self._definition.names, seed, self._definition.digest)
+        self.set_aside = self._ledger.set_aside  # an attribute for the same reason as is_rejected
         self._mark: Mark | None = None  # before the change that is being made
         self._is_stale = True  # model and audit: they have not taken in what the ledger says
         self._mend()

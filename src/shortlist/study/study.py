@@ -767,12 +767,13 @@ class Study(View):
         of an arm it is set aside, with a warning (``ArmSetAside``): see ``ask``.
         """
         failed = self._journal.end(trial, "failed", storable(str(reason)))
-        self._warn_if_set_aside(failed)
+        if failed.arm in self._journal.set_aside:
+            self._warn_if_set_aside(failed)
         return failed
 
     def _warn_if_set_aside(self, closed: Trial) -> None:
         """Say once, of the failure by which an arm was set aside, that it was."""
-        failures = self._journal.ledger.set_aside.get(closed.arm)
+        failures = self._journal.set_aside.get(closed.arm)
         if failures is not None and failures.set_aside_by is closed:
             words = f"set aside, and no longer asked for: {in_words(failures)}. {remedy()}"
             warn_caller(ArmSetAside(words))
