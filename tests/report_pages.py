@@ -61,8 +61,8 @@ def played(
     arms = [f"compound {k}" for k in range(K)]
     settings = {"sigma": 0.3, "seed": seed, "arms": arms, "algorithm": "m-LinGapE", **settings}
     study = shortlist.Study(X, m, **{"audit": False, **settings})
-    for _ in range(fail):
-        study.fail(study.ask(), reason)
+    for trial in study.ask(fail) if fail else []:
+        study.fail(trial, reason)
     while not study.done and (most is None or study.evaluations < most):
         trial = study.ask()
         study.tell(trial, means[trial.arm] + 0.3 * rng.standard_normal())
@@ -215,8 +215,8 @@ class Screen:
         self.study = shortlist.Study(
             self.x, self.m, delta=self.delta, seed=7, arms=LETTERS, audit=False, **self.given
         )
-        for reason in ("broken", "broken", "dropped"):
-            self.study.fail(self.study.ask(), reason)
+        for trial, reason in zip(self.study.ask(3), ("broken", "broken", "dropped"), strict=True):
+            self.study.fail(trial, reason)
         self.study.cancel(self.study.ask())
         while not self.study.done and (most is None or len(self.told) < most):
             trial = self.study.ask()

@@ -15,6 +15,7 @@ ShortlistError
 │   └── TrialClosed
 ├── StudyStopped
 ├── BudgetSpent
+├── OnlyFailingArms
 ├── StorageError
 │   ├── OutcomeUnknown
 │   ├── StudyNotFound
@@ -30,6 +31,7 @@ ShortlistError
 
 UserWarning
 ├── UnhealthyFeatures
+├── ArmSetAside
 └── GuaranteeInDoubt
     └── LinearityRejected    (also a ShortlistError)
 ```
@@ -61,6 +63,10 @@ class InvalidFeatures(InvalidInput):
 
 class UnhealthyFeatures(UserWarning):
     """Features that can be used, but put the guarantee or its numbers in doubt."""
+
+
+class ArmSetAside(UserWarning):
+    """An arm failed three times in a row and is not asked for until a result of it is told."""
 
 
 class GuaranteeInDoubt(UserWarning):
@@ -123,6 +129,10 @@ class StudyStopped(ShortlistError):
 
 class BudgetSpent(ShortlistError):
     """Every evaluation of the budget is told or pending: none is left to ask for."""
+
+
+class OnlyFailingArms(ShortlistError):
+    """All that the study wants evaluated now are arms set aside because they keep failing."""
 
 
 class StorageError(ShortlistError):

@@ -166,6 +166,7 @@ def test_what_comes_after_the_budget_has_no_part_in_the_answer() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 25), st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=80))
 def test_whatever_happens_no_more_is_asked_for_than_the_budget(
@@ -179,6 +180,8 @@ def test_whatever_happens_no_more_is_asked_for_than_the_budget(
                 assert len(study.ask(1 + number)) <= 1 + number
             except (errors.BudgetSpent, errors.StudyStopped):
                 assert study.done or study.remaining().evaluations <= len(pending)
+            except errors.OnlyFailingArms:
+                assert study.set_aside
         elif move == 5:
             study.tell(arm=number % 5, value=0.1)
         elif pending:

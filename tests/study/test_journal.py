@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from stored import begin, result
 
 
 # The order in which results are taken in
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     in_turn=st.lists(st.booleans(), min_size=1, max_size=12),

@@ -18,10 +18,12 @@ from shortlist.advice import in_shell
 from shortlist.cli import export, lower_bound, new, paper, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
+    ArmSetAside,
     BudgetSpent,
     DataUnavailable,
     GuaranteeInDoubt,
     LinearityRejected,
+    OnlyFailingArms,
     ShortlistError,
     StorageError,
     StudyMismatch,
@@ -36,6 +38,7 @@ CODES: tuple[tuple[type[ShortlistError], int], ...] = (
     (DataUnavailable, NO_DATA),
     (StudyStopped, STOPPED),
     (BudgetSpent, STOPPED),
+    (OnlyFailingArms, STOPPED),
     (LinearityRejected, STOPPED),
     (StudyNotFound, USAGE),
     (StudyMismatch, USAGE),
@@ -66,7 +69,8 @@ class Commands(PlainFlags, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
         # Commands print what such a warning says, in words for people.
-        warnings.simplefilter("ignore", GuaranteeInDoubt)
+        for category in (GuaranteeInDoubt, ArmSetAside):
+            warnings.simplefilter("ignore", category)
         try:
             with in_shell():
                 return super().invoke(ctx)
@@ -107,7 +111,7 @@ $ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped or cannot stop, or its last
-trials are pending (ask), 5 the storage cannot be used (damaged, foreign, newer,
+trials are pending, or only failing arms are wanted (ask), 5 the storage cannot be used (damaged, foreign, newer,
 unreachable), 6 the output cannot be written, 130 interrupted.""",
 )
 

@@ -50,7 +50,8 @@ The plate has one line per trial. Fill in its column [bold]value[/bold] and give
 `shortlist tell`. A trial stays open until it is told, failed or cancelled; if
 a plate is lost, --again writes the open trials again.
 Exit code 4: nothing was asked, because the study has stopped or cannot stop, or
-the rest of its budget or its audit is pending."""
+the rest of its budget or its audit is pending, or all arms that are wanted now
+keep failing."""
 
 TELL_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist tell screen.toml plate.csv
@@ -127,8 +128,7 @@ def ask(
             "linear in the features."
         )
     if not again and len(trials) < n:
-        whose = "audit" if opened.audit.is_running else "budget"
-        note(f"the {whose} has room for {count(len(trials), 'trial')} only.")
+        note(_why_so_few(opened, len(trials)))
     if not again and (words := more_than_needed(opened, trials)):
         note(words)
     if before and not again:
@@ -140,6 +140,15 @@ def ask(
         say(f"{out}: {count(len(trials), 'trial')} ({trial_numbers(trials)})")
     else:
         say(trial_rows(trials))
+
+
+def _why_so_few(study: Study, asked: int) -> str:
+    from shortlist.study.failing import is_for_failures, set_aside_words
+
+    if is_for_failures(study):
+        return f"{count(asked, 'trial')} only. {set_aside_words(study)}"
+    whose = "audit" if study.audit.is_running else "budget"
+    return f"the {whose} has room for {count(asked, 'trial')} only."
 
 
 def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -132,8 +132,14 @@ class AnyEngine(Protocol):
     ) -> Any:
         """Take steps to the next stop or to their end; the round returned replaces ``now``."""
 
-    def ahead(self, posterior: Posterior, now: Any, seed: int) -> Callable[[list[int]], Decision]:
-        """Decides as if results were in: each call is given the arms supposed since the last."""
+    def ahead(
+        self, posterior: Posterior, now: Any, seed: int
+    ) -> Callable[[list[int], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the arms supposed since the last.
+
+        It is also given the arms that are set aside: they are not decided on, and the decision is
+        None where nothing else is wanted.
+        """
 
     def last_decision(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
         """The last decision and its round, made from the posterior if nothing came in since."""

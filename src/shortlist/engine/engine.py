@@ -7,7 +7,7 @@ and goes on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -56,10 +56,14 @@ from shortlist.rules.indices import fill_by_pair, paired
 from shortlist.rules.initialization import in_units
 from shortlist.rules.registry import KINDS
 from shortlist.rules.rule import OWN, Rule
+from shortlist.rules.selection import reduction
 from shortlist.rules.thresholds import two_arm_threshold
 
 ENDS = (settings.PULL, settings.STOP)  # returned by a loop that took all its steps
 STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
+# Of what an evaluation of an arm set aside would tell of the pair, one in its place must tell this
+# share: else a study would go on for ever with evaluations of an arm that it knows already.
+LEAST_GAIN = 0.1
 
 
 @dataclass(frozen=True)
@@ -246,17 +250,43 @@ class Engine:
 
     def ahead(
         self, posterior: Posterior, now: rounds.Round, seed: int
-    ) -> Callable[[list[int]], Decision]:
+    ) -> Callable[[list[int], Collection[int]], Decision | None]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         posterior, beyond = posterior.copy(), self.round()
 
-        def decide(supposing: list[int]) -> Decision:
+        def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
             own_round = beyond.replace(
                 allocation=copy_allocation(now.allocation), least=now.least.copy()
             )
-            return self.decide(posterior, own_round, seed, check_stop=False, supposing=supposing)[0]
+            given = posterior, own_round, seed
+            decision = self.decide(*given, check_stop=False, supposing=supposing)[0]
+            if decision.queued in set_aside:
+                decision = decision._replace(queued=None)
+            if decision.arm not in set_aside:
+                return decision
+            return self._in_place(posterior, decision, set_aside)
 
         return decide
+
+    def _in_place(
+        self, posterior: Posterior, decision: Decision, set_aside: Collection[int]
+    ) -> Decision | None:
+        """The decision for the other arm of the pair; None if it is set aside or tells too little."""
+        pair = decision.b, decision.c
+        rows = posterior.row(decision.b), posterior.row(decision.c)
+
+        def gain(arm: int) -> float:
+            given = *rows, posterior.variances, self.setup.noise
+            return float(reduction.interpret(arm, *given))
+
+        others = [arm for arm in pair if arm not in set_aside]
+        if not others:
+            return None
+        best = max(others, key=gain)
+        lost = max(gain(arm) for arm in {decision.arm, *pair} if arm in set_aside)
+        if gain(best) < LEAST_GAIN * lost:
+            return None
+        return decision._replace(arm=best, queued=None)
 
     def decide(
         self,

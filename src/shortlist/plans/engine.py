@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 
@@ -76,9 +76,17 @@ class PlanProgress:
         """How many results the plan still lacks."""
         return int(self.missing.sum())
 
-    def next_arm(self) -> int:
-        """The arm of which the largest share is missing, so that every part is like the whole."""
-        return int(np.argmax(self.missing / np.maximum(self.strategy.plan, 1)))
+    def next_arm(self, set_aside: Collection[int] = ()) -> int:
+        """The arm of which the largest share is missing, so that every part is like the whole.
+
+        ``NO_ARM`` where only arms that are set aside are missing.
+        """
+        shares = self.missing / np.maximum(self.strategy.plan, 1)
+        if set_aside:
+            shares[list(set_aside)] = 0.0
+            if not (shares > 0.0).any():
+                return NO_ARM
+        return int(np.argmax(shares))
 
     def copy(self) -> PlanProgress:
         """An independent copy."""
@@ -212,17 +220,21 @@ class PlanEngine:
 
     def ahead(
         self, posterior: Posterior, now: PlanProgress, seed: int
-    ) -> Callable[[list[int]], Decision]:
+    ) -> Callable[[list[int], Collection[int]], Decision | None]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         beyond = now.copy()
 
-        def decide(supposing: list[int]) -> Decision:
+        def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
             for arm in [*supposing, NO_ARM]:
                 if beyond.needs_plan:
                     beyond.suppose(posterior.means)
                 if arm != NO_ARM:
                     beyond.suppose_pull(arm)
-            return decision_of(beyond.pair, beyond.figures, stop=False)
+            decision = decision_of(beyond.pair, beyond.figures, stop=False)
+            if not set_aside:
+                return decision
+            arm = beyond.next_arm(set_aside)
+            return None if arm == NO_ARM else decision._replace(arm=arm)
 
         return decide
 

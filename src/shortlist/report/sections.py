@@ -15,6 +15,7 @@ from shortlist.printable import count
 from shortlist.report.analysis import Analysis
 from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.budget import rounded
+from shortlist.study.failing import failing_arms
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.view import before_the_rounds, makes_plans, next_look
 
@@ -124,6 +125,7 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         ("Told, waiting for an earlier one", f"{len(study.waiting):,}"),
         ("Pending", f"{len(study.pending):,}"),
         ("Failed", _reasons(study)),
+        *([("Set aside", failing_arms(study))] if study.set_aside else []),
         ("Cancelled", f"{cancelled:,}"),
     ]
     statistic = study.statistic

@@ -43,6 +43,7 @@ def state(study: Study) -> dict[str, Any]:
         "stage": study.stage,
         "evaluations": study.evaluations,
         "pending": len(study.pending),
+        "set_aside": [failures.last.name for failures in study.set_aside],
         "statistic": study.statistic,
         "epsilon": study.problem.epsilon,
     }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from shortlist.engine.algorithm_on_problem import PROVEN
-from shortlist.printable import count
+from shortlist.printable import count, quoted
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import (
@@ -21,7 +21,7 @@ from shortlist.study.insight.health import (
     passed,
     untested,
 )
-from shortlist.study.trial import Trial
+from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.view import View
 
 DIFFERENCES_SHOWN = 5
@@ -153,9 +153,26 @@ def conditions(study: View) -> list[tuple[str, str]]:
         "The values now are those that were measured, and a result would have been corrected "
         "whatever its right value was.",
         ("Failures", lost): f"Failed or cancelled: {lost:,}; no value was made up for these. "
-        "Whether an evaluation fails does not depend on the value that it would have had.",
+        "Whether an evaluation fails does not depend on the value that it would have had."
+        + _ended_by_failures(study, until),
     }
     return [(word, sentence) for (word, number), sentence in sentences.items() if number]
+
+
+def _ended_by_failures(study: View, until: int) -> str:
+    """Which arms were set aside because they failed, up to a change of the study."""
+    names = [
+        failures.last.name
+        for failures in study.set_aside
+        if failures.set_aside_by is not None and (failures.set_aside_by.closed or 0) <= until
+    ]
+    if not names:
+        return ""
+    return (
+        f" After {FAILURES_IN_A_ROW} failures in a row no more evaluations were asked for of "
+        f"{quoted(names, 5)}: it is assumed that these failures say nothing about the mean, which "
+        "is judged by the results that there are."
+    )
 
 
 def ending(study: View) -> str:

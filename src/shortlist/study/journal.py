@@ -37,6 +37,7 @@ from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.storage.forking import block_forks_of
 from shortlist.study.storage.worker import has_ended, worker
 from shortlist.study.trial import (
+    FAILURES_IN_A_ROW,
     Cause,
     Correction,
     Origin,
@@ -87,6 +88,17 @@ class Logged(NamedTuple):
     worker: str
     value: float | None = None
     reason: str | None = None
+
+
+class Failures(NamedTuple):
+    """The failures in a row of an arm, in the order in which its trials were closed.
+
+    A result of the arm ends the row; what was cancelled does not count.
+    """
+
+    number: int
+    last: Trial
+    set_aside_by: Trial | None  # the failure after which the arm is not asked for any more
 
 
 class Source(NamedTuple):
@@ -214,6 +226,9 @@ class Ledger:
         self.is_rewritten = False  # a result that the model has taken in is another one now
         self._one_step = Steps.empty(1)
         self._touched: list[tuple[Trial, tuple[Any, ...]]] = []  # the last mark's
+        self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
+        self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
+        self._recounted: list[tuple[int, Failures | None]] = []  # what was there at the last mark
 
     @property
     def pending(self) -> list[Trial]:
@@ -244,20 +259,24 @@ class Ledger:
         For lists that only grow it has the length, or the list with its length where another may
         take its place.
         """
-        self._touched = []
+        self._touched, self._recounted = [], []
         return (
             (len(self.trials), len(self.taken), len(self._events)),
             (self._moves, len(self._moves), self._reopened, len(self._reopened)),
             (self.seconds, self.unsettled, self._hash.copy(), self.changes),
             (self.has_news, self.is_rewritten),
             self._touched,
+            self._recounted,
         )
 
     def restore(self, mark: Mark) -> None:
         """Restore the ledger and its trials as they were at the last mark; if interrupted, call it again."""
-        (trials, taken, events), (moves, moved, reopened, times), others, flags, touched = mark
+        (trials, taken, events), (moves, moved, reopened, times), others, flags, *both = mark
+        touched, recounted = both
         for trial, before in reversed(touched):
             restore_fields(trial, before)
+        for arm, failures in reversed(recounted):
+            self._put_failures(arm, failures)
         for trial in self.trials[trials:]:
             for key in trial.keys:
                 if self.keyed.get(key) is trial:
@@ -330,7 +349,29 @@ class Ledger:
         set_field(trial, "closed_at", at)
         set_field(trial, "closed", self.changes)
         self.has_news = True
+        if state == "failed" or self._failing:
+            self._count_failures(trial)
         self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
+
+    def _count_failures(self, trial: Trial) -> None:
+        """Take a trial that was closed into the failures in a row of its arm."""
+        before = self._failing.get(trial.arm)
+        if trial.state == "cancelled" or (trial.state == "told" and before is None):
+            return
+        now = None
+        if trial.state == "failed":
+            number, by = (1, None) if before is None else (before.number + 1, before.set_aside_by)
+            now = Failures(number, trial, trial if number == FAILURES_IN_A_ROW else by)
+        self._recounted.append((trial.arm, before))
+        self._put_failures(trial.arm, now)
+
+    def _put_failures(self, arm: int, failures: Failures | None) -> None:
+        self._failing.pop(arm, None)
+        self.set_aside.pop(arm, None)
+        if failures is not None:
+            self._failing[arm] = failures
+            if failures.set_aside_by is not None:
+                self.set_aside[arm] = failures
 
     def correct(self, trial: Trial, value: float, reason: str, at: float, worker: str) -> Logged:
         """Put a told result right; what it was stays in the log."""
@@ -413,6 +454,7 @@ class Ledger:
         try:
             touched = self._enter_rows(rows)
             records = self._records(self.changes, changes, touched, events)
+            self._recount(touched, self.changes)
             for event in events:
                 if event.kind == "corrected":
                     self._apply(event)
@@ -449,6 +491,13 @@ class Ledger:
                 restore_fields(own, all_fields(trial))
             touched.append(trial)
         return touched
+
+    def _recount(self, touched: list[Trial], before: int) -> None:
+        """Count failures among the trials that others closed since a change."""
+        arms = {trial.arm for trial in touched if trial.state == "failed"} | self._failing.keys()
+        of_them = [t for t in touched if t.arm in arms and (t.closed or 0) > before]
+        for trial in sorted(of_them, key=lambda each: each.closed or 0):
+            self._count_failures(self.trials[trial.number])
 
     def _records(
         self, before: int, changes: int, touched: list[Trial], events: Sequence[Logged]
@@ -697,6 +746,7 @@ class Journal:
         """Start from nothing."""
         seed = self._definition.choices["seed"]
         self._ledger = Ledger(self._definition.names, seed, self._definition.digest)
+        self.set_aside = self._ledger.set_aside  # an attribute for the same reason as is_rejected
         self._mark: Mark | None = None  # before the change that is being made
         self._is_stale = True  # model and audit: they have not taken in what the ledger says
         self._mend()
@@ -866,7 +916,7 @@ class Journal:
     ) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        A budget or an audit may allow fewer than were asked for, or none. With a key that was used
+        A budget, an audit or arms set aside may allow fewer than were asked for, or none. With a key that was used
         before, the trials that were asked for with it.
         """
 
@@ -919,28 +969,40 @@ class Journal:
         if budget is not None:  # those under way are counted as told
             count = min(count, budget - len(ledger.taken) - len(ledger.unsettled))
         ahead: Ahead | None = None
+        aside = ledger.set_aside
         for _ in range(count):
             if model.initialized and not ledger.unsettled and not ledger.seconds:
                 decision = model.decision
-                if decision is not None and not decision.stop:
+                if (
+                    decision is not None
+                    and not decision.stop
+                    and not (aside and (decision.arm in aside or decision.queued in aside))
+                ):
                     yield decision.arm, Cause.of(decision)
                     continue
             if ahead is None:
                 ahead = Ahead(model, [trial.arm for trial in ledger.unsettled.values()])
-            arm, cause = self._next(ahead)
-            yield arm, cause
-            ahead.suppose(arm)
+            found = self._next(ahead)
+            if found is None:
+                return
+            yield found
+            ahead.suppose(found[0])
 
-    def _next(self, ahead: Ahead) -> tuple[int, Cause]:
-        """The next arm, as if those under way had come out at their means."""
-        initial = ahead.initial()
-        if initial is not None:
-            return initial, Cause("initial")
+    def _next(self, ahead: Ahead) -> tuple[int, Cause] | None:
+        """The next arm, as if those under way had come out at their means.
+
+        None where all arms that are wanted now are set aside.
+        """
+        aside = self._ledger.set_aside
+        if not self._model.initialized:
+            initial = ahead.initial(aside)
+            return None if initial is None else (initial, Cause("initial"))
         if self._ledger.seconds:
+            # Even if it was set aside after its round: until it is asked for no new round begins.
             cause = self._ledger.seconds[0]
             return cause.second, cause._replace(origin="second of a round", second=NO_ARM)
-        decision = ahead.decide()
-        return decision.arm, Cause.of(decision)
+        decision = ahead.decide(aside)
+        return None if decision is None else (decision.arm, Cause.of(decision))
 
     def add(self, results: Sequence[tuple[int, float, str | None]]) -> list[Trial]:
         """Unrequested results, all or none; one with a key is added once."""

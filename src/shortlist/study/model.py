@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -146,7 +146,7 @@ class Ahead:
 
     def __init__(self, model: Model, arms: list[int]) -> None:
         self._model = model
-        self._decide: Callable[[list[int]], Decision] | None = None
+        self._decide: Callable[[list[int], Collection[int]], Decision | None] | None = None
         self._supposed = arms
         if not model.initialized:
             self._opening, counts = model.bound.engine.initial_pulls(model.posterior)
@@ -159,24 +159,27 @@ class Ahead:
         if not self._model.initialized:
             self._pulls[arm] += 1
 
-    def initial(self) -> int | None:
-        """The next initial pull; None once they are in."""
-        if self._model.initialized:
-            return None
+    def initial(self, set_aside: Collection[int]) -> int | None:
+        """The next initial pull; None where all that are missing are of arms set aside."""
         initial = self._opening
-        missing = np.flatnonzero(self._earlier >= self._pulls[initial])
+        missing = initial[self._earlier >= self._pulls[initial]]
+        # If all initial pulls are under way and nothing is known yet: go round them again.
+        arms = missing if len(missing) else initial
+        if set_aside:
+            arms = arms[~np.isin(arms, list(set_aside))]
+        if len(arms) == 0:
+            return None
         if len(missing):
-            return int(initial[missing[0]])
-        # All initial pulls are under way and nothing is known yet: go round them again.
+            return int(arms[0])
         wanted = np.bincount(initial)
-        return int(min(initial.tolist(), key=lambda arm: (self._pulls[arm] / wanted[arm], arm)))
+        return int(min(arms.tolist(), key=lambda arm: (self._pulls[arm] / wanted[arm], arm)))
 
-    def decide(self) -> Decision:
-        """What to evaluate next, without a look at the stop."""
+    def decide(self, set_aside: Collection[int]) -> Decision | None:
+        """What to evaluate next, without a look at the stop; None if only arms set aside."""
         model = self._model
         if self._decide is None:
             self._decide = model.bound.engine.ahead(model.posterior, model.round, model.seed)
-        decision = self._decide(self._supposed)
+        decision = self._decide(self._supposed, set_aside)
         self._supposed = []
         return decision
 

@@ -18,7 +18,7 @@ from shortlist.advice import advised, command, command_from
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.errors import (
-    BudgetSpent,
+    ArmSetAside,
     DamagedStorage,
     GuaranteeInDoubt,
     InvalidInput,
@@ -35,8 +35,9 @@ from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
 from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.study.answer import Shortlist, best_first
-from shortlist.study.budget import estimated_error, no_room
+from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
+from shortlist.study.failing import in_words, nothing_to_ask, remedy
 from shortlist.study.guarantee import assurance, differences, ending
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
@@ -553,6 +554,9 @@ class Study(View):
         batch is spread out; the stop looks at told results only. A trial whose lease is over comes
         first. A budget may have room for fewer than ``n``.
 
+        An arm that failed three times in a row is set aside: other arms are asked for, until a
+        result of it is told. If nothing else is wanted, ``OnlyFailingArms`` is raised.
+
         Parameters
         ----------
         n : int, optional
@@ -588,7 +592,7 @@ class Study(View):
             )
         if self.audit.rejection is not None:
             return LinearityRejected(advice(self))
-        return BudgetSpent(no_room(self))
+        return nothing_to_ask(self)
 
     # Telling
 
@@ -753,9 +757,20 @@ class Study(View):
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
         """Record that an evaluation failed; no value is made up for it.
 
-        The beginning and the end of a very long reason are kept.
+        The beginning and the end of a very long reason are kept. After the third failure in a row
+        of an arm it is set aside, with a warning (``ArmSetAside``): see ``ask``.
         """
-        return self._journal.end(trial, "failed", storable(str(reason)))
+        failed = self._journal.end(trial, "failed", storable(str(reason)))
+        if failed.arm in self._journal.set_aside:
+            self._warn_if_set_aside(failed)
+        return failed
+
+    def _warn_if_set_aside(self, closed: Trial) -> None:
+        """Say once, of the failure by which an arm was set aside, that it was."""
+        failures = self._journal.set_aside.get(closed.arm)
+        if failures is not None and failures.set_aside_by is closed:
+            words = f"set aside, and no longer asked for: {in_words(failures)}. {remedy()}"
+            warn_caller(ArmSetAside(words))
 
     def cancel(self, trial: Trial | int) -> Trial:
         """Record that an evaluation will not be made."""
@@ -799,7 +814,9 @@ class Study(View):
         """Evaluate ``objective(trial)`` until the study stops.
 
         It also ends, with a warning (``LinearityRejected``), when the means turn out not to be
-        linear in the features.
+        linear in the features; and with an error (``OnlyFailingArms``) when all that is wanted are
+        arms that were set aside, each with a warning (``ArmSetAside``), after three failures in a
+        row. Results are kept.
 
         Parameters
         ----------
@@ -858,6 +875,7 @@ class Study(View):
         called = _checked_callbacks(callbacks)
 
         def ended(trial: Trial) -> None:
+            self._warn_if_set_aside(trial)
             for callback in called:
                 callback(self, trial)
 

@@ -22,6 +22,9 @@ State = Literal["pending", "told", "failed", "cancelled"]
 Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried"]
 
 
+FAILURES_IN_A_ROW = 3  # of an arm, after which it is set aside
+
+
 class Cause(NamedTuple):
     """What a trial was opened for; arms by their rows, ``NO_ARM`` where there is none."""
 

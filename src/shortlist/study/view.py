@@ -15,7 +15,7 @@ from shortlist.engine.follow import Steps
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import Audit
-from shortlist.study.journal import Journal, Source
+from shortlist.study.journal import Failures, Journal, Source
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial, Trials
 
@@ -99,6 +99,11 @@ class View:
     def taken(self) -> Trials:
         """The told trials in the order in which they were processed."""
         return Trials(self._journal.ledger.taken)
+
+    @property
+    def set_aside(self) -> list[Failures]:
+        """The arms that failed three times in a row, and are not asked for until one is told."""
+        return list(self._journal.ledger.set_aside.values())
 
     @property
     def sources(self) -> list[Source]:

@@ -22,6 +22,7 @@ def test_json_has_the_same_keys_of_the_state_everywhere(plated: Path) -> None:
             "waiting",
             "failed",
             "cancelled",
+            "set_aside",
         ),
         *("budget", "estimated_error", "statistic", "epsilon", "remaining", "shortlist"),
     }

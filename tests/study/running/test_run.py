@@ -568,6 +568,7 @@ def pool_of(kind: str) -> Iterator[Executor | None]:
         yield pool
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
 @pytest.mark.parametrize("kind", pools())
 def test_a_failure_keeps_the_traceback_and_is_raised(kind: str) -> None:
     s = study()

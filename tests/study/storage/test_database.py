@@ -44,6 +44,7 @@ ALGORITHMS = [
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_a_stored_study_is_the_study_in_memory(
     algorithm: str | shortlist.GIFA, tmp_path: Path

@@ -27,7 +27,7 @@ from shortlist.study.insight.linearity import (
     lack_of_fit,
 )
 from shortlist.study.model import Model
-from shortlist.study.trial import Trial
+from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 
 FEWEST = 20  # evaluations of an audit; with few arms twice their number
 SHARE = 10  # audits are a tenth of the evaluations so far, if that is more
@@ -159,13 +159,16 @@ class Audit:
         plan = self.plan if self.plan is not None else self.probes
         if not len(plan) or self.verdict is not None:
             return []
-        # A failure is not asked for again: it might fail for ever.
-        made = Counter(trial.arm for trial in self._own(trials) if trial.state != "cancelled")
+        # A failure is not asked for again: it might fail for ever. Nor is an arm that failed too
+        # often: whatever is told later, that stays so, as the verdict does.
+        own = self._own(trials)
+        made = Counter(trial.arm for trial in own if trial.state != "cancelled")
+        failed = Counter(trial.arm for trial in own if trial.state == "failed")
         missing = []
         for arm in plan.tolist():
             if made[arm]:
                 made[arm] -= 1
-            else:
+            elif failed[arm] < FAILURES_IN_A_ROW:
                 missing.append(arm)
         return missing
 

@@ -31,6 +31,7 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "waiting": len(study.waiting),
         "failed": states["failed"],
         "cancelled": states["cancelled"],
+        "set_aside": [failures.last.name for failures in study.set_aside],
         "budget": study.budget,
         "estimated_error": study.shortlist.error,
         "statistic": study.statistic,
@@ -52,7 +53,14 @@ def _linearity(study: Study) -> str:
 
 
 def study_words(study: Study) -> str:
-    """The state of a study in a sentence or two."""
+    """The state of a study in a sentence or two, and arms that are set aside."""
+    from shortlist.study.failing import set_aside_words
+
+    words = "" if study.done else set_aside_words(study)  # then the guarantee says it
+    return f"{_progress_words(study)} {words}".rstrip()
+
+
+def _progress_words(study: Study) -> str:
     from shortlist.study.insight.health import departure
     from shortlist.study.view import before_the_rounds, next_look
 

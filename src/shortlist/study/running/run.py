@@ -12,10 +12,10 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
-from shortlist.errors import BudgetSpent, InvalidInput, OutcomeUnknown, StorageError, unknown_name
+from shortlist.errors import InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
-from shortlist.study.budget import no_room
 from shortlist.study.definition import checked_seconds
+from shortlist.study.failing import nothing_to_ask
 from shortlist.study.journal import Journal, Transaction, is_free
 from shortlist.study.running.executors import check_sendable, find_executor, is_lost
 from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, process_id
@@ -67,7 +67,7 @@ class Run:
         self._executor = find_executor(executor)
         check_sendable(self._executor, objective, "the objective")
         self._told = self._failures = 0
-        self._refused = False  # whether the last ask found no room in the budget
+        self._refused = False  # whether the last ask found nothing to ask for
         self._trials: dict[int, Trial] = {}  # asked for by this run, and not ended by it
         self._sent: dict[Future[Any], Trial] = {}
         self._kept: list[tuple[Trial, Evaluated]] = []  # come back, and not told yet
@@ -105,7 +105,7 @@ class Run:
                     if study.done or study.audit.rejection is not None:
                         break
                     if self._is_stuck():
-                        raise BudgetSpent(no_room(study))
+                        raise nothing_to_ask(study)
                     if self._collect():
                         self._with_patience(self._tell)
                         self._report(ended)
@@ -152,7 +152,10 @@ class Run:
             pause = min(2.0 * pause, LONGEST_PAUSE)
 
     def _is_stuck(self) -> bool:
-        """Whether other workers, which may no longer be running, hold the rest of the budget."""
+        """Whether nothing can be asked for, and no worker that is known to run has a trial.
+
+        Then the rest of the budget is pending elsewhere, or only arms set aside are wanted.
+        """
         pending = self._journal.ledger.pending
         known = bool(pending) and all(trial.process is not None for trial in pending)
         return self._refused and not known and not self._under_way()

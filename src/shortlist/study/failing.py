@@ -1,0 +1,71 @@
+"""Arms that are set aside because their evaluations keep failing, in words."""
+
+from __future__ import annotations
+
+from shortlist.advice import advised, command
+from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
+from shortlist.printable import count, on_one_line
+from shortlist.study.budget import no_room
+from shortlist.study.journal import Failures
+from shortlist.study.view import View
+
+ARMS_SHOWN, REASON_SHOWN = 5, 200  # characters
+
+
+def in_words(failures: Failures) -> str:
+    """An arm that fails: how often in a row, and the last line of the last reason."""
+    lines = (failures.last.reason or "").strip().splitlines()
+    why = f", the last: {on_one_line(lines[-1].strip())[:REASON_SHOWN]}" if lines else ""
+    return f"{failures.last.name!r} ({failures.number:,} failures in a row{why})"
+
+
+def failing_arms(study: View) -> str:
+    """The arms that are set aside, with their failures."""
+    shown = [in_words(failures) for failures in study.set_aside[:ARMS_SHOWN]]
+    more = len(study.set_aside) - len(shown)
+    return "; ".join([*shown, f"{more:,} more"] if more else shown)
+
+
+def remedy() -> str:
+    """What to do about an arm that is set aside."""
+    tell = advised(command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)")
+    return (
+        f"Repair the evaluation and tell a result of the arm ({tell}): then it is asked for again. "
+        "If it cannot be repaired, begin a study without that arm."
+    )
+
+
+def set_aside_words(study: View) -> str:
+    """Which arms are set aside, and what to do, in sentences; empty if there are none.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
+    >>> set_aside_words(study)
+    ''
+    """
+    if not study.set_aside:
+        return ""
+    return f"Set aside, and no longer asked for: {failing_arms(study)}. {remedy()}"
+
+
+def nothing_to_ask(study: View) -> ShortlistError:
+    """Why a study that has not stopped has no trial to be asked for."""
+    if not is_for_failures(study):
+        return BudgetSpent(no_room(study))
+    under_way = ""
+    if study.pending:
+        trials = count(len(study.pending), "pending trial")
+        under_way = f" {trials} may be told first: what is needed after that may be another arm."
+    return OnlyFailingArms(
+        "every evaluation that the study needs now is of an arm that keeps failing: "
+        f"{failing_arms(study)}. {remedy()}{under_way}"
+    )
+
+
+def is_for_failures(study: View) -> bool:
+    """Whether it is for arms set aside, not for a budget or an audit, that no more is asked for."""
+    made = len(study.taken) + len(study.pending) + len(study.waiting)
+    has_room = study.budget is None or made < study.budget
+    return bool(study.set_aside) and has_room and not study.audit.is_running

@@ -1,0 +1,327 @@
+"""An arm whose evaluations keep failing: it is set aside, and the study goes on or says why not."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_line import run as shell
+from served import client_of
+from shortlist import GIFA, Study, errors, report
+from shortlist.study.guarantee import conditions
+from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
+
+K, BATCH, BAD = 8, 4, 2
+X = np.random.default_rng(5).standard_normal((K, 3))
+MEANS = X @ [1.0, 0.5, -0.3]
+NAMES = [f"C{k:02}" for k in range(K)]
+SETTINGS: dict[str, Any] = {"m": 2, "sigma": 0.3, "seed": 1, "arms": NAMES}
+KINDS: dict[str, dict[str, Any]] = {
+    "auto with features": {"features": X},
+    "auto": {},
+    "LUCB": {"algorithm": "LUCB"},
+    "LUCB both": {"algorithm": "LUCB both"},
+    "m-LinGapE": {"features": X, "algorithm": "m-LinGapE"},
+    "LinGIFA": {"features": X, "algorithm": "LinGIFA"},
+    "Racing": {"algorithm": "Racing"},
+    "guide": {"features": X, "trust": "guide"},
+    "budget": {"features": X, "budget": 60},
+    "sigma estimated": {"features": X, "sigma": "estimate"},
+}
+FIRST_ONCE = GIFA(initialization="each", name="each arm once first")
+pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
+
+
+def begin(kind: str = "auto", **others: Any) -> Study:
+    return Study(**{**SETTINGS, **KINDS[kind], **others})
+
+
+class Objective:
+    """Raises for one arm, from some evaluation of it on, up to another one."""
+
+    def __init__(self, bad: int = BAD, *, after: int = 0, until: float = np.inf) -> None:
+        self.bad, self.after, self.until = bad, after, until
+        self.made = 0
+
+    def __call__(self, trial: Trial) -> float:
+        if trial.arm == self.bad:
+            self.made += 1
+            if self.after < self.made <= self.until:
+                raise RuntimeError("the reader\nis clogged")
+        noise = 0.3 * np.random.default_rng(trial.seed).standard_normal()
+        return float(MEANS[trial.arm] + noise)
+
+
+def run(study: Study, objective: Callable[[Trial], float], **how: Any) -> None:
+    given = {"max_failures": 10**6, "max_evaluations": 3000, "progress": False, **how}
+    study.run(objective, **given)
+
+
+def failed(study: Study, arm: int = BAD) -> int:
+    return sum(trial.state == "failed" and trial.arm == arm for trial in study.trials)
+
+
+def fail_often(study: Study, arm: int, times: int = FAILURES_IN_A_ROW) -> None:
+    """Ask until this arm has failed so often; what else is asked for stays open."""
+    while failed(study, arm) < times:
+        trial = study.ask()
+        if trial.arm == arm:
+            study.fail(trial, "dropped")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_ends_where_only_an_arm_that_fails_is_wanted(kind: str) -> None:
+    study = begin(kind)
+    bad = study.ask().arm  # one that is certainly wanted
+    study.cancel(0)
+    with (
+        pytest.warns(errors.ArmSetAside, match=NAMES[bad]) as warned,
+        pytest.raises(errors.OnlyFailingArms) as raised,
+    ):
+        run(study, Objective(bad))
+    assert failed(study, bad) == FAILURES_IN_A_ROW
+    assert study.evaluations > 0  # the others that it also wanted
+    assert study.posterior.pulls[bad] == 0
+    assert len([each for each in warned if each.category is errors.ArmSetAside]) == 1
+    assert warned[0].filename == __file__
+    for words in (NAMES[bad], "3 failures in a row", "is clogged", "study.tell(arm=…, value=…)"):
+        assert words in str(raised.value)
+    assert "the reader" not in str(raised.value)  # the last line alone
+
+
+@pytest.mark.parametrize("order", ["asked", "completion"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_so_does_one_with_a_pool(kind: str, order: str) -> None:
+    study = begin(kind)
+    bad = study.ask().arm
+    study.cancel(0)
+    with ThreadPoolExecutor(BATCH) as pool, pytest.raises(errors.OnlyFailingArms):
+        run(study, Objective(bad), executor=pool, batch=BATCH, order=order)
+    assert FAILURES_IN_A_ROW <= failed(study, bad) < FAILURES_IN_A_ROW + BATCH
+    assert not study.pending
+
+
+@pytest.mark.parametrize("kind", ["LUCB", "LUCB both", "Racing", "auto"])
+def test_an_arm_that_fails_later_does_not_keep_the_others_busy_for_ever(kind: str) -> None:
+    """The other arm of a pair takes its place only while that tells something of the pair."""
+    study = begin(kind, sigma=3.0)
+    bad = int(np.argmax(MEANS))
+    with pytest.raises(errors.OnlyFailingArms):
+        run(study, Objective(bad, after=30))
+    assert failed(study, bad) == FAILURES_IN_A_ROW
+    assert study.evaluations < 3000
+
+
+def test_another_arm_may_do_in_its_place() -> None:
+    """Where arms share features, what others tell is enough, and the guarantee says what failed."""
+    study = begin("m-LinGapE", algorithm=FIRST_ONCE, sigma=0.5)
+    bad = int(np.argmax(MEANS))
+    run(study, Objective(bad, after=1))
+    assert study.done
+    audits = [trial for trial in study.trials if trial.cause.origin == "audit" and trial.arm == bad]
+    assert failed(study, bad) == FAILURES_IN_A_ROW + len(audits)
+    sentence = dict(conditions(study))["Failures"]
+    assert f"no more evaluations were asked for of {NAMES[bad]!r}" in sentence
+    assert sentence in study.shortlist.guarantee
+
+
+def test_an_audit_asks_for_an_arm_that_fails_three_times_at_most() -> None:
+    study = begin("m-LinGapE", algorithm=FIRST_ONCE, sigma=1.0)
+    bad = int(np.argmax(MEANS))
+    run(study, Objective(bad, after=1))
+    assert study.done
+    assert study.audit.plan is not None
+    planned = np.count_nonzero(study.audit.plan == bad)
+    assert planned > 2 * FAILURES_IN_A_ROW
+    last = study.trials[-1 - len(study.audit.plan) :]
+    assert sum(trial.arm == bad for trial in last if trial.cause.origin == "audit") == 3
+    study.tell(arm=bad, value=MEANS[bad])  # a late result takes nothing back
+    study._journal._is_stale = True  # all is made again from the log
+    assert study.done
+
+
+def _of(study: Study, arm: int) -> Trial:
+    """A pending trial of this arm, whatever the study would ask for."""
+    journal = study._journal
+    opened: list[Trial] = []
+
+    def act(transaction: Any) -> None:
+        opened.append(journal._open_closed(transaction, arm, "initial", None))
+
+    journal.change(act)
+    return opened[0]
+
+
+def test_an_arm_that_fails_twice_and_then_works() -> None:
+    study = begin()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.ArmSetAside)
+        run(study, Objective(until=FAILURES_IN_A_ROW - 1))
+    assert study.done
+    assert failed(study) == FAILURES_IN_A_ROW - 1
+    assert not study.set_aside
+    assert "no more evaluations" not in study.shortlist.guarantee
+
+
+@pytest.mark.parametrize("kind", ["auto with features", "LUCB", "guide"])
+def test_a_told_result_has_it_asked_for_again(kind: str) -> None:
+    study = begin(kind)
+    bad = study.ask().arm
+    study.cancel(0)
+    objective = Objective(bad, until=FAILURES_IN_A_ROW)
+    with pytest.raises(errors.OnlyFailingArms):
+        run(study, objective)
+    assert [failures.last.name for failures in study.set_aside] == [NAMES[bad]]
+    study.tell(arm=bad, value=MEANS[bad])
+    assert not study.set_aside
+    run(study, objective)
+    assert study.done
+    assert failed(study, bad) == FAILURES_IN_A_ROW
+    assert "no more evaluations" not in study.shortlist.guarantee
+
+
+def test_only_failures_in_a_row_count() -> None:
+    study = begin()
+    for end in ("failed", "failed", "told", "failed", "cancelled", "failed"):
+        trial = _of(study, BAD)
+        if end == "told":
+            study.tell(trial, 0.1)
+        else:
+            study.fail(trial) if end == "failed" else study.cancel(trial)
+        assert not study.set_aside
+    with pytest.warns(errors.ArmSetAside):
+        study.fail(_of(study, BAD))
+    assert [failures.number for failures in study.set_aside] == [FAILURES_IN_A_ROW]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.ArmSetAside)  # it was said
+        study.fail(_of(study, BAD))
+
+
+def test_results_that_are_pending_may_change_what_is_wanted() -> None:
+    study = begin()
+    fail_often(study, 0)
+    assert len(study.ask(100)) < 100
+    with pytest.raises(errors.OnlyFailingArms, match="pending trials may be told first"):
+        study.ask()
+
+
+def test_asking_for_many_gives_those_of_other_arms() -> None:
+    study = begin("LUCB")
+    fail_often(study, 0)
+    assert 0 not in {trial.arm for trial in study.ask(3)}
+
+
+def counted(study: Study) -> dict[int, int]:
+    """The failures in a row of the arms set aside, from all trials."""
+    in_a_row: dict[int, int] = {}
+    for trial in sorted(study.trials, key=lambda each: each.closed or 0):
+        if trial.state == "failed":
+            in_a_row[trial.arm] = in_a_row.get(trial.arm, 0) + 1
+        elif trial.state == "told":
+            in_a_row[trial.arm] = 0
+    return {arm: times for arm, times in in_a_row.items() if times >= FAILURES_IN_A_ROW}
+
+
+def set_aside(study: Study) -> dict[int, int]:
+    return {failures.last.arm: failures.number for failures in study.set_aside}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_a_function_of_the_log(tmp_path: Path, seed: int) -> None:
+    """Also where others follow it step by step, or a change is taken back."""
+    draw = random.Random(seed)
+    study = begin(storage=tmp_path / "study.db")
+    other = Study.load(tmp_path / "study.db")
+    seen = 0
+    for _ in range(60):
+        own = draw.choice([study, other])
+        trial = _of(own, draw.randrange(3))
+        end = draw.choice(["told", "failed", "failed", "failed", "cancelled"])
+        if end == "told":
+            own.tell(trial, 0.1)
+        else:
+            own.fail(trial) if end == "failed" else own.cancel(trial)
+        before = set_aside(own)
+        with pytest.raises(errors.TrialClosed):  # the second is closed: the first stays open
+            own.tell_many([(_of(own, draw.randrange(3)), 0.3), (trial, 0.2)])
+        assert set_aside(own) == before == counted(own)
+        seen += bool(before)
+    assert seen > 10
+    for each in (study, other):
+        each.refresh()
+        assert set_aside(each) == set_aside(Study.load(tmp_path / "study.db")) == counted(study)
+
+
+def _run_stored(place: Path) -> None:
+    study = Study.load(place)
+    try:
+        run(study, Objective())
+    except errors.OnlyFailingArms:
+        return
+    raise AssertionError("it should not have ended")
+
+
+def test_another_process_finds_it_set_aside(tmp_path: Path) -> None:
+    place = tmp_path / "study.db"
+    study = begin(storage=place)
+    process = multiprocessing.get_context("spawn").Process(target=_run_stored, args=(place,))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 0
+    with pytest.raises(errors.OnlyFailingArms, match=NAMES[BAD]):
+        study.ask()
+    assert failed(study) == FAILURES_IN_A_ROW
+    study.tell(arm=BAD, value=MEANS[BAD])
+    run(study, Objective(until=0))
+    assert study.done
+
+
+def test_the_command_line_says_it(tmp_path: Path) -> None:
+    place = tmp_path / "study.db"
+    study = begin(storage=place)
+    fail_often(study, 0, FAILURES_IN_A_ROW - 1)
+    while (trial := study.ask()).arm != 0:
+        pass
+    said = shell("fail", place, trial.number, "--reason", "the well\nwas empty").output
+    words = " ".join(said.split())
+    assert "Set aside, and no longer asked for: 'C00' (3 failures in a row" in words
+    assert "`shortlist tell" in words
+    assert "was empty" in words
+    shell("cancel", place, *[each.number for each in study.pending if each.number != trial.number])
+    assert "C00" in " ".join(shell("status", place).output.split())
+    assert json.loads(shell("status", place, "--json").stdout)["set_aside"] == ["C00"]
+    some = shell("ask", place, "-n", 100)
+    assert "Set aside" in " ".join(some.stderr.split())
+    nothing = shell("ask", place)
+    assert nothing.exit_code == 4
+    assert "keeps failing: 'C00'" in " ".join(nothing.stderr.split())
+    assert shell("tell", place, "--arm", "C00", "--value", 0.1).exit_code == 0
+    assert "C00" in shell("ask", place, "-n", 100).stdout
+
+
+def test_so_does_the_server(tmp_path: Path) -> None:
+    study = begin(storage=tmp_path / "study.db")
+    fail_often(study, 0)
+    with client_of(tmp_path / "study.db") as client:
+        assert client.api("status").json()["set_aside"] == ["C00"]
+        asked = client.api("ask", {"key": "plate 1", "n": 100}).json()
+        assert asked["set_aside"] == ["C00"]
+        refused = client.api("ask", {"key": "plate 2", "n": 1})
+        assert refused.status_code == 409
+        assert refused.json()["kind"] == "OnlyFailingArms"
+
+
+def test_the_report_has_a_line_of_them() -> None:
+    study = begin()
+    fail_often(study, 0)
+    assert "Set aside" not in report.html(begin())
+    assert "Set aside" in report.html(study)
