@@ -159,14 +159,14 @@ def passed(
     equal = [(y == np.median(y, axis=1)[:, None]).mean(axis=1) for y in first]
     heuristic = np.maximum(*equal) > MOST_EQUAL
     pulls, sums = np.full((2, PATHS), count), [y.sum(axis=1) for y in first]
-    evidence, share = PairEvidence.none(np.zeros((1, PATHS))), b / (b + c)
+    evidence, share = PairEvidence.none(np.zeros(1, np.int64), np.zeros((1, PATHS))), b / (b + c)
     for look in range(LOOKS):
         gap = sums[0] / pulls[0] - sums[1] / pulls[1]
         information = 1.0 / (b**2 / pulls[0] + c**2 / pulls[1])
         if named and look == 0:
-            evidence = PairEvidence.none(np.where(gap > 0.0, 0.3, 3.0)[None] * information)
+            evidence = PairEvidence.none(np.zeros(1, np.int64), np.where(gap > 0.0, 0.3, 3.0)[None] * information)
         else:
-            evidence = evidence.after(gap[None], information[None], 1.0)
+            evidence = evidence.add(gap[None], information[None], 1.0)
         near = evidence.scores[0] > 0.5 * np.sqrt(evidence.information[0])
         length = 2 * count * 1.08**look * np.where(near, 0.1, 1.0)
         pulls = np.maximum(1, np.rint(length * [share, 1.0 - share])).astype(np.int64)

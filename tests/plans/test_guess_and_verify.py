@@ -51,14 +51,14 @@ def wrong(inside: Mask, means: Reals, epsilon: float = 0.0) -> bool:
 @pytest.mark.parametrize("prior", [0.0, 5.0])
 def test_the_test_of_a_pair_without_a_gap_passes_as_rarely_as_promised(prior: float) -> None:
     rng, paths = np.random.default_rng(1), 20_000
-    evidence = PairEvidence.none(np.full((1, paths), prior))
+    evidence = PairEvidence.none(np.zeros(1, np.int64), np.full((1, paths), prior))
     for look in range(200):
         length = np.full((1, paths), 1.05**look)
         if look:  # look often where it is near to passing
             near = evidence.scores > np.sqrt(evidence.information)
             length = np.where(near, 0.05 * length, 2.0 * length)
         gaps = rng.standard_normal((1, paths)) / np.sqrt(length)
-        evidence = evidence.after(gaps, length, 1.0)
+        evidence = evidence.add(gaps, length, 1.0)
     for risk in (0.05, 0.3, 0.8):
         passed = int((evidence.largest >= -math.log(risk)).sum())
         assert binom.sf(passed - 1, paths, risk) > IMPROBABLE
@@ -70,7 +70,7 @@ def test_what_is_shown_as_the_threshold_is_enough_for_the_test() -> None:
         for growth in (0.5, 1.0, 6.0, 200.0):
             squared = squared_threshold(-math.log(risk), growth)
             scores = np.array([math.sqrt(squared * growth)])
-            evidence = PairEvidence.none(np.ones(1)).after(scores / growth, np.full(1, growth), 1.0)
+            evidence = PairEvidence.none(np.zeros(1, np.int64), np.ones(1)).add(scores / growth, np.full(1, growth), 1.0)
             assert evidence.largest[0] >= -math.log(risk) - 1e-9
 
 

@@ -32,6 +32,16 @@ class Mean:
         return np.full(len(X), self.mean)
 
 
+class Line(Mean):
+    """Least squares."""
+
+    def fit(self, X: Any, y: Any) -> None:
+        self.theta = np.linalg.lstsq(X, y, rcond=None)[0]
+
+    def predict(self, X: Any) -> Any:
+        return X @ self.theta
+
+
 class Scattered(Mean):
     """Predicts numbers that mean nothing, the same ones for every fit of so many arms."""
 
@@ -130,11 +140,11 @@ def test_bad_predictions_change_nothing_and_good_ones_narrow() -> None:
 
 def test_no_arm_is_predicted_from_its_own_results() -> None:
     averages = np.zeros(12)
-    before = predicted(None, FEATURES, averages, np.ones(12))
+    before = predicted(Line(), FEATURES, averages)
     for arm in range(12):
         changed = averages.copy()
         changed[arm] = 1e3
-        after = predicted(None, FEATURES, changed, np.ones(12))
+        after = predicted(Line(), FEATURES, changed)
         assert after[arm] == before[arm]
         assert (after != before).any()
 
@@ -333,7 +343,7 @@ def test_it_says_what_relying_on_linear_means_would_take() -> None:
     means = features @ [1.0, -0.5, 0.3]
     study = shortlist.Study(features, m=4, sigma=0.5, epsilon=0.05, seed=0, trust="guide")
     assert study.round is None or study.round.strategy.cost_if_linear() is None
-    while study.evaluations < 200:
+    while study.evaluations < 80:
         trial = study.ask()
         study.tell(trial, means[trial.arm] + 0.5 * rng.standard_normal())
     share = study.round.strategy.cost_if_linear()

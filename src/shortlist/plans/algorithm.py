@@ -49,6 +49,9 @@ class Planned:
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
+    guide : str
+        What guesses from the features, where nothing else uses them: an algorithm that is otherwise
+        classical.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Planned:
     interval_words: str = ""
     misspecification: float = 0.0
     uses_noise: bool = False
+    guide: str = ""
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -105,7 +109,8 @@ class Planned:
                 )
             sigma = (high - low) / 2.0  # in place of σ, to project how long a study takes
         delta = problem.noise.left_of(problem.delta)
-        features = np.eye(problem.arms) if self.classical else problem.reduced
+        alone = self.classical and not self.guide  # then nothing looks at the features
+        features = np.eye(problem.arms) if alone else problem.reduced
         setting = ThresholdInputs.of(
             problem, classical=self.classical, rank=features.shape[1], sigma=sigma
         )
@@ -125,6 +130,7 @@ class Planned:
             reward_range=self.reward_range,
             interval_words=self.interval_words,
             misspecification=self.misspecification,
+            guide=self.guide,
             rebind=self.bind if problem.noise.is_estimated else None,
         )
 

@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -103,12 +103,68 @@ def squared_threshold(level: float, growth: Any) -> Any:
     return (1.0 + 1.0 / growth) * (2.0 * level + np.log1p(growth))
 
 
-@dataclass(frozen=True, eq=False)
-class PairEvidence:
+class PlanResults(NamedTuple):
+    """The results of one plan.
+
+    Attributes
+    ----------
+    pulls, sums : array
+        Of every arm.
+    fit : Fit
+        What these results alone say of the means.
+    expected : Fit or None
+        What was expected of them: the guess before the plan. None before the first.
+    """
+
+    pulls: Integers
+    sums: Reals
+    fit: Fit
+    expected: Fit | None
+
+
+class Evidence(Protocol):
     """Evidence that b is not below c − ε, for the arms b that have a row and all arms c.
 
     Attributes
     ----------
+    information, scores : array
+        The information on each gap, and the estimated gap times that.
+    largest : array
+        The largest ln E so far.
+    pulls : array or None
+        The results that count, of every arm; None if each plan counts by itself.
+    """
+
+    @property
+    def information(self) -> Reals: ...  # noqa: D102
+    @property
+    def scores(self) -> Reals: ...  # noqa: D102
+    @property
+    def largest(self) -> Reals: ...  # noqa: D102
+    @property
+    def pulls(self) -> Integers | None: ...  # noqa: D102
+
+    def after(self, told: PlanResults, problem: ReducedProblem) -> Evidence:
+        """With the results of one more plan."""
+
+    def with_rows(self, arms: Integers) -> Evidence:
+        """With rows for these arms too."""
+
+    def squared_threshold(self, here: Any, level: float) -> Any:
+        """C² of some pairs: E reaches e^level where a gap is C standard errors."""
+
+    def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
+        """What counts already, and C² for a gap of one: C²(σ/gap)² less the first is needed."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairEvidence:
+    """Evidence from the estimates of one plan after the other.
+
+    Attributes
+    ----------
+    rows : array of int
+        The arms b.
     information, scores : array
         I and M.
     prior : array
@@ -117,42 +173,66 @@ class PairEvidence:
         The largest ln E so far.
     """
 
+    rows: Integers
     information: Reals
     scores: Reals
     prior: Reals
     largest: Reals
+    pulls: ClassVar[None] = None
 
     @classmethod
-    def none(cls, prior: Reals) -> PairEvidence:
+    def none(cls, rows: Integers, prior: Reals) -> PairEvidence:
         """Before any result."""
         zero = np.zeros_like(prior)
-        return cls(zero, zero, prior, np.full_like(prior, -np.inf))
+        return cls(rows, zero, zero, prior, np.full_like(prior, -np.inf))
 
-    def after(self, gaps: Reals, information: Reals, sigma: float) -> PairEvidence:
+    def after(self, told: PlanResults, problem: ReducedProblem) -> PairEvidence:
         """With the gaps that one more plan estimates, each with its information."""
+        means = told.fit.means
+        off = ROUNDING * float(np.abs(means).max())
+        gaps = means[self.rows, None] - means + (problem.epsilon - off)
+        return self.add(gaps, 1.0 / told.fit.variances(self.rows), problem.sigma)
+
+    def add(self, gaps: Reals, information: Reals, sigma: float) -> PairEvidence:
+        """With one more estimate of every gap, each with its information."""
         total = self.information + information
         scores = self.scores + gaps * information
         prior = np.where(self.prior > 0.0, self.prior, information)
         now = log_evidence(scores, total, prior, sigma)
-        return PairEvidence(total, scores, prior, np.maximum(self.largest, now))
+        return PairEvidence(self.rows, total, scores, prior, np.maximum(self.largest, now))
 
-    def with_rows(self, count: int) -> PairEvidence:
-        """With ``count`` more rows, about which nothing is known."""
-        arms = self.prior.shape[1]
-        none = PairEvidence.none(np.zeros((count, arms)))
+    def with_rows(self, arms: Integers) -> PairEvidence:
+        """With rows for these arms, about which nothing is known."""
+        none = PairEvidence.none(arms, np.zeros((len(arms), self.prior.shape[1])))
         both = zip(vars(self).values(), vars(none).values(), strict=True)
-        return PairEvidence(*(np.vstack(each) for each in both))
+        rows, *tables = both
+        return PairEvidence(np.append(*rows), *(np.vstack(each) for each in tables))
+
+    def squared_threshold(self, here: Any, level: float) -> Any:
+        """C² of the mixture; meaningless where there is no information."""
+        known = self.information[here] > 0.0
+        growth = np.where(known, self.information[here], 1.0) / np.where(
+            known, self.prior[here], 1.0
+        )
+        return squared_threshold(level, growth)
+
+    def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
+        """The information so far, and C² where it has grown to ``growth`` times ρ at least."""
+        here = pairs.rows, pairs.c
+        have, prior = self.information[here], self.prior[here]
+        grown = np.maximum(have / np.where(prior > 0.0, prior, 1.0), growth)
+        return have, np.asarray(squared_threshold(level, grown))
 
 
 @dataclass(frozen=True, eq=False)
 class Naming:
     """Sets named at one time: the risk of each, and the evidence since."""
 
-    evidence: PairEvidence
+    evidence: Evidence
     risks: dict[bytes, float]
 
     def risk(self, inside: Mask) -> float:
-        """The risk that calling these arms right has; 0 if they were not named."""
+        """The share of δ spent on declaring this set correct; 0 if it was never named."""
         return self.risks.get(np.packbits(inside).tobytes(), 0.0)
 
 
@@ -177,18 +257,12 @@ class Tables:
     level: float
     namings: tuple[Naming, ...] = ()
 
-    def after(self, fit: Fit, epsilon: float, sigma: float) -> Tables:
+    def after(self, told: PlanResults, problem: ReducedProblem) -> Tables:
         """With what one more plan says."""
-        off = ROUNDING * float(np.abs(fit.means).max())
-        gaps = fit.means[self.rows, None] - fit.means + (epsilon - off)
-        information = 1.0 / fit.variances(self.rows)
         namings = tuple(
-            replace(each, evidence=each.evidence.after(gaps, information, sigma))
-            for each in self.namings
+            replace(each, evidence=each.evidence.after(told, problem)) for each in self.namings
         )
-        return replace(
-            self, fall_back=self.fall_back.after(gaps, information, sigma), namings=namings
-        )
+        return replace(self, fall_back=self.fall_back.after(told, problem), namings=namings)
 
     def with_rows(self, arms: Integers) -> Tables:
         """With rows for these arms too."""
@@ -196,9 +270,9 @@ class Tables:
         if not len(more):
             return self
         namings = tuple(
-            replace(each, evidence=each.evidence.with_rows(len(more))) for each in self.namings
+            replace(each, evidence=each.evidence.with_rows(more)) for each in self.namings
         )
-        fall_back = self.fall_back.with_rows(len(more))
+        fall_back = self.fall_back.with_rows(more)
         return replace(self, rows=np.append(self.rows, more), fall_back=fall_back, namings=namings)
 
     def of(self, inside: Mask) -> Integers:
@@ -216,7 +290,7 @@ class Tables:
                 margins = np.maximum(margins, each.evidence.largest[here] + math.log(risk))
         return margins
 
-    def latest(self, inside: Mask) -> tuple[PairEvidence, float]:
+    def latest(self, inside: Mask) -> tuple[Evidence, float]:
         """The evidence since these arms were last named, and ln of what its E must reach."""
         for each in reversed(self.namings):
             if risk := each.risk(inside):
@@ -276,7 +350,7 @@ class GuessAndVerify(Strategy):
                 "or leave out arms that are known to be bad."
             )
         self._problem, self._shares = problem, shares
-        self._means: Means = OwnMeans(problem) if rank == arms else LinearMeans(problem)
+        self._means = self.means(problem)
         if problem.first is None:
             self.plan, self._weights = self._means.first()
         else:
@@ -285,26 +359,46 @@ class GuessAndVerify(Strategy):
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
-        self._tables = Tables(rows, PairEvidence.none(np.zeros((len(rows), arms))), level)
+        nothing = PairEvidence.none(rows, np.zeros((len(rows), arms)))
+        self._tables = Tables(rows, nothing, level)
         self._whole: Fit | None = None
+        self._guess: Fit | None = None
         self._arms = ArmEvidence.none(arms)
         self.inside = np.zeros(arms, np.bool_)
         used = rank if rank < arms else 1
         self.cost = 1e6 + 30.0 * min(arms, ALL_ROWS) * arms * used + 20.0 * arms * used**2
 
-    def guess(self, whole: Fit) -> Fit:
-        """What the guess is made from: all results, or a model of them."""
+    def means(self, problem: ReducedProblem) -> Means:
+        """How results become means."""
+        arms, rank = problem.features.shape
+        return OwnMeans(problem) if rank == arms else LinearMeans(problem)
+
+    def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
+        """What the guess is made from: all results as they are, or a model of them."""
         return whole
+
+    def evidence(self, tables: Tables, guess: Fit, risk: float) -> Evidence:
+        """Nothing yet, for sets that are named now; ρ suits a set of this risk."""
+        problem = self._problem
+        gaps = np.abs(guess.means[tables.rows, None] - guess.means) + problem.epsilon
+        errors = problem.sigma * np.sqrt(guess.variances(tables.rows))
+        needed = squared_threshold(-math.log(risk), 1.0 / PRIOR) * problem.sigma**2
+        prior = PRIOR * needed / np.maximum(gaps, HALF_WIDTH * errors) ** 2
+        return PairEvidence.none(tables.rows, prior)
+
+    def likely(self, guess: Fit, times: int) -> float:
+        """How likely sets must be to be named, where some were named ``times`` times."""
+        return LIKELY if times == 0 else LIKELY_AGAIN
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
         problem, plan, weights = self._problem, self.plan, self._weights
         pulls, total = self._pulls + plan, self._sums + sums
         new = self._means.fit(plan, sums)
-        tables = self._tables.after(new, problem.epsilon, problem.sigma)
+        tables = self._tables.after(PlanResults(plan, sums, new, self._guess), problem)
         arms = self._arms.after(new.means, new.own_variances)
         whole = self._means.fit(pulls, total)
-        guess = self.guess(whole)
+        guess = self.guess(pulls, total, whole)
         tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
         inside = self._guessed(tables, guess)
         margins = tables.margins(inside)
@@ -314,8 +408,9 @@ class GuessAndVerify(Strategy):
             pairs = self._open_pairs(tables, guess, inside, margins)
             rng = np.random.default_rng([seed, int(pulls.sum())])
             tables = self._name(tables, guess, inside, pairs, rng)
-            plan, weights = self._next_plan(tables, inside, pairs, float(pulls.sum()))
-        self._tables, self._pulls, self._sums, self._whole = tables, pulls, total, whole
+            plan, weights = self._next_plan(tables, guess, inside, pairs, float(pulls.sum()))
+        self._tables, self._pulls, self._sums = tables, pulls, total
+        self._whole, self._guess = whole, guess
         self.plan, self._weights, self.inside, self._arms = plan, weights, inside, arms
         self.b, self.c, self.threshold, self.statistic = at
 
@@ -338,11 +433,12 @@ class GuessAndVerify(Strategy):
         if pairs.gaps.min() <= 0.0:
             return math.inf
         evidence, level = tables.latest(inside)
-        have, prior = evidence.information[pairs.rows, pairs.c], evidence.prior[pairs.rows, pairs.c]
-        needs = self._needs(pairs, level, have, prior, width=0.0) - have
+        have, squared = evidence.wanted(pairs, level, 1.0 / PRIOR)
+        needs = self._needs(pairs, squared, width=0.0) - have
         if evidence is tables.fall_back and len(tables.namings) < len(self._shares):
             level = -math.log(self._problem.delta * self._shares[len(tables.namings)])
-            needs = np.minimum(needs, self._needs(pairs, level, width=0.0))
+            fresh = squared_threshold(level, 1.0 / PRIOR)
+            needs = np.minimum(needs, self._needs(pairs, fresh, width=0.0))
         return float((needs * pairs.variances).max())
 
     def _boundary(
@@ -359,8 +455,7 @@ class GuessAndVerify(Strategy):
             information = evidence.information[here]
         if not information > 0.0:
             return int(b), int(c), math.inf, math.inf
-        growth = information / evidence.prior[here]
-        squared = squared_threshold(level, growth)
+        squared = evidence.squared_threshold(here, level)
         # As in ``differences``, to the last digit.
         gap = evidence.scores[here] / information - problem.epsilon
         bound = problem.sigma * np.sqrt(squared / information) - gap
@@ -394,7 +489,7 @@ class GuessAndVerify(Strategy):
             return tables
         from scipy.special import ndtr
 
-        least = LIKELY if times == 0 else LIKELY_AGAIN
+        least = self.likely(guess, times)
         doubt = float((pairs.gaps / np.sqrt(pairs.variances)).min()) / problem.sigma
         if ndtr(doubt) < least:  # the chance that one pair alone is right
             return tables
@@ -405,60 +500,53 @@ class GuessAndVerify(Strategy):
         risks = {each: problem.delta * self._shares[times] * of for each, of in votes.items()}
         evidence, level = tables.latest(inside)
         if times and evidence is not tables.fall_back:
-            have = evidence.information[pairs.rows, pairs.c]
-            prior = evidence.prior[pairs.rows, pairs.c]
-            now = np.maximum(self._needs(pairs, level, have, prior) - have, 0.0)
-            again = self._needs(pairs, -math.log(risks[key]))
+            have, squared = evidence.wanted(pairs, level, 1.0 / PRIOR)
+            now = np.maximum(self._needs(pairs, squared) - have, 0.0)
+            again = self._needs(pairs, squared_threshold(-math.log(risks[key]), 1.0 / PRIOR))
             if (again * pairs.variances).max() > SAVING * (now * pairs.variances).max():
                 return tables
         arms = np.flatnonzero(
             np.any([np.unpackbits(np.frombuffer(each, np.uint8)) for each in risks], axis=0)
         )
         tables = tables.with_rows(arms)
-        gaps = np.abs(guess.means[tables.rows, None] - guess.means) + problem.epsilon
-        errors = problem.sigma * np.sqrt(guess.variances(tables.rows))
-        needed = squared_threshold(-math.log(risks[key]), 1.0 / PRIOR) * problem.sigma**2
-        prior = PRIOR * needed / np.maximum(gaps, HALF_WIDTH * errors) ** 2
-        named = Naming(PairEvidence.none(prior), risks)
+        named = Naming(self.evidence(tables, guess, risks[key]), risks)
         return replace(tables, namings=(*tables.namings, named))
 
-    def _needs(
-        self,
-        pairs: OpenPairs,
-        level: float,
-        have: Reals | float = 0.0,
-        prior: Reals | float = 1.0,
-        width: float = HALF_WIDTH,
-    ) -> Reals:
-        """The information at which E reaches e^level, if the gaps are as they seem to be."""
+    def _needs(self, pairs: OpenPairs, squared: Any, width: float = HALF_WIDTH) -> Reals:
+        """The information at which a gap is C standard errors, if it is as it seems to be."""
         sigma = self._problem.sigma
-        squared = squared_threshold(level, np.maximum(have / prior, 1.0 / PRIOR))
         gaps = np.maximum(pairs.gaps, width * sigma * np.sqrt(pairs.variances))
         return np.asarray(squared * (sigma / gaps) ** 2)
 
     # Plans
 
     def _next_plan(
-        self, tables: Tables, inside: Mask, pairs: OpenPairs, made: float
+        self, tables: Tables, guess: Fit, inside: Mask, pairs: OpenPairs, made: float
     ) -> tuple[Integers, Reals]:
         """A plan for the open pairs, about a quarter as long as they need, and its weights."""
         sigma = self._problem.sigma
         evidence, level = tables.latest(inside)
-        if evidence is tables.fall_back and len(tables.namings) < len(self._shares):
-            # To guess, only the pairs in doubt matter.
+        guesses = evidence is tables.fall_back and len(tables.namings) < len(self._shares)
+        if guesses:  # only the pairs in doubt matter
             apart = pairs.gaps / (sigma * np.sqrt(pairs.variances))
             pairs = pairs.only(apart < max(DOUBTFUL, float(apart.min()) + 0.5))
             have = np.zeros(len(pairs.b))
             squared = np.full(len(have), 2.0 * math.log(1.0 / self._problem.delta) + 2.0)
         else:
-            have = evidence.information[pairs.rows, pairs.c]
-            prior = evidence.prior[pairs.rows, pairs.c]
-            growth = np.maximum(have, LEAST_GROWTH * prior) / np.where(prior > 0.0, prior, 1.0)
-            squared = np.asarray(squared_threshold(level, np.maximum(growth, LEAST_GROWTH)))
+            have, squared = evidence.wanted(pairs, level, LEAST_GROWTH)
         widths = NARROWED * sigma * np.sqrt(squared * pairs.variances)
         needs = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
         # A pair that seems to need nothing more is still open: it must not be forgotten.
         needs = np.maximum(needs, SHORTEST / pairs.variances)
+        return self.plan_for(pairs, needs, None if guesses else evidence, guess, made)
+
+    def plan_for(
+        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
+    ) -> tuple[Integers, Reals]:
+        """A plan that gives the pairs some of the information they need, and its weights.
+
+        ``evidence`` is what it is to add to; None before a guess is named.
+        """
         weights, total = self._means.design(
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
@@ -488,7 +576,7 @@ class GuessAndVerify(Strategy):
             known = (evidence.information[here] > 0.0) & math.isfinite(level)
             information, arms = evidence.information[here][known], all_arms[known]
             gap[arms] = sign * (evidence.scores[here][known] / information - self._problem.epsilon)
-            squared = squared_threshold(level, information / evidence.prior[here][known])
+            squared = evidence.squared_threshold(here, level)[known]
             width[arms] = self._problem.sigma * np.sqrt(squared / information)
         gap[j] = width[j] = 0.0
         lower, upper = gap - width, gap + width

@@ -1,10 +1,13 @@
 """Features as a guide: a model of the features helps to guess, and has no part in the proof.
 
-The guess of guess-and-verify may come from anywhere. Here a model predicts every arm's mean from
-the features and results of the other arms, and the prediction is weighed against the arm's own
-average by how well such predictions have fitted so far (empirical Bayes). The verification uses
-each arm's own results alone, as without features. So the guarantee assumes nothing about how the
-means depend on the features: a bad model costs evaluations, never the guarantee.
+The guess of guess-and-verify may come from anywhere. Here it comes from a model of the features:
+by default least squares with departures, whose size the results decide (``nearly_linear``), else a
+model of the user's. The verification uses each arm's own results alone, as without features. So the
+guarantee assumes nothing about how the means depend on the features: a bad model costs evaluations,
+never the guarantee.
+
+``Study.verify`` begins with the results of a study that relied on the features: they guide, the list
+is named, and results after that verify it.
 """
 
 from __future__ import annotations
@@ -12,28 +15,55 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from shortlist.arrays import Reals
-from shortlist.designs.pairs import contrast_design, own_design
+from shortlist.arrays import Integers, Mask, Reals
+from shortlist.designs.pairs import (
+    contrast_design,
+    fitted,
+    own_design,
+    spread_design,
+    spreads,
+    whitened,
+)
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.noise import GIVEN
-from shortlist.numerics.order import largest_first
+from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import WORDS
-from shortlist.plans.guess_and_verify import HALF_WIDTH, NAMED_SETS, GuessAndVerify
-from shortlist.plans.means import Fit, OwnFit
-from shortlist.plans.phased import PAIRS
-from shortlist.plans.strategy import ReducedProblem
+from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
+from shortlist.plans.difference_bounds import SMALLEST_SHARE
+from shortlist.plans.guess_and_verify import (
+    ALL_ROWS,
+    HALF_WIDTH,
+    NAMED_SETS,
+    Evidence,
+    GuessAndVerify,
+    OpenPairs,
+    PlanResults,
+    Tables,
+)
+from shortlist.plans.means import Fit, Means, OwnFit, OwnMeans
+from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
+from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.problem import Problem
 from shortlist.rules.thresholds import StrategyThreshold
 
 FOLDS = 5
 MODEL_COST = 5e8  # nanoseconds of a decision with a user's model, a guess
+DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
+DEPARTING = 0.5  # of the variance of a gap: with more, plans by the features say too little
+FEW = 0.5  # of the arms: with fewer dimensions the first plan need not contain every arm
+LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
+    0.9,
+    0.8,
+)  # as ``LIKELY``, where the means seem to be linear
+FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
+LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
+GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 
 ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
@@ -42,28 +72,6 @@ ANY_MEANS = StrategyThreshold(
     NAMED_SETS.source,
     coverage=NAMED_SETS.coverage,
 )
-
-
-class LeastSquares:
-    """Least squares with an intercept, weighted by the number of results of each arm.
-
-    Examples
-    --------
-    >>> line = LeastSquares()
-    >>> line.fit(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 5.0]), np.ones(3))
-    >>> line.predict(np.array([[3.0]])).round(6).tolist()
-    [7.0]
-    """
-
-    def fit(self, features: Reals, averages: Reals, weights: Reals) -> None:
-        """Fit the averages."""
-        root = np.sqrt(weights)
-        rows = np.column_stack([np.ones(len(features)), features])
-        self.coefficients = np.linalg.lstsq(rows * root[:, None], averages * root, rcond=None)[0]
-
-    def predict(self, features: Reals) -> Reals:
-        """What the fit says of arms with these features."""
-        return np.asarray(self.coefficients[0] + features @ self.coefficients[1:])
 
 
 def copied(model: Any) -> Any:
@@ -86,22 +94,24 @@ def copied(model: Any) -> Any:
     return twin.set_params(**fixed) if fixed else twin
 
 
-def predicted(model: Any, features: Reals, averages: Reals, pulls: Reals) -> Reals:
+def predicted(model: Any, features: Reals, averages: Reals) -> Reals:
     """Every arm's mean as a model predicts it that was fitted to other arms.
 
     Parameters
     ----------
-    model : object with fit and predict, or None
-        None is least squares.
+    model : object with fit and predict
+        By scikit-learn's conventions.
     features, averages : array
         Those of all arms.
-    pulls : array
-        How many results each average is of, in units of the most noisy arm's.
 
     Examples
     --------
+    >>> class Doubled:
+    ...     def fit(self, X, y): ...
+    ...     def predict(self, X):
+    ...         return 2.0 * X[:, 0]
     >>> x = np.arange(1.0, 7.0)[:, None]
-    >>> predicted(None, x, 2.0 * x[:, 0], np.ones(6)).round(6).tolist()
+    >>> predicted(Doubled(), x, np.ones(6)).tolist()
     [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
     """
     arms = len(features)
@@ -109,13 +119,7 @@ def predicted(model: Any, features: Reals, averages: Reals, pulls: Reals) -> Rea
     predictions = np.empty(arms)
     for number in range(min(FOLDS, arms)):
         out = fold == number
-        given, wanted = (features[~out], averages[~out]), features[out]
-        if model is None:
-            line = LeastSquares()
-            line.fit(*given, pulls[~out])
-            predictions[out] = line.predict(wanted)
-        else:
-            predictions[out] = _predicted_by(model, *given, wanted)
+        predictions[out] = _predicted_by(model, features[~out], averages[~out], features[out])
     return predictions
 
 
@@ -165,36 +169,360 @@ def combined(averages: Reals, variances: Reals, predictions: Reals) -> tuple[Rea
     return (averages / variances + predictions / excess) / both, 1.0 / both
 
 
+@dataclass(frozen=True, eq=False)
+class NearlyLinearFit(Fit):
+    """Means that are linear in the features but for departures, each arm's its own.
+
+    Attributes
+    ----------
+    means : array, K
+        Estimates.
+    white : array, rank × K
+        Its columns' inner products are the covariances of the linear part, in units of σ².
+    own : array, K
+        The variance of every arm's departure, in units of σ².
+    departure : float
+        The variance of departures before any result, in units of σ²; 0 if the means seem to be linear.
+    """
+
+    means: Reals
+    white: Reals
+    own: Reals
+    departure: float
+
+    def variances(self, rows: Integers) -> Reals:
+        """Of differences, both parts together."""
+        both = spreads(self.white, SMALLEST_SHARE, rows) + self.own[rows, None] + self.own
+        return np.asarray(both)
+
+    @property
+    def own_variances(self) -> Reals:
+        """Of every arm, both parts together."""
+        return np.asarray(np.einsum("ka,ka->a", self.white, self.white) + self.own)
+
+    def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
+        """Errors of both parts."""
+        linear = rng.standard_normal((count, len(self.white))) @ self.white[:, arms]
+        return linear + rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
+
+
+def nearly_linear(
+    basis: Reals, pulls: Integers, sums: Reals, noise: Reals, sigma: float
+) -> NearlyLinearFit:
+    """The fit of a linear model with departures, whose variance is the most likely one of a grid.
+
+    θ has a flat prior and departures are normal. Half of the prior is for no departures at all, the
+    other half for variances from a hundredth of σ² on.
+
+    Parameters
+    ----------
+    basis : array, K × rank
+        The features, in orthonormal columns.
+    pulls, sums : array, K
+        The results; the arms that have any must span the basis.
+    noise : array, K
+        (σ_a/σ)².
+    sigma : float
+        σ.
+
+    Examples
+    --------
+    >>> basis = np.linalg.qr(np.column_stack([np.ones(20), np.arange(20.0)]))[0]
+    >>> one, same = np.ones(20, np.int64), np.ones(20)
+    >>> nearly_linear(basis, one, 0.5 * np.arange(20.0), same, 1.0).departure
+    0.0
+    >>> nearly_linear(basis, one, np.arange(20.0) ** 2, same, 1.0).departure > 100.0
+    True
+    """
+    seen = pulls > 0
+    x, averages, own = basis[seen], sums[seen] / pulls[seen], noise[seen] / pulls[seen]
+    best: tuple[float, float, Reals, Reals] | None = None
+    spare = len(x) - basis.shape[1]
+    # Where any means fit, departures are as likely as not.
+    for departure in DEPARTURES if spare > 0 else (float(own.mean()),):
+        weights = 1.0 / (own + departure)
+        white = whitened(basis, _spread_over(seen, weights))
+        linear = fitted(white, _spread_over(seen, weights * averages))
+        misses = averages - linear[seen]
+        # The determinant of V is that of the whitened basis, inverted.
+        likelihood = 0.5 * float(np.log(weights).sum() - weights @ misses**2 / sigma**2)
+        likelihood += float(np.linalg.slogdet(white @ basis)[1])
+        likelihood += math.log(0.5 if departure == 0.0 else 0.5 / (len(DEPARTURES) - 1))
+        if best is None or likelihood > best[0]:
+            best = likelihood, departure, white, linear
+    assert best is not None
+    _, departure, white, means = best
+    share = np.zeros(len(pulls))  # of a miss that is taken for a departure
+    share[seen] = departure / (own + departure)
+    means[seen] += share[seen] * (averages - means[seen])
+    return NearlyLinearFit(means, white * (1.0 - share), departure * (1.0 - share), departure)
+
+
+def _spread_over(seen: Mask, values: Reals) -> Reals:
+    """Values of some arms among zeros for the others."""
+    among = np.zeros(len(seen))
+    among[seen] = values
+    return among
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedEvidence:
+    """Evidence by how well results were predicted, since sets were named.
+
+    Before each plan every arm has a normal prediction π_a of its mean. Let m_a be the product, over
+    the plans, of the density of the arm's results if its mean is drawn from π_a, and L_a(x) their
+    density if it is x. At the true means m_b m_c/(L_b(μ_b) L_c(μ_c)) is a supermartingale: given what
+    came before, each factor is a mixture of exp(((ν − μ)(y − μ) − (ν − μ)²/2)/σ²) over ν. So its least value
+    over all means with μ_b ≤ μ_c − ε,
+
+        ln E = (ȳ_b − ȳ_c + ε)₊²/(2(σ_b²/n_b + σ_c²/n_c)) − p_b − p_c,   p_a = ln L_a(ȳ_a) − ln m_a,
+
+    ever reaches 1/share with a probability of at most the share, if such means are the true ones.
+    n_a and ȳ_a are of all results of the arm since the naming, whichever plans they came from. p_a is
+    the price of not having known the mean: small where the predictions were good.
+
+    Attributes
+    ----------
+    rows : array of int
+        The arms b.
+    centre : array, K
+        What the results are measured from.
+    variance : array, K
+        σ_a².
+    epsilon, sigma : float
+        ε and σ.
+    pulls, sums : array, K
+        n_a and the sums of y − centre.
+    log_ratio : array, K
+        ln(m_a/L_a(centre)).
+    largest : array
+        The largest ln E so far, of every row and arm.
+    """
+
+    rows: Integers
+    centre: Reals
+    variance: Reals
+    epsilon: float
+    sigma: float
+    pulls: Integers
+    sums: Reals
+    log_ratio: Reals
+    largest: Reals
+
+    @classmethod
+    def none(cls, rows: Integers, guess: Fit, problem: ReducedProblem) -> PredictedEvidence:
+        """Before any result since the naming."""
+        arms = len(guess.means)
+        nothing = np.zeros(arms)
+        return cls(
+            rows,
+            guess.means,
+            problem.sigma**2 * problem.noise_of_arms,
+            problem.epsilon,
+            problem.sigma,
+            np.zeros(arms, np.int64),
+            nothing,
+            nothing,
+            np.full((len(rows), arms), -np.inf),
+        )
+
+    def after(self, told: PlanResults, problem: ReducedProblem) -> PredictedEvidence:
+        """With the results of one more plan, and what was predicted of them."""
+        assert told.expected is not None
+        pulls = told.pulls
+        offset = told.sums - pulls * self.centre
+        away = told.expected.means - self.centre
+        spread = (
+            self.sigma**2 * told.expected.own_variances / self.variance
+        )  # over the noise of one
+        grown = 1.0 + pulls * spread
+        # ln of the normal mixture over that of the centre, from n results that sum up to ``offset``.
+        fits = (offset * away - 0.5 * pulls * away**2 + 0.5 * spread * offset**2) / self.variance
+        gained = fits / grown - 0.5 * np.log(grown)
+        now = replace(
+            self,
+            pulls=self.pulls + pulls,
+            sums=self.sums + offset,
+            log_ratio=self.log_ratio + np.where(pulls > 0, gained, 0.0),
+        )
+        return replace(now, largest=np.maximum(self.largest, now.log_evidence))
+
+    def with_rows(self, arms: Integers) -> PredictedEvidence:
+        """With rows for these arms too."""
+        more = np.full((len(arms), len(self.centre)), -np.inf)
+        return replace(
+            self, rows=np.append(self.rows, arms), largest=np.vstack([self.largest, more])
+        )
+
+    @cached_property
+    def information(self) -> Reals:
+        """σ² over the variance of each gap; 0 where an arm has no result."""
+        counted = self.pulls / self.variance
+        both = counted[self.rows, None] + counted
+        product = counted[self.rows, None] * counted
+        return self.sigma**2 * product / np.where(both > 0.0, both, 1.0)
+
+    @cached_property
+    def gaps(self) -> Reals:
+        """Estimates of μ_b − μ_c + ε."""
+        means = self.sums / np.maximum(self.pulls, 1) + self.centre
+        off = ROUNDING * float(np.abs(means).max())
+        return np.asarray(means[self.rows, None] - means + (self.epsilon - off))
+
+    @property
+    def scores(self) -> Reals:
+        """The gaps, times the information on them."""
+        return self.gaps * self.information
+
+    @property
+    def price(self) -> Reals:
+        """p_b + p_c."""
+        own = 0.5 * self.sums**2 / (np.maximum(self.pulls, 1) * self.variance) - self.log_ratio
+        return np.asarray(own[self.rows, None] + own)
+
+    @cached_property
+    def log_evidence(self) -> Reals:
+        """The logarithm of E; −∞ where an arm has no result."""
+        known = self.information > 0.0
+        squared = np.maximum(self.gaps, 0.0) ** 2 * self.information / self.sigma**2
+        return np.where(known, 0.5 * squared - self.price, -np.inf)
+
+    def squared_threshold(self, here: Any, level: float) -> Any:
+        """C²: a gap of C standard errors has ln E = level."""
+        return 2.0 * np.maximum(level + self.price[here], 0.0)
+
+    def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
+        """Nothing, and C² for what is still missing: ln E grows by half of the squared gap, over σ²."""
+        now = self.log_evidence[pairs.rows, pairs.c]
+        missing = np.where(np.isfinite(now), level - now, level + FIRST_PRICE)
+        return np.zeros(len(now)), 2.0 * np.maximum(missing, LEAST_MISSING)
+
+
 class GuidedStrategy(GuessAndVerify):
     """Guess by a model of the features, verify by each arm's own results.
+
+    While the means seem to be linear, sets are verified by ``PredictedEvidence``, else by the estimates
+    of one plan after the other. The choice is made when they are named, from results before that.
 
     Parameters
     ----------
     problem : ReducedProblem
-        With every arm its own dimension.
+        With the features in a basis of their row space.
     features : array, K × N
         For the model.
-    reduced : array, K × rank
-        The same in a basis of their row space.
     model : object with fit and predict, or None
-        None is least squares.
+        None is least squares with departures (``nearly_linear``).
+    past : (array of int, array, array of bool), optional
+        The numbers of results and the sums of every arm so far, and the m arms that are to be
+        verified. They guide; only later results verify.
     """
 
     def __init__(
-        self, problem: ReducedProblem, features: Reals, reduced: Reals, model: Any
+        self,
+        problem: ReducedProblem,
+        features: Reals,
+        model: Any,
+        past: tuple[Integers, Reals, Mask] | None = None,
     ) -> None:
+        self._features, self._model = features, model
+        self._basis = with_intercept(problem.features)
+        arms, rank = self._basis.shape
+        self._is_few = model is None and rank < FEW * arms
         super().__init__(problem)
-        self._features, self._reduced, self._model = features, reduced, model
-        self._guess: OwnFit | None = None
+        self.cost = 1e6 + 100.0 * min(arms, ALL_ROWS) * arms + 100.0 * arms * rank**2
         self.cost += MODEL_COST if model is not None else 0.0
+        if past is not None:
+            self._begin_with(*past)
 
-    def guess(self, whole: Fit) -> Fit:
-        """The averages, drawn towards the predictions as far as these have fitted."""
-        sigma, own = self._problem.sigma, whole.own_variances
-        predictions = predicted(self._model, self._features, whole.means, 1.0 / own)
-        means, variances = combined(whole.means, sigma**2 * own, predictions)
-        self._guess = OwnFit(means, variances / sigma**2)
-        return self._guess
+    def means(self, problem: ReducedProblem) -> Means:
+        """The arms' own averages; the first plan only has to span the features where these are few."""
+        return GuidedMeans(problem, self._basis if self._is_few else None)
+
+    def _begin_with(self, pulls: Integers, sums: Reals, inside: Mask) -> None:
+        """Verify arms that were found by other means, with all results so far to guide."""
+        noise = self._problem.noise_of_arms
+        self._pulls, self._sums, self.inside = pulls, sums, inside
+        self._whole = self._means.fit(pulls, sums)
+        # Whatever chose the arms: ρ is that of one result, not of those that happen to be there.
+        self._arms = ArmEvidence(pulls / noise, sums / noise, 1.0 / noise)
+        guess = self._guess = self.guess(pulls, sums, self._whole)
+        tables = self._tables.with_rows(
+            np.flatnonzero(inside | best_of(guess.means, int(inside.sum())))
+        )
+        pairs = self._open_pairs(tables, guess, inside, tables.margins(inside))
+        rng = np.random.default_rng(int(pulls.sum()))
+        self._tables = self._name(tables, guess, inside, pairs, rng)
+        self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
+        self.plan, self._weights = self._next_plan(
+            self._tables, guess, inside, pairs, float(pulls.sum())
+        )
+
+    def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
+        """What the model makes of all results."""
+        sigma = self._problem.sigma
+        if self._model is None:
+            return nearly_linear(self._basis, pulls, sums, self._problem.noise_of_arms, sigma)
+        seen = pulls > 0
+        means, own = whole.means, whole.own_variances
+        predictions = predicted(self._model, self._features[seen], means[seen])
+        known, variances = combined(means[seen], sigma**2 * own[seen], predictions)
+        means, own = means.copy(), own.copy()
+        means[seen], own[seen] = known, variances / sigma**2
+        return OwnFit(means, own)
+
+    def evidence(self, tables: Tables, guess: Fit, risk: float) -> Evidence:
+        """By predictions where the means seem to be linear."""
+        if _seems_linear(guess):
+            return PredictedEvidence.none(tables.rows, guess, self._problem)
+        return super().evidence(tables, guess, risk)
+
+    def likely(self, guess: Fit, times: int) -> float:
+        """More where the means seem to be linear: guessing is cheap then."""
+        if _seems_linear(guess):
+            return LIKELY_IF_LINEAR if times == 0 else LIKELY_AGAIN_IF_LINEAR
+        return super().likely(guess, times)
+
+    def plan_for(
+        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
+    ) -> tuple[Integers, Reals]:
+        """A plan by the features to guess while that says most; to verify, results that are lacking."""
+        if evidence is None and self._is_few and isinstance(guess, NearlyLinearFit):
+            departures = guess.own[pairs.b] + guess.own[pairs.c]
+            if departures.mean() < DEPARTING * pairs.variances.mean():
+                most = largest_first(needs * pairs.variances)[:PAIRS]
+                weights, total = contrast_design(
+                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=self._means.noise
+                )
+                length = max(SHORTEST * made, min(made, QUARTER * total))
+                scaled = self._basis / np.sqrt(self._means.noise)[:, None]
+                return counts(np.ascontiguousarray(scaled), weights, length), np.zeros(len(weights))
+        if evidence is None or evidence.pulls is None:
+            return super().plan_for(pairs, needs, evidence, guess, made)
+        have, counted = evidence.information[pairs.rows, pairs.c], evidence.pulls
+        weights, total = own_design(
+            pairs.b, pairs.c, have + needs, self._means.noise, self._weights
+        )
+        lacking = np.maximum(weights * total - counted, 0.0)
+        length = max(self._means.shortest * made, min(GROWTH * made, QUARTER * lacking.sum()))
+        share = min(1.0, length / max(float(lacking.sum()), 1e-9))
+        # What is left of a pull accumulates from plan to plan, since ``lacking`` does.
+        plan = np.floor(share * lacking + 0.5).astype(np.int64)
+        compared = np.zeros(len(plan), np.bool_)
+        compared[pairs.b] = compared[pairs.c] = True
+        plan[compared & (counted == 0) & (plan == 0)] = 1
+        if not plan.any():
+            plan[first_largest(lacking)] = 1
+        return plan, weights
+
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """The arms' own averages; for an arm without a result, what the model says."""
+        if self._whole is None or self._guess is None:
+            return means, variances
+        seen = np.isfinite(self._whole.own_variances)
+        return (
+            np.where(seen, self._whole.means, self._guess.means),
+            np.where(seen, self._whole.own_variances, self._guess.own_variances),
+        )
 
     def cost_if_linear(self) -> float | None:
         """The evaluations that relying on linear means would take, as a share of those without.
@@ -204,15 +532,66 @@ class GuidedStrategy(GuessAndVerify):
         """
         if self._guess is None:
             return None
-        inside, means, own = self.inside, self._guess.means, self._guess.own
-        b = np.repeat(np.flatnonzero(inside), (~inside).sum())
-        c = np.tile(np.flatnonzero(~inside), inside.sum())
-        errors = self._problem.sigma * np.sqrt(own[b] + own[c])
-        gaps = np.maximum(means[b] - means[c] + self._problem.epsilon, HALF_WIDTH * errors)
-        most = largest_first(-gaps)[:PAIRS]
-        pairs, noise = (b[most], c[most], gaps[most] ** -2.0), self._problem.noise_of_arms
-        _, linear = contrast_design(self._reduced, *pairs, noise=noise)
+        pairs = hardest_pairs(self._guess, self.inside, self._problem)
+        noise = self._problem.noise_of_arms
+        _, linear = contrast_design(
+            np.ascontiguousarray(self._problem.features), *pairs, noise=noise
+        )
         return min(1.0, linear / own_design(*pairs, noise)[1])
+
+
+def _seems_linear(guess: Fit) -> bool:
+    return isinstance(guess, NearlyLinearFit) and guess.departure == 0.0
+
+
+class GuidedMeans(OwnMeans):
+    """The arms' own averages, with a first plan that spans some features.
+
+    ``basis`` are the features; None for one pull of every arm.
+    """
+
+    def __init__(self, problem: ReducedProblem, basis: Reals | None) -> None:
+        super().__init__(problem)
+        self._basis = basis
+
+    def first(self) -> tuple[Integers, Reals]:
+        """A plan of least largest variance, and no weights yet."""
+        if self._basis is None:
+            return super().first()
+        weights = spread_design(self._basis)
+        return counts(self._basis, weights, FIRST * self._basis.shape[1]), np.zeros(len(self.noise))
+
+
+def with_intercept(reduced: Reals) -> Reals:
+    """An orthonormal basis of the features and a constant.
+
+    Examples
+    --------
+    >>> with_intercept(np.arange(4.0)[:, None]).shape, with_intercept(np.eye(3)[:, :2]).shape
+    ((4, 2), (3, 3))
+    >>> with_intercept(np.ones((3, 1))).shape
+    (3, 1)
+    """
+    basis = np.linalg.qr(reduced)[0]
+    ones = np.ones(len(basis))
+    left = ones - basis @ (basis.T @ ones)
+    if np.linalg.norm(left) > 1e-6 * np.linalg.norm(ones):
+        left -= basis @ (basis.T @ left)
+        basis = np.column_stack([basis, left / np.linalg.norm(left)])
+    return np.ascontiguousarray(basis)
+
+
+def hardest_pairs(
+    guess: Fit, inside: Mask, problem: ReducedProblem
+) -> tuple[Integers, Integers, Reals]:
+    """b, c and the inverse squared gaps of the pairs that are hardest to tell apart."""
+    b = np.repeat(np.flatnonzero(inside), (~inside).sum())
+    c = np.tile(np.flatnonzero(~inside), inside.sum())
+    own = guess.own_variances
+    errors = problem.sigma * np.sqrt(own[b] + own[c])
+    gaps = np.maximum(guess.means[b] - guess.means[c] + problem.epsilon, HALF_WIDTH * errors)
+    most = largest_first(-gaps)[:PAIRS]
+    return b[most], c[most], gaps[most] ** -2.0
 
 
 @dataclass(frozen=True)
@@ -272,11 +651,16 @@ class Guided:
         """What guesses, in words."""
         return self.model_name or "least squares"
 
-    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
-        """The algorithm on a problem."""
+    def bind(
+        self,
+        problem: Problem,
+        threshold: Any = None,
+        past: tuple[Integers, Reals, Mask] | None = None,
+    ) -> AlgorithmOnProblem:
+        """The algorithm on a problem, from the first result on or after those of the past."""
         planned = Planned(
             strategy=partial(
-                GuidedStrategy, features=problem.features, reduced=problem.reduced, model=self.model
+                GuidedStrategy, features=problem.features, model=self.model, past=past
             ),
             threshold=ANY_MEANS,
             interval_words=WORDS,
@@ -284,5 +668,6 @@ class Guided:
             summary=self.summary,
             uses_noise=True,
             classical=True,
+            guide=self.guide,
         )
-        return replace(planned.bind(problem, threshold), guide=self.guide, rebind=self.bind)
+        return planned.bind(problem, threshold)
